@@ -1,0 +1,119 @@
+"""Bot's exception tree. A class exists only where somebody catches it differently.
+
+    KaiwaError
+    ├── SettingsError            start-up stops; the command line prints one line
+    ├── BadInput                 the edge refuses what came in; the sender gets the sentence
+    ├── StoreUnavailable         the door answers 503, the worker waits and tries again
+    ├── LeaseLost                another process owns the turn: leave without a word
+    ├── ModelError               the model gave no answer
+    │   ├── TryAgain             passing: the same request may be sent again
+    │   ├── ModelUnusable        a refused key, an unknown model: go on to the next model
+    │   └── RequestRefused       this request will never be taken, by any attempt
+    ├── TurnFailed               a turn ends in an apology to the user
+    └── DeliveryError            a reply did not get out
+        ├── DeliverLater         passing: try again after a while
+        └── DeliveryRefused      final: the delivery becomes a dead letter
+
+Exceptions carry data, not text to match; vendor exceptions become these in the file that imports the vendor.
+"""
+
+from __future__ import annotations
+
+
+class KaiwaError(Exception):
+    """Whatever bot raises on purpose."""
+
+
+class SettingsError(KaiwaError):
+    """A setting is wrong or half filled.
+
+    Args:
+        variable: the environment variable to mend.
+        mend: what to do about it, a short sentence without the value.
+    """
+
+    def __init__(self, variable: str, mend: str) -> None:
+        super().__init__(f"{variable}: {mend}")
+        self.variable = variable
+        self.mend = mend
+
+
+class BadInput(KaiwaError):
+    """Input from outside that cannot be taken; its text is fit for the sender's eyes."""
+
+
+class StoreUnavailable(KaiwaError):
+    """Redis does not answer in time, or cannot write."""
+
+
+class LeaseLost(KaiwaError):
+    """The fencing token is no longer the newest one of its conversation."""
+
+
+class ModelError(KaiwaError):
+    """The model gave no answer.
+
+    Args:
+        apology: key of the sentence the user gets (``texts/*.toml``, table ``apology``).
+        cause: cause and mend for the operator; never holds a key or the user's text.
+    """
+
+    def __init__(self, apology: str, cause: str) -> None:
+        super().__init__(cause)
+        self.apology = apology
+        self.cause = cause
+
+
+class TryAgain(ModelError):
+    """A passing failure.
+
+    Args:
+        after: seconds the vendor asks to wait, where it says so.
+    """
+
+    def __init__(self, apology: str, cause: str, after: float | None = None) -> None:
+        super().__init__(apology, cause)
+        self.after = after
+
+
+class ModelUnusable(ModelError):
+    """The key was refused or the model does not exist: another attempt cannot help, another model can."""
+
+
+class RequestRefused(ModelError):
+    """The vendor will never take this request (too long, malformed, blocked)."""
+
+
+class TurnFailed(KaiwaError):
+    """A turn ends in an apology.
+
+    Args:
+        apology: key of the sentence the user gets.
+        cause: cause and mend for the operator.
+    """
+
+    def __init__(self, apology: str, cause: str) -> None:
+        super().__init__(cause)
+        self.apology = apology
+        self.cause = cause
+
+
+class DeliveryError(KaiwaError):
+    """A reply did not get out; the text says why, without secrets."""
+
+
+class DeliverLater(DeliveryError):
+    """A passing failure of a delivery.
+
+    Args:
+        reason: for log and dead letter.
+        after: seconds to wait before the next attempt.
+    """
+
+    def __init__(self, reason: str, after: float) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class DeliveryRefused(DeliveryError):
+    """The platform will never take this delivery."""

@@ -1,0 +1,64 @@
+"""What somebody who watches a turn is shown while it runs. Lossy by design: the outbox is the truth."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+
+class TurnStarted(Struct, frozen=True, tag="started"):
+    """A turn has taken these messages; ``user_ids`` are their ids."""
+
+    turn_id: str
+    user_ids: tuple[str, ...]
+
+
+class AnswerText(Struct, frozen=True, tag="text"):
+    """More words of the answer."""
+
+    text: str
+
+
+class AnswerRestarted(Struct, frozen=True, tag="restarted"):
+    """The words shown since the last tool result are void: the model is asked again."""
+
+
+class ToolStarted(Struct, frozen=True, tag="tool_started"):
+    """A tool runs."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolFinished(Struct, frozen=True, tag="tool_finished"):
+    """A tool has its result after ``ms`` milliseconds."""
+
+    call_id: str
+    name: str
+    response: dict[str, Any]
+    is_error: bool
+    ms: int
+
+
+class Answered(Struct, frozen=True, tag="answered"):
+    """The turn is over; ``text`` is the whole answer, ``note`` cause and mend for an operator after a failure."""
+
+    turn_id: str
+    text: str
+    failed: bool = False
+    note: str = ""
+
+
+LiveEvent = TurnStarted | AnswerText | AnswerRestarted | ToolStarted | ToolFinished | Answered
+decode_event = Decoder(LiveEvent).decode
+
+
+class Watcher(Protocol):
+    """Takes live events; must not raise and must not wait for a slow viewer."""
+
+    async def show(self, event: LiveEvent) -> None:
+        """Pass one event on."""
+        ...

@@ -1,0 +1,116 @@
+"""The models' Protocol: one neutral request in, a stream of neutral events out.
+
+Each file here speaks to one vendor and translates its exceptions, once, into ``bot.errors``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from bot.transcript import Message, Usage
+from toolset.tool import ToolDefinition
+
+StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which tools the model may call: ``auto``, ``none``, ``required``, or ``one`` (then ``name`` says which)."""
+
+    mode: Literal["auto", "none", "required", "one"] = "auto"
+    name: str = ""
+
+
+AUTO = ToolChoice("auto")
+NONE = ToolChoice("none")
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More words of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call; pieces of one call share ``index``."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments_delta: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """What was streamed so far is void: the request is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResponse:
+    """A whole answer of the model.
+
+    Attributes:
+        message: role ``model``; text, calls and the vendor's opaque data.
+        detail: what the vendor said about an unusual stop, for the log.
+    """
+
+    message: Message
+    stop_reason: StopReason
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The last event of every stream."""
+
+    response: ModelResponse
+
+
+StreamEvent = TextDelta | ToolCallDelta | Restarted | Completed
+
+
+class Provider(Protocol):
+    """A model that can be asked.
+
+    Attributes:
+        name: the provider's word in ``MODEL=provider:model``.
+        model: the model's id.
+    """
+
+    name: str
+    model: str
+
+    def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+    ) -> AsyncIterator[StreamEvent]:
+        """Ask once and stream the answer; the last event is ``Completed``.
+
+        Raises:
+            ModelError: translated from the vendor's own exceptions.
+        """
+        ...
+
+    async def check(self) -> str:
+        """Ask the vendor whether key and model work, without generating.
+
+        Returns:
+            One line for the operator.
+
+        Raises:
+            ModelError: the key or the model was refused, or nobody answers.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,122 @@
+"""The only reader of the environment (and of ``.env``): every variable with its default and its check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.errors import SettingsError
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
+
+
+def _base_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/") or parts.query:
+        raise ValueError("write it as https://host or http://host:port, without a path")
+    return value.rstrip("/")
+
+
+def _redis_url(value: str) -> str:
+    if not value.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("write it as redis://…, rediss://… or unix://…, or leave it empty for the bundled Valkey")
+    return value
+
+
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError("write an IANA name such as Asia/Tokyo or UTC") from error
+    return value
+
+
+def _model(value: str) -> str:
+    provider, _, model = value.partition(":")
+    if provider == "gemini" and model or value == "demo":
+        return value
+    raise ValueError("write gemini:MODEL (for example gemini:gemini-flash-latest) or demo")
+
+
+BaseURL = Annotated[str, AfterValidator(_base_url)]
+NO_SECRET = SecretStr("")
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set; field names are the variables in lower case."""
+
+    model_config = SOURCES
+
+    model: Annotated[str, AfterValidator(_model)] | Literal[""] = ""
+    max_output_tokens: int = Field(2048, ge=64, le=65_536)
+    thinking_level: Literal["minimal", "low", "medium", "high"] = "low"
+    max_tool_turns: int = Field(10, ge=1, le=50)
+    read_only: bool = False
+
+    gemini_api_key: SecretStr = NO_SECRET
+    google_gemini_base_url: BaseURL | Literal[""] = ""
+
+    redis_url: Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)] | None = None
+    kaiwa_data_dir: Path = Path(".kaiwa")
+    history_days: int = Field(30, ge=1, le=3650)
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65_535)
+    console_token: SecretStr = NO_SECRET
+    secret_key: SecretStr = NO_SECRET
+
+    bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
+    persona_file: Path | None = None
+    language: Literal["en", "ja"] = "en"
+    timezone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    dyno: str = ""
+
+    @property
+    def chosen_model(self) -> str:
+        """``provider:model``: MODEL, else Gemini where its key is set, else the demo."""
+        if self.model:
+            return self.model
+        return "gemini:gemini-flash-latest" if self.gemini_api_key.get_secret_value() else "demo"
+
+
+def load() -> Settings:
+    """Read and check all settings.
+
+    Raises:
+        SettingsError: naming the first variable that is wrong, and the mend.
+    """
+    settings = _checked(Settings)
+    if settings.chosen_model.startswith("gemini:") and not settings.gemini_api_key.get_secret_value():
+        raise SettingsError("GEMINI_API_KEY", "MODEL asks for Gemini; set the key, or MODEL=demo")
+    if settings.persona_file is not None and not settings.persona_file.is_file():
+        raise SettingsError("PERSONA_FILE", "no such file; leave it empty for the persona that comes with Kaiwa")
+    return settings
+
+
+def tool_config(config: type[ConfigT]) -> ConfigT:
+    """Fill a tool's own ``Config`` from the same sources.
+
+    Raises:
+        SettingsError: naming the variable that is wrong.
+    """
+    reader = type(config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__})
+    filled: Any = _checked(reader)
+    return config.model_validate(filled.model_dump())
+
+
+def _checked(reader: type[Any]) -> Any:
+    try:
+        return reader()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        variable = str(first["loc"][0]).upper() if first["loc"] else "settings"
+        raise SettingsError(variable, str(first["msg"]).removeprefix("Value error, ")) from None

@@ -1,0 +1,136 @@
+"""The words of a conversation: what is stored is what is sent.
+
+A transcript is one linear list of messages. Vendors' own data (thought signatures, unknown parts) rides along in
+``Message.opaque``, untouched.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.json import Decoder, Encoder
+
+Role = Literal["user", "model", "tool"]
+
+
+class Text(Struct, frozen=True, tag="text"):
+    """Words, as the user or the model wrote them."""
+
+    text: str
+
+
+class Media(Struct, frozen=True, tag="media"):
+    """A reference to a file the platform keeps; fetched for each turn, a placeholder once it is gone.
+
+    Attributes:
+        ref: the platform's id of the content.
+        size: bytes, 0 where the platform does not say.
+    """
+
+    ref: str
+    mime: str
+    size: int = 0
+
+
+class ToolCall(Struct, frozen=True, tag="call"):
+    """The model asks for a tool. ``id`` is unique; our own where the provider gave none."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolResult(Struct, frozen=True, tag="result"):
+    """The one result every call gets: ``response`` is the tool's object, or ``{"error": "…"}``."""
+
+    call_id: str
+    name: str
+    response: dict[str, Any]
+    is_error: bool = False
+    is_rejected: bool = False
+
+
+Part = Text | Media | ToolCall | ToolResult
+
+
+class Author(Struct, frozen=True, omit_defaults=True):
+    """Who wrote a message, as far as the platform tells.
+
+    Attributes:
+        locale: BCP 47 tag (``ja``, ``en-US``) or empty.
+        time_zone: IANA name or empty.
+    """
+
+    id: str = ""
+    name: str = ""
+    locale: str = ""
+    time_zone: str = ""
+
+
+class Opaque(Struct, frozen=True):
+    """A provider's own form of a message, sent back verbatim to the same provider."""
+
+    provider: str
+    model: str
+    data: bytes
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One entry of the transcript.
+
+    Attributes:
+        id: the platform's id; ours for model and tool messages.
+        at: milliseconds since the epoch, UTC.
+        context: the line about date, place and speaker that stands before the words when a model reads them.
+    """
+
+    id: str
+    role: Role
+    parts: tuple[Part, ...]
+    at: int
+    author: Author | None = None
+    opaque: Opaque | None = None
+    context: str = ""
+
+    @property
+    def text(self) -> str:
+        """All words of the message, without calls, results and media."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in the order the model gave them."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The tool results, in call order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """Tokens of one model request, or of several added up."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    thinking: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input + other.input,
+            self.cached + other.cached,
+            self.output + other.output,
+            self.thinking + other.thinking,
+        )
+
+
+def new_id(prefix: str) -> str:
+    """A fresh id, ``prefix_`` and 32 hexadecimal digits."""
+    return f"{prefix}_{uuid.uuid4().hex}"
+
+
+encode = Encoder().encode
+decode_message = Decoder(Message).decode

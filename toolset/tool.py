@@ -1,0 +1,243 @@
+"""The tool contract: what a tool declares, what it is told, and how every call is validated.
+
+    arguments → normalise → validate → call with a deadline → validate the response → cap its size
+
+Whatever happens inside, a call ends in exactly one ``ToolOutcome``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, ClassVar, Literal, Protocol
+
+import httpx
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+from pydantic import BaseModel
+
+Risk = Literal["low", "high"]
+
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+OUTPUT_CAP = 64 * 1024  # bytes of JSON a model is given at most
+COMPLAINT_CAP = 300  # characters of a validation message
+DEFAULT_TIMEOUT_S = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class ToolError(Exception):
+    """Raised by a tool that cannot do its work. The text goes to the model: no paths, hosts, keys or tracebacks."""
+
+
+class ToolSetupError(Exception):
+    """A tool that cannot be offered: bad name, duplicate, bad schema. Stops start-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """What a model is told about a tool."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    response: Mapping[str, Any]
+    risk: Risk = "low"
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Who calls, and in what surroundings; never part of the schema the model sees.
+
+    Attributes:
+        batch_id: one for all calls of one model response.
+        call_index: place in that response, from 0; for information, nothing is scheduled by it.
+        locale: BCP 47 tag of the user (``ja``, ``en-US``).
+        time_zone: IANA name.
+        idempotency_key: the same when a call is repeated after a crash.
+        deadline: ``time.monotonic()`` seconds by which the answer is wanted.
+    """
+
+    call_id: str
+    batch_id: str
+    call_index: int
+    conversation: str
+    user: str
+    locale: str
+    time_zone: str
+    idempotency_key: str
+    deadline: float
+
+
+class Tool(Protocol):
+    """One thing the model may do: a class with these attributes in a file of this folder.
+
+    Its schemas are ``schemas/<name>/parameters.json`` and ``response.json``.
+
+    Attributes:
+        description: says when to use the tool; the model chooses by it.
+        risk: ``low`` reads, ``high`` acts.
+        Config: the tool's own variables; field names are the environment's, in lower case.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    risk: ClassVar[Risk]
+    Config: ClassVar[type[BaseModel]]
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: Any) -> Tool:
+        """Build the tool. ``http`` is shared by all tools; ``config`` is a filled ``Config``."""
+        ...
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Do the work with validated arguments.
+
+        Raises:
+            ToolError: with a text for the model.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """The one result of a call; ``response`` is ``{"error": "…"}`` where ``is_error``."""
+
+    response: dict[str, Any]
+    is_error: bool = False
+
+    @classmethod
+    def error(cls, text: str) -> ToolOutcome:
+        return cls({"error": text}, is_error=True)
+
+
+class ValidatedTool:
+    """A tool between its two schemas, each compiled once.
+
+    Args:
+        timeout_s: seconds a call may take.
+
+    Raises:
+        ToolSetupError: bad name or bad schema.
+    """
+
+    def __init__(self, tool: Tool, parameters: Any, response: Any, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        if not NAME.fullmatch(tool.name):
+            raise ToolSetupError(f"tool name {tool.name!r} must match {NAME.pattern}")
+        if not tool.description.strip():
+            raise ToolSetupError(f"tool {tool.name}: the description is empty")
+        self._parameters = _compile(tool.name, "parameters", parameters)
+        self._response = _compile(tool.name, "response", response)
+        self._tool = tool
+        self._timeout_s = timeout_s
+        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk)
+
+    async def call(self, arguments: object, context: ToolContext) -> ToolOutcome:
+        """Validate, call, validate. Never raises but for cancellation."""
+        given = {} if arguments in (None, "") else arguments
+        if complaint := _complaint(self._parameters, given):
+            return ToolOutcome.error(f"invalid parameters: {complaint}")
+        assert isinstance(given, dict)  # noqa: S101 -- every parameters schema is of type object
+        budget = min(self._timeout_s, context.deadline - time.monotonic())
+        name = self.definition.name
+        try:
+            async with asyncio.timeout(budget):
+                response = await self._tool.call(given, context)
+        except ToolError as error:
+            return ToolOutcome.error(str(error))
+        except TimeoutError:
+            return ToolOutcome.error(f"timed out after {max(budget, 0):.3g} s")
+        except Exception:  # a crash costs a step and is shown to the model, details go to the log
+            log.exception("tool crashed", extra={"tool": name, "call_id": context.call_id})
+            return ToolOutcome.error(f"{name} failed unexpectedly")
+        if complaint := _complaint(self._response, response):
+            log.error("tool gave an invalid response", extra={"tool": name, "complaint": complaint})
+            return ToolOutcome.error(f"invalid response: {complaint}")
+        return ToolOutcome(_capped(response))
+
+
+class ToolMap(Mapping[str, ValidatedTool]):
+    """The tools on offer, by name.
+
+    Raises:
+        ToolSetupError: two tools of one name.
+    """
+
+    def __init__(self, tools: Iterable[ValidatedTool]) -> None:
+        self._tools: dict[str, ValidatedTool] = {}
+        for tool in tools:
+            name = tool.definition.name
+            if name in self._tools:
+                raise ToolSetupError(f"two tools are named {name}")
+            self._tools[name] = tool
+        self.definitions = tuple(tool.definition for tool in self._tools.values())
+
+    def __getitem__(self, name: str) -> ValidatedTool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    async def call(self, name: str, arguments: object, context: ToolContext) -> ToolOutcome:
+        """Call a tool by the name the model used; an unknown name is an outcome too."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return ToolOutcome.error(f"unknown tool: {name}. Available tools: {', '.join(self._tools)}")
+        return await tool.call(arguments, context)
+
+    def low_risk(self) -> ToolMap:
+        """The tools that only read."""
+        return ToolMap(tool for tool in self._tools.values() if tool.definition.risk == "low")
+
+
+def read_schemas(name: str) -> tuple[Any, Any]:
+    """The two schemas of a tool, parameters and response.
+
+    Raises:
+        ToolSetupError: a file is missing or is not JSON.
+    """
+
+    def read(kind: str) -> Any:
+        try:
+            return json.loads((files("schemas") / name / f"{kind}.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ToolSetupError(f"tool {name}: schemas/{name}/{kind}.json cannot be read: {error}") from error
+
+    return read("parameters"), read("response")
+
+
+def _compile(name: str, kind: str, schema: Any) -> Draft202012Validator:
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ToolSetupError(f"tool {name}: the {kind} schema is invalid: {error.message}") from error
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise ToolSetupError(f"tool {name}: the {kind} schema must have type object")
+    return Draft202012Validator(schema)
+
+
+def _complaint(validator: Draft202012Validator, instance: object) -> str:
+    error = best_match(validator.iter_errors(instance))
+    if error is None:
+        return ""
+    text = f"{error.json_path.removeprefix('$.')}: {error.message}" if error.path else error.message
+    return text if len(text) <= COMPLAINT_CAP else text[: COMPLAINT_CAP - 1] + "…"
+
+
+def _capped(response: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(response, ensure_ascii=False).encode()
+    dropped = len(text) - OUTPUT_CAP
+    if dropped <= 0:
+        return response
+    kept = text[:OUTPUT_CAP].decode(errors="ignore")
+    return {"output": f"{kept}[truncated: {dropped} bytes dropped, refine your query]"}
