@@ -127,10 +127,20 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
+class TurnRecord(Struct, frozen=True):
+    """One turn as it stands in the history; readers accept their own version and the next one."""
+
+    turn_id: str
+    at: int
+    model: str
+    messages: tuple[Message, ...]
+    v: int = 1
+
+
 def new_id(prefix: str) -> str:
     """A fresh id, ``prefix_`` and 32 hexadecimal digits."""
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
 encode = Encoder().encode
-decode_message = Decoder(Message).decode
+decode_record = Decoder(TurnRecord).decode

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import httpx
 from jsonschema import Draft202012Validator
@@ -25,8 +25,10 @@ from pydantic import BaseModel
 Risk = Literal["low", "high"]
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+NAME_CAP = 64
 OUTPUT_CAP = 64 * 1024  # bytes of JSON a model is given at most
-COMPLAINT_CAP = 300  # characters of a validation message
+ERROR_CAP = 2000  # characters of a tool's own error
+COMPLAINT_CAP = 300  # characters of a validation message, which quotes what was given
 DEFAULT_TIMEOUT_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -133,6 +135,8 @@ class ValidatedTool:
             raise ToolSetupError(f"tool name {tool.name!r} must match {NAME.pattern}")
         if not tool.description.strip():
             raise ToolSetupError(f"tool {tool.name}: the description is empty")
+        if tool.risk not in get_args(Risk):
+            raise ToolSetupError(f"tool {tool.name}: risk must be one of {', '.join(get_args(Risk))}")
         self._parameters = _compile(tool.name, "parameters", parameters)
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
@@ -141,26 +145,28 @@ class ValidatedTool:
 
     async def call(self, arguments: object, context: ToolContext) -> ToolOutcome:
         """Validate, call, validate. Never raises but for cancellation."""
-        given = {} if arguments in (None, "") else arguments
-        if complaint := _complaint(self._parameters, given):
-            return ToolOutcome.error(f"invalid parameters: {complaint}")
-        assert isinstance(given, dict)  # noqa: S101 -- every parameters schema is of type object
-        budget = min(self._timeout_s, context.deadline - time.monotonic())
-        name = self.definition.name
+        budget = max(min(self._timeout_s, context.deadline - time.monotonic()), 0)
         try:
-            async with asyncio.timeout(budget):
-                response = await self._tool.call(given, context)
+            return ToolOutcome(await self._validated(arguments, context, budget))
         except ToolError as error:
-            return ToolOutcome.error(str(error))
+            return ToolOutcome.error(_shortened(str(error), ERROR_CAP))
         except TimeoutError:
-            return ToolOutcome.error(f"timed out after {max(budget, 0):.3g} s")
+            return ToolOutcome.error(f"timed out after {budget:.3g} s")
         except Exception:  # a crash costs a step and is shown to the model, details go to the log
+            name = self.definition.name
             log.exception("tool crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
+
+    async def _validated(self, arguments: object, context: ToolContext, budget: float) -> dict[str, Any]:
+        given: Any = {} if arguments is None or arguments == "" else arguments
+        if complaint := _complaint(self._parameters, given):
+            raise ToolError(f"invalid parameters: {complaint}")
+        async with asyncio.timeout(budget):
+            response = await self._tool.call(given, context)
         if complaint := _complaint(self._response, response):
-            log.error("tool gave an invalid response", extra={"tool": name, "complaint": complaint})
-            return ToolOutcome.error(f"invalid response: {complaint}")
-        return ToolOutcome(_capped(response))
+            log.error("tool gave an invalid response", extra={"tool": self.definition.name, "complaint": complaint})
+            raise ToolError(f"invalid response: {complaint}")
+        return _capped(response)
 
 
 class ToolMap(Mapping[str, ValidatedTool]):
@@ -192,7 +198,8 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Call a tool by the name the model used; an unknown name is an outcome too."""
         tool = self._tools.get(name)
         if tool is None:
-            return ToolOutcome.error(f"unknown tool: {name}. Available tools: {', '.join(self._tools)}")
+            known = ", ".join(self._tools)
+            return ToolOutcome.error(f"unknown tool: {_shortened(name, NAME_CAP)}. Available tools: {known}")
         return await tool.call(arguments, context)
 
     def low_risk(self) -> ToolMap:
@@ -230,12 +237,17 @@ def _complaint(validator: Draft202012Validator, instance: object) -> str:
     error = best_match(validator.iter_errors(instance))
     if error is None:
         return ""
-    text = f"{error.json_path.removeprefix('$.')}: {error.message}" if error.path else error.message
-    return text if len(text) <= COMPLAINT_CAP else text[: COMPLAINT_CAP - 1] + "…"
+    where = f"{error.json_path.removeprefix('$.')}: " if error.path else ""
+    return where + _shortened(error.message, COMPLAINT_CAP)
+
+
+def _shortened(text: str, cap: int) -> str:
+    """Without its middle where it is too long: what is wrong stands at the end, after the value."""
+    return text if len(text) <= cap else f"{text[: cap // 2]} … {text[-cap // 2 :]}"
 
 
 def _capped(response: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps(response, ensure_ascii=False).encode()
+    text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()
     dropped = len(text) - OUTPUT_CAP
     if dropped <= 0:
         return response

@@ -53,10 +53,12 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         address: where its answer goes (reply token and its age, thread …); the channel's own JSON.
+        group: several people read along.
     """
 
     message: Message
     address: str = ""
+    group: bool = False
 
 
 class Accept(Protocol):

@@ -5,14 +5,16 @@ Each file here speaks to one vendor and translates its exceptions, once, into ``
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from bot.transcript import Message, Usage
+from bot.transcript import Message, Usage, encode
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
+PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters where no spaces part them
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +116,11 @@ class Provider(Protocol):
     async def aclose(self) -> None:
         """Give back connections."""
         ...
+
+
+def replay(message: Message) -> Iterator[TextDelta | ToolCallDelta]:
+    """A model's finished message as the pieces of a stream: its words, then each call whole."""
+    for piece in PIECE.findall(message.text):
+        yield TextDelta(piece)
+    for index, call in enumerate(message.calls):
+        yield ToolCallDelta(index, call.id, call.name, encode(call.arguments).decode())

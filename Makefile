@@ -1,0 +1,47 @@
+# Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
+.DEFAULT_GOAL := help
+.PHONY: help setup dev run chat test check format lock clean
+
+BIN := .venv/bin
+export PYTHON
+
+# $(call step,what,command,mend): run one step of the gate and say in one line which one failed.
+step = @echo "· $(1)"; $(2) || { echo "check: $(1) failed; $(3)" >&2; exit 1; }
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+
+setup: ## make .venv with all that Kaiwa needs to run
+	@scripts/setup.sh runtime
+
+dev: ## the same with the tools of the gate
+	@scripts/setup.sh dev
+
+run: setup ## web server, worker and page in one process
+	@exec $(BIN)/kaiwa run
+
+chat: setup ## talk in this terminal
+	@exec $(BIN)/kaiwa chat
+
+test: check ## the whole gate, as CI runs it
+
+check: dev ## format, lint, types, import directions, tests with coverage; stops at the first failure
+	$(call step,format,$(BIN)/ruff format --quiet --check .,make format mends it)
+	$(call step,lint,$(BIN)/ruff check --quiet .,make format mends some of it)
+	$(call step,types,$(BIN)/mypy --no-error-summary,mend the types above)
+	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
+	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term,see the tests or the coverage above)
+
+format: dev ## format the code and mend what can be mended
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+
+LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) pyproject.toml
+lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the newest versions
+	@$(LOCK) --output-file requirements.txt
+	@$(LOCK) --output-file requirements-dev.txt --extra dev --constraints requirements.txt
+
+clean: ## remove .venv and everything made by tools; your data in .kaiwa stays
+	@rm -rf .venv .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,22 @@
+"""Reads what a request carries, up to a limit."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+
+async def read_body(request: Request, limit: int) -> bytes | None:
+    """The whole body, or None as soon as it is known to be longer than ``limit`` bytes.
+
+    Raises:
+        ClientDisconnect: the sender went away.
+    """
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit:
+        return None
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            return None
+    return bytes(body)

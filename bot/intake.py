@@ -1,0 +1,45 @@
+"""The way in: one durable write, one hint to a worker, nothing else before a webhook's 200."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bot.channels import Arrival
+from bot.errors import StoreUnavailable
+from bot.metrics import Metrics
+from bot.store import Store
+from bot.transcript import encode
+
+
+class Jobs(Protocol):
+    """Tells some worker that a conversation needs care. A hint: nothing depends on it."""
+
+    async def add(self, conversation: str, key: str) -> None:
+        """Add a job; one with a key that is known already may be dropped."""
+        ...
+
+
+class Intake:
+    """Accepts messages of every channel (``bot.channels.Accept``)."""
+
+    def __init__(self, store: Store, jobs: Jobs, metrics: Metrics) -> None:
+        self._store = store
+        self._jobs = jobs
+        self._metrics = metrics
+        self.closed = False
+
+    async def __call__(self, conversation: str, arrival: Arrival) -> bool:
+        """Accept one message; false where its id was seen before.
+
+        Raises:
+            StoreUnavailable: nothing was kept, or this process is shutting down: the platform must send it again.
+        """
+        if self.closed:
+            raise StoreUnavailable("shutting down")
+        message_id = arrival.message.id
+        new = await self._store.inbox.accept(conversation, message_id, encode(arrival))
+        if new:
+            self._metrics.accepted.labels(conversation.partition(":")[0]).inc()
+        # A duplicate gets its job too: the first one may have died between the write and this line.
+        await self._jobs.add(conversation, f"{conversation}/{message_id}")
+        return new

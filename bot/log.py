@@ -1,0 +1,68 @@
+"""Logs: JSON off a terminal, readable on one; conversation and turn on every line; secrets never."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+QUIET = ("aiohttp", "asyncio", "docket", "google_genai", "httpcore", "httpx", "redis", "uvicorn")
+
+
+def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None) -> None:
+    """Send everything logged in this process through one formatter to stderr.
+
+    Args:
+        secrets: values that are struck out wherever they turn up.
+        terminal: readable (True) or JSON lines (False); None asks stderr.
+    """
+    readable = sys.stderr.isatty() if terminal is None else terminal
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: list[Processor] = (
+        [structlog.dev.ConsoleRenderer(colors=True)]
+        if readable
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
+    )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last, _strike_out(secrets)],
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    _hush(QUIET)
+
+
+def _hush(names: Sequence[str]) -> None:
+    """Libraries speak at WARNING: their INFO lines may hold URLs and bodies."""
+    for name in names:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _strike_out(secrets: Iterable[str]) -> Processor:
+    known = [secret for secret in secrets if secret]
+
+    def strike(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
+        for secret in known:
+            if isinstance(line, str) and secret in line:
+                line = line.replace(secret, "[secret]")
+        return line
+
+    return strike  # type: ignore[return-value]  # the last processor handles the rendered line, a str

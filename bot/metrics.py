@@ -1,0 +1,34 @@
+"""What is counted and timed, in one registry that the composition root hands round."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
+
+
+class Metrics:
+    """Kaiwa's metrics; label values are names of ours, never a user's words or ids."""
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self.registry = registry
+        self.accepted = Counter("kaiwa_messages_accepted", "Messages taken in", ["channel"], registry=registry)
+        self.turns = Counter("kaiwa_turns", "Turns ended", ["outcome"], registry=registry)
+        self.turn_seconds = Histogram(
+            "kaiwa_turn_seconds", "From start of a turn to its commit", buckets=SECONDS, registry=registry
+        )
+        self.model_calls = Counter("kaiwa_model_calls", "Model requests", ["model", "outcome"], registry=registry)
+        self.model_seconds = Histogram(
+            "kaiwa_model_seconds", "Model requests, whole answers", ["model"], buckets=SECONDS, registry=registry
+        )
+        self.tokens = Counter("kaiwa_tokens", "Tokens by kind", ["model", "kind"], registry=registry)
+        self.tool_calls = Counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"], registry=registry)
+        self.tool_seconds = Histogram("kaiwa_tool_seconds", "Tool calls", ["tool"], buckets=SECONDS, registry=registry)
+        self.deliveries = Counter("kaiwa_deliveries", "Replies sent", ["channel", "outcome"], registry=registry)
+        self.queue_depth = Gauge("kaiwa_queue_depth", "Conversations that need care now or later", registry=registry)
+        self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)
+
+    def exposition(self) -> bytes:
+        """The text format of Prometheus."""
+        return generate_latest(self.registry)

@@ -1,0 +1,100 @@
+"""Finds the names of places in a piece of a sentence, English or Japanese."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.providers.demo.cities import zone_of
+from bot.providers.demo.vocabulary import LEAD, NO_PLACE, NO_PLACE_PART, NO_PLACE_WORDS, PARTICLES
+
+LONGEST = 60  # characters of a place
+MOST_WORDS = 4
+
+JAPANESE = re.compile(r"[぀-ヿ㐀-䶿一-鿿]")
+LATIN = r"[A-Za-zÀ-ɏ]+(?:(?:\.? |['-])[A-Za-zÀ-ɏ]+)*"
+RUN = re.compile(rf"さいたま|つくば|いわき|{LATIN}|[㐀-䶿一-鿿々ァ-ヴヶー・]+")
+NAME = re.compile(rf"{LATIN}\.?(?:, {LATIN}\.?)?|{RUN.pattern}")
+SUFFIX = re.compile(r"(?<=東京)都$|(?<=大阪|京都)府$|(?<=..)(?:周辺|付近)$")
+OF_PREFECTURE = re.compile(r"(?<=..[都道府県])の(?=[一-鿿])")
+ENDING = re.compile("[いうえおかきくけこさしすせそたちっつなぬねまみむめらりるれろわ]")  # of a verb or an adjective
+AFTER = tuple(
+    re.compile(rf"\b(?:{words})\s+(?:the\s+)?(?P<place>\S.*?)(?=\s+(?:in|near|around|at|for)\b|$)", re.IGNORECASE)
+    for words in ("in", "near|around", "at", "for|of")
+)
+TAIL = re.compile(
+    r"\s+(?:on|with|when|while|if|because|so|please|right|now|like|be|is|this|next|during|as|to|i|we|you)\b.*",
+    re.IGNORECASE,
+)
+GOING_TO = re.compile(r"\b(?i:to|in|near|visiting)\s+(?P<place>[A-ZÀ-Þ][\w'-]*(?: [A-ZÀ-Þ][\w'-]*)*)")
+
+
+def places_in(piece: str) -> list[str]:
+    """The places of a piece that asks about one; the topic's own words are gone already."""
+    return [name for name, _ in _japanese(piece)] if JAPANESE.search(piece) else _english(piece)
+
+
+def places_alone(piece: str, expected: bool) -> list[str]:
+    """The places of a piece that says nothing else: ``and Osaka``, ``じゃあ大阪は``.
+
+    Args:
+        expected: a place may well stand here, so that names nobody listed count too.
+    """
+    if JAPANESE.search(piece):
+        named = list(_japanese(piece))
+        rest = piece
+        for _, written in named:
+            rest = rest.replace(written, " ")
+        found = [name for name, _ in named] if PARTICLES.fullmatch(rest) else []
+    else:
+        name = LEAD.sub("", piece, count=1).strip(" .!?")
+        found = [name] if _is_name(name) else []
+    return [name for name in found if expected or zone_of(name)]
+
+
+def places_mentioned(sentence: str) -> list[str]:
+    """Where somebody says to be or to go: ``I'm off to Nara``, ``奈良に行く``."""
+    if JAPANESE.search(sentence):
+        return [
+            name for name, written in _japanese(sentence) if re.search(rf"{re.escape(written)}(?:に|へ|で)", sentence)
+        ]
+    return [name for name in GOING_TO.findall(sentence) if _is_name(name)]
+
+
+def is_filler(piece: str) -> bool:
+    """Whether nothing is left but words like ``how about`` or ``は``."""
+    return PARTICLES.fullmatch(LEAD.sub("", piece)) is not None
+
+
+def _japanese(piece: str) -> Iterator[tuple[str, str]]:
+    """Each place with the form it was written in."""
+    piece = OF_PREFECTURE.sub("", NO_PLACE_PART.sub(" ", piece))
+    for run in RUN.finditer(piece):
+        name = SUFFIX.sub("", run[0])
+        inflected = len(name) == 1 and ENDING.match(piece, run.end())
+        if not inflected and not NO_PLACE.fullmatch(name) and _is_name(name):
+            yield name, run[0]
+
+
+def _english(piece: str) -> list[str]:
+    for preposition in AFTER:
+        for after in preposition.finditer(piece):
+            name = TAIL.sub("", after["place"]).strip(" .!?-")
+            if _is_name(name, strict=False):
+                return [name]
+    words = re.findall(r"[^\s?!]+", piece)
+    left = [word for word in words if word.lower().strip(".") not in NO_PLACE_WORDS]
+    known = [" ".join(left), *left]
+    named = " ".join(word for word in left if word[0].isupper())
+    short = " ".join(left) if len(words) <= MOST_WORDS else ""
+    guesses = [name for name in known if zone_of(name)] + [name for name in (named, short) if _is_name(name)]
+    return guesses[:1]
+
+
+def _is_name(name: str, strict: bool = True) -> bool:
+    """Whether this can be a place; strict where no preposition says that it is one."""
+    words = name.lower().split()
+    if not 1 <= len(words) <= MOST_WORDS or len(name) > LONGEST:
+        return False
+    doubtful = words if strict else words[:1]
+    return NAME.fullmatch(name) is not None and NO_PLACE_WORDS.isdisjoint(doubtful)

@@ -1,0 +1,153 @@
+"""Gemini through google-genai: one request in, a stream of events out, the vendor's errors translated.
+
+``request.py`` writes what is sent, ``response.py`` reads what comes back, ``relay.py`` carries both. The SDK is given
+the request as ready-made JSON (``extra_body``): its own models take four times the CPU time, most of it on a history
+that is JSON already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import httpx
+from google import genai
+from google.genai import errors, types
+
+from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers.gemini.failures import VENDOR_ERRORS, translated
+from bot.providers.gemini.relay import Relay
+from bot.providers.gemini.request import PROVIDER, contents, declarations, generation_config, tool_config
+from bot.providers.gemini.response import Answer, read
+from bot.transcript import Message
+from toolset.tool import ToolDefinition
+
+API_VERSION = "v1beta"  # the one every preview model is served under
+PLACEHOLDER = "-"  # the SDK insists on contents; ours replace it
+FIRST_TOKEN_S = 20.0
+REQUEST_S = 60.0
+
+
+class Gemini:
+    """A Gemini model.
+
+    Args:
+        base_url: empty for Google's own.
+        first_token_s: seconds until the first event of an answer.
+        request_s: seconds until its last.
+    """
+
+    name = PROVIDER
+
+    def __init__(
+        self,
+        api_key: str,
+        model: str,
+        base_url: str = "",
+        max_output_tokens: int = 2048,
+        thinking_level: str = "low",
+        *,
+        first_token_s: float = FIRST_TOKEN_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        self.model = model
+        self._api_key = api_key
+        self._first_token_s = first_token_s
+        self._request_s = request_s
+        self._generation = generation_config(model, max_output_tokens, thinking_level)
+        self._declared: tuple[Sequence[ToolDefinition], list[dict[str, Any]]] = ((), [])
+        tls = httpx.create_ssl_context()
+        self._http = httpx.AsyncClient(
+            transport=Relay(tls),
+            headers={"accept-encoding": "identity"},
+            trust_env=False,  # the relay's session looks for proxies
+        )
+        self._client = genai.Client(
+            api_key=api_key,
+            vertexai=False,
+            http_options=types.HttpOptions(
+                api_version=API_VERSION,
+                base_url=base_url or None,
+                httpx_async_client=self._http,
+                client_args={"verify": tls},  # unused, but each one left out is built anew in 30 ms
+                async_client_args={"ssl": tls},
+                retry_options=types.HttpRetryOptions(attempts=1),
+            ),
+        )
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+    ) -> AsyncIterator[StreamEvent]:
+        """Ask once.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        answer = Answer(self.model)
+        async for event in self._events(self._body(system, messages, tools, tool_choice)):
+            content = read(event)
+            if content.error is not None:
+                failure = errors.APIError(0, {"error": content.error})
+                raise translated(failure, self.model, self._api_key) from failure
+            for delta in answer.take(content):
+                yield delta
+        yield Completed(answer.response())
+
+    async def check(self) -> str:
+        """Look the model up, which takes a working key and generates nothing."""
+        try:
+            async with asyncio.timeout(self._first_token_s):
+                found = await self._client.aio.models.get(model=self.model)
+        except VENDOR_ERRORS as error:
+            raise translated(error, self.model, self._api_key) from error
+        return f"{found.display_name or self.model} answers"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+        self._client.close()
+
+    def _body(
+        self, system: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], tool_choice: ToolChoice
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {"contents": contents(messages, self.model), "generationConfig": self._generation}
+        if system:
+            body["systemInstruction"] = {"parts": [{"text": system}]}
+        if tools:
+            body["tools"] = self._declarations(tools)
+            body["toolConfig"] = tool_config(tool_choice)
+        return body
+
+    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
+        if self._declared[0] is not tools:
+            self._declared = (tools, declarations(tools))
+        return self._declared[1]
+
+    async def _events(self, body: dict[str, Any]) -> AsyncIterator[str]:
+        """The events of one answer, as Google wrote them, within the time-outs."""
+        config: types.GenerateContentConfigDict = {
+            "http_options": {"extra_body": body},
+            "automatic_function_calling": {"disable": True},
+            "automatic_continuation": False,
+        }
+        now = asyncio.get_running_loop().time
+        started = now()
+        deadline = started + self._first_token_s
+        try:
+            chunks = await self._client.aio.models.generate_content_stream(
+                model=self.model, contents=PLACEHOLDER, config=config
+            )
+            while True:
+                async with asyncio.timeout_at(deadline):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    return
+                yield chunk.response_id or ""
+                deadline = started + self._request_s
+        except VENDOR_ERRORS as error:
+            raise translated(error, self.model, self._api_key) from error

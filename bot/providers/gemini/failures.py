@@ -1,0 +1,69 @@
+"""Every way in which google-genai and the network fail, as what it means to the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import httpx
+from google.genai import errors
+
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+
+PASSING = {408, 425}  # and every 5xx
+WORDS_CAP = 300  # characters of Google's own words in a cause
+
+# ValueError is what the SDK raises for a body it cannot read, pydantic's and its own classes included.
+VENDOR_ERRORS = (
+    errors.APIError,
+    errors.ContinuationInterruptedError,
+    aiohttp.ClientError,
+    httpx.HTTPError,
+    httpx.StreamError,
+    OSError,
+    ValueError,
+)
+
+
+def translated(error: Exception, model: str, api_key: str) -> ModelError:
+    """The same failure in ``bot.errors``' words; its cause never holds the key."""
+    if isinstance(error, errors.APIError):
+        return _refusal(error, model, api_key)
+    if isinstance(error, TimeoutError):
+        return TryAgain("timed_out", f"{model} did not answer in time")
+    if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError):
+        return TryAgain("malformed", f"{model} sent something that cannot be read")
+    return TryAgain("model_down", f"{model} cannot be reached: {type(error).__name__}")
+
+
+def _refusal(error: errors.APIError, model: str, api_key: str) -> ModelError:
+    """An error Google answered with. A bad key is a 400, and a 429 has its delay in the body."""
+    code, details = error.code or 500, _details(error.details)
+    invalid_key = any(detail.get("reason") == "API_KEY_INVALID" for detail in details)
+    if invalid_key or code in (401, 403):
+        return ModelUnusable("key_refused", f"GEMINI_API_KEY was refused ({code}): set a valid key")
+    if code == 404:
+        return ModelUnusable("model_unknown", f"MODEL: Gemini knows no model {model}; name another")
+    if code == 429:
+        return TryAgain("rate_limited", f"{model} is over its quota (429)", after=_delay(details, error.response))
+    if code in PASSING or code >= 500:
+        return TryAgain("model_down", f"{model} answers {code}", after=_delay(details, error.response))
+    words = " ".join(str(error.message).replace(api_key, "[key]").split())
+    return RequestRefused("request_refused", f"{model} refused the request ({code}): {words[:WORDS_CAP]}")
+
+
+def _details(body: Any) -> list[dict[str, Any]]:
+    inner = body.get("error") if isinstance(body, dict) else None
+    details = inner.get("details") if isinstance(inner, dict) else None
+    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+
+
+def _delay(details: list[dict[str, Any]], response: Any) -> float | None:
+    """Seconds to wait: ``"48s"`` in RetryInfo; the header is what a proxy on the way may send."""
+    asked = [str(detail["retryDelay"]).removesuffix("s") for detail in details if "retryDelay" in detail]
+    if response is not None and "retry-after" in response.headers:
+        asked.append(response.headers["retry-after"])
+    try:
+        return float(asked[0]) if asked else None
+    except ValueError:
+        return None

@@ -1,0 +1,144 @@
+"""What Gemini is sent: the neutral request as the JSON of ``generateContent``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.json import Decoder
+
+from bot.providers import ToolChoice
+from bot.transcript import Media, Message, Text, ToolCall, ToolResult
+from toolset.tool import ToolDefinition
+
+PROVIDER = "gemini"
+JSON = dict[str, Any]
+
+# Tells Gemini 3 that a call comes from elsewhere and has no signature to check:
+# https://ai.google.dev/gemini-api/docs/thought-signatures
+FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+
+MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "one": "ANY"}
+BUDGETS = {"minimal": 0, "low": 1024, "medium": 8192, "high": 24_576}  # thinking tokens, for Gemini 2.5
+LEAST_PRO_BUDGET = 128
+FAMILY = re.compile(
+    r"(?:models/)?gemini-(?:(?P<version>\d+(?:\.\d+)?)-)?(?P<size>pro|flash-lite|flash)(?P<latest>-latest)?"
+    r"(?!.*(?:image|tts|audio|live))"
+)
+
+_parts = Decoder(list[JSON]).decode
+
+
+def generation_config(model: str, max_output_tokens: int, thinking_level: str) -> JSON:
+    """The part of a request that never changes."""
+    thinking = thinking_config(model, thinking_level)
+    return {"maxOutputTokens": max_output_tokens, **({"thinkingConfig": thinking} if thinking else {})}
+
+
+def thinking_config(model: str, level: str) -> JSON:
+    """How hard the model should think, in the words its family takes; nothing for a family we do not know.
+
+    A field or a level that a model does not know is a 400; ``minimal`` is known to all of Gemini 3's flash-lites only.
+    """
+    match = FAMILY.match(model)
+    if match is None:
+        return {}
+    version, size, latest = match["version"], match["size"], match["latest"]
+    if version == "2.5":
+        return {"thinkingBudget": max(BUDGETS[level], LEAST_PRO_BUDGET if size == "pro" else 0)}
+    if latest if version is None else float(version) >= 3:
+        return {"thinkingLevel": "LOW" if level == "minimal" and size != "flash-lite" else level.upper()}
+    return {}
+
+
+def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
+    """All tools as one ``Tool``: Gemini refuses several."""
+    functions = [
+        {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+        for tool in tools
+    ]
+    return [{"functionDeclarations": functions}] if functions else []
+
+
+def tool_config(choice: ToolChoice) -> JSON:
+    """Which functions may be called."""
+    calling: JSON = {"mode": MODES[choice.mode]}
+    if choice.mode == "one":
+        calling["allowedFunctionNames"] = [choice.name]
+    return {"functionCallingConfig": calling}
+
+
+def contents(messages: Sequence[Message], model: str) -> list[JSON]:
+    """The conversation, every message of this model in its own words.
+
+    Adjacent messages of users become one content. A message with nothing to send is left out: Gemini refuses it.
+    """
+    turns: list[JSON] = []
+    vendor_ids: dict[str, str] = {}
+    before = ""
+    for message in messages:
+        if message.role == "model":
+            parts = _model_parts(message, model)
+            vendor_ids |= _vendor_ids(message, parts)
+        elif message.role == "tool":
+            parts = [_function_response(result, vendor_ids) for result in message.results]
+        else:
+            parts = _user_parts(message)
+        if not parts:
+            continue
+        if before == message.role == "user":
+            turns[-1]["parts"] += parts
+        else:
+            turns.append({"role": "model" if message.role == "model" else "user", "parts": parts})
+        before = message.role
+    return turns
+
+
+def _user_parts(message: Message) -> list[JSON]:
+    lines = [message.context]
+    for part in message.parts:
+        if isinstance(part, Text):
+            lines.append(part.text)
+        elif isinstance(part, Media):
+            lines.append(f"[{part.mime.partition('/')[0]}: not available]")
+    return [{"text": line} for line in lines if line]
+
+
+def _model_parts(message: Message, model: str) -> list[JSON]:
+    """The vendor's own parts, but for bare empty texts, which end many streams and are refused in a request."""
+    opaque = message.opaque
+    if opaque is None or opaque.provider != PROVIDER:
+        return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
+    parts = [part for part in _parts(opaque.data) if part != {"text": ""}]
+    return parts if opaque.model == model else _signed(parts)
+
+
+def _rebuilt(part: object) -> JSON:
+    if isinstance(part, ToolCall):
+        return {"functionCall": {"name": part.name, "args": part.arguments}}
+    assert isinstance(part, Text)  # noqa: S101 -- a model writes text and calls
+    return {"text": part.text}
+
+
+def _signed(parts: list[JSON]) -> list[JSON]:
+    """Gemini 3 wants a signature on the first call of a step, and on no other."""
+    for part in parts:
+        if "functionCall" in part:
+            part.setdefault("thoughtSignature", FOREIGN_SIGNATURE)
+            break
+    return parts
+
+
+def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
+    """Our id of each call → the vendor's, where it gave one: those are echoed in the responses."""
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    return {ours.id: call["id"] for ours, call in zip(message.calls, calls, strict=False) if call.get("id")}
+
+
+def _function_response(result: ToolResult, vendor_ids: dict[str, str]) -> JSON:
+    response = result.response if result.is_error else {"output": result.response}
+    answer: JSON = {"name": result.name, "response": response}
+    if result.call_id in vendor_ids:
+        answer["id"] = vendor_ids[result.call_id]
+    return {"functionResponse": answer}

@@ -1,0 +1,118 @@
+"""A model that plays a script, for tests: what it will say is written down, what it was asked is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
+from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
+from toolset.tool import ToolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One answer of the script.
+
+    Attributes:
+        calls: an empty id becomes a fresh one each time the step is played.
+        stop_reason: empty: ``tool_use`` beside calls, else ``end_turn``.
+        before: events streamed first, such as words and the ``Restarted`` that voids them.
+        error: raised where the stream would have been completed, after ``text``.
+        gate: the stream waits until it is set, after ``gate_after`` events.
+        at_gate: set when the stream has come to its gate.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    stop_reason: StopReason | None = None
+    usage: Usage = field(default_factory=Usage)
+    detail: str = ""
+    opaque: Opaque | None = None
+    before: tuple[StreamEvent, ...] = ()
+    error: Exception | None = None
+    gate: asyncio.Event | None = None
+    gate_after: int = 0
+    at_gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+ScriptedAnswer = Step | Callable[[Sequence[Message]], Step]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the model was asked."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    tool_choice: ToolChoice
+
+
+class ScriptEnded(Exception):
+    """One request more came than steps were written."""
+
+
+class Scripted:
+    """Plays steps in order, one for each request.
+
+    Args:
+        steps: answers, or functions that choose one by the messages they are given.
+
+    Attributes:
+        requests: every request so far, oldest first.
+    """
+
+    def __init__(self, steps: Iterable[ScriptedAnswer], name: str = "scripted", model: str = "scripted") -> None:
+        self.name = name
+        self.model = model
+        self.requests: list[Request] = []
+        self._steps = list(steps)
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+    ) -> AsyncIterator[StreamEvent]:
+        """Play the next step.
+
+        Raises:
+            ScriptEnded: no step is left.
+        """
+        self.requests.append(Request(system, tuple(messages), tuple(tools), tool_choice))
+        if len(self.requests) > len(self._steps):
+            raise ScriptEnded(f"request {len(self.requests)} came, but the script has {len(self._steps)} steps")
+        step = self._steps[len(self.requests) - 1]
+        if not isinstance(step, Step):
+            step = step(messages)
+        for place, event in enumerate(self._events(step)):
+            if place == step.gate_after:
+                await _pass_gate(step)
+            if step.error is not None and isinstance(event, Completed):
+                raise step.error
+            yield event
+
+    async def check(self) -> str:
+        """Nothing to reach."""
+        return "scripted: plays the steps it was given"
+
+    async def aclose(self) -> None:
+        """Nothing to give back."""
+
+    def _events(self, step: Step) -> list[StreamEvent]:
+        calls = tuple(ToolCall(call.id or new_id("call"), call.name, call.arguments) for call in step.calls)
+        words = (Text(step.text),) if step.text else ()
+        message = Message(new_id("msg"), "model", (*words, *calls), time.time_ns() // 1_000_000, opaque=step.opaque)
+        reason = step.stop_reason or ("tool_use" if calls else "end_turn")
+        response = ModelResponse(message, reason, step.usage, self.model, step.detail)
+        return [*step.before, *replay(message), Completed(response)]
+
+
+async def _pass_gate(step: Step) -> None:
+    step.at_gate.set()
+    if step.gate is not None:
+        await step.gate.wait()

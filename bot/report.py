@@ -1,0 +1,41 @@
+"""What is on, what is off, and which variable turns it on: for the start of ``kaiwa run`` and for ``kaiwa doctor``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One line of the report; ``hint`` names the variable that would change it."""
+
+    name: str
+    on: bool
+    detail: str
+    hint: str = ""
+
+
+def parts(settings: Settings) -> list[Part]:
+    """Every part an operator can switch, with its state."""
+    provider, _, model = settings.chosen_model.partition(":")
+    demo = provider == "demo"
+    store = "your Redis" if settings.redis_url else f"bundled Valkey, files in {settings.kaiwa_data_dir}"
+    token = bool(settings.console_token.get_secret_value())
+    return [
+        Part(
+            "model",
+            not demo,
+            "demo model: simple rules, no real language model" if demo else f"{provider}: {model}",
+            "set GEMINI_API_KEY for Gemini" if demo else "",
+        ),
+        Part("store", True, store, "" if settings.redis_url else "set REDIS_URL to share it between machines"),
+        Part(
+            "page",
+            True,
+            "open to whoever has the token" if token else "open to this machine only",
+            "" if token else "set CONSOLE_TOKEN to open it to others",
+        ),
+        Part("tools", True, "low-risk tools only" if settings.read_only else "all tools", "READ_ONLY"),
+    ]

@@ -1,0 +1,109 @@
+"""Redis, and nothing else touches it. The store deals in bytes and ids; callers encode.
+
+    keys        names and lifetimes            scripts, *.lua   changes that happen as a whole
+    inbox       what waits                     leases           who may work, and on what
+    journal     what a turn has done so far    history          what was said
+    outbox      what must leave                live             what is shown while it happens
+    connection  how Redis is reached           embedded         the Valkey that comes with Kaiwa
+
+What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
+change its journal, history and outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from bot.store.connection import STORE_FAILURES, answering, connect
+from bot.store.history import History
+from bot.store.inbox import Inbox
+from bot.store.journal import Journal, JournalledTurn
+from bot.store.keys import DAY_S, dead_letters, due_indexes
+from bot.store.leases import Lease, Leases
+from bot.store.live import Live
+from bot.store.outbox import Outbox
+from bot.store.scripts import Scripts
+
+__all__ = ["STORE_FAILURES", "Depths", "JournalledTurn", "Lease", "Store", "open_store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """How much there is to do.
+
+    Attributes:
+        due: conversations that need care, now or later.
+        dead_letters: deliveries that will never arrive.
+    """
+
+    due: int
+    dead_letters: int
+
+
+class Store:
+    """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``."""
+
+    def __init__(self, client: Redis, live: Live, history_s: int) -> None:
+        scripts = Scripts(client, history_s)
+        self._client = client
+        self.inbox = Inbox(scripts)
+        self.leases = Leases(client, scripts)
+        self.journal = Journal(scripts)
+        self.history = History(client)
+        self.outbox = Outbox(client, scripts)
+        self.live = live
+
+    async def ping(self, timeout_s: float = 1.0) -> None:
+        """Ask whether the store answers.
+
+        Raises:
+            StoreUnavailable: not within ``timeout_s``.
+        """
+        async with answering(timeout_s):
+            await self._client.ping()
+
+    async def now_ms(self) -> int:
+        """The store's clock, the one that processes compare."""
+        async with answering():
+            seconds, microseconds = await self._client.time()
+        return seconds * 1000 + microseconds // 1000
+
+    async def depths(self) -> Depths:
+        """Count what waits."""
+        async with answering(), self._client.pipeline(transaction=False) as pipe:
+            for index in due_indexes():
+                _ = pipe.zcard(index)
+            for letters in dead_letters():
+                _ = pipe.xlen(letters)
+            counts = await pipe.execute()
+        shards = len(counts) // 2
+        return Depths(sum(counts[:shards]), sum(counts[shards:]))
+
+
+@asynccontextmanager
+async def open_store(url: str, *, history_days: int, max_connections: int = 10) -> AsyncIterator[Store]:
+    """The store behind a URL (``redis://``, ``rediss://``, ``unix://``); it connects when it is first used.
+
+    Args:
+        max_connections: at least 2; one serves live events, and only while somebody watches.
+
+    Raises:
+        SettingsError: the URL cannot be read.
+    """
+    client = connect(url, max_connections - 1)
+    listening = connect(url, 1)
+    live = Live(client, listening)
+    receiving = asyncio.create_task(live.run())
+    try:
+        yield Store(client, live, history_days * DAY_S)
+    finally:
+        receiving.cancel()
+        with suppress(asyncio.CancelledError):
+            await receiving
+        await listening.aclose()
+        await client.aclose()

@@ -1,0 +1,12 @@
+#!lua flags=allow-oom
+if lease_lost() then return LEASE_LOST end
+if redis.call('EXISTS', turn) == 0 then
+    if redis.call('EXISTS', inbox) == 0 then
+        return false
+    end
+    redis.call('RENAME', inbox, journal)
+    redis.call('HSET', turn, 'id', ARGV[3])
+end
+local starts = redis.call('HINCRBY', turn, 'starts', 1)
+keep_turn()
+return {redis.call('HGET', turn, 'id'), starts, redis.call('LRANGE', journal, 0, -1)}

@@ -1,0 +1,84 @@
+"""The Valkey that comes with Kaiwa: one server per data directory, shared by all processes that use the directory.
+
+``users.lock`` is held, shared, by every process while it uses the server; whoever gets it alone is the last one and
+shuts the server down. ``start.lock`` is held for as long as a process comes, goes, or starts the server again. A killed
+process lets go of its locks, so nothing has to be cleaned up after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import structlog
+
+from bot.errors import KaiwaError, SettingsError
+from bot.store.server import Server, locked, take, taken
+
+log = structlog.stdlib.get_logger(__name__)
+
+RESTART_S = 1.0
+
+
+@asynccontextmanager
+async def embedded(data_dir: Path) -> AsyncIterator[str]:
+    """Use the server of a data directory; the first process starts it, the last one stops it.
+
+    Yields:
+        Its URL. Should the server die, it is started again under the same one.
+
+    Raises:
+        SettingsError: it cannot work here, with the variable to mend.
+        StoreUnavailable: it runs, and does not answer.
+    """
+    home = _prepared(data_dir)
+    server = Server(home)
+    start_lock = home / "start.lock"
+    with (home / "users.lock").open("ab") as users:
+        try:
+            async with locked(start_lock):
+                await taken(users, fcntl.LOCK_SH)
+                await server.start()
+            async with _kept_alive(server, start_lock):
+                yield server.url
+        finally:
+            async with locked(start_lock):
+                if take(users):
+                    await server.stop()
+                else:
+                    server.leave()
+
+
+@asynccontextmanager
+async def _kept_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
+    watching = asyncio.create_task(_watch(server, start_lock))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+
+async def _watch(server: Server, start_lock: Path) -> None:
+    while True:
+        await server.gone()
+        log.warning("the bundled Valkey has ended, starting it again")
+        try:
+            async with locked(start_lock):
+                await server.start()
+        except KaiwaError as error:
+            log.error("the bundled Valkey does not start", error=str(error))
+            await asyncio.sleep(RESTART_S)
+
+
+def _prepared(data_dir: Path) -> Path:
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (data_dir / "users.lock").touch()
+    except OSError as error:
+        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another place") from error
+    return data_dir.resolve()

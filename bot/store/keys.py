@@ -1,0 +1,71 @@
+"""Every key's name and how long it lives.
+
+    kaiwa:{07}:inbox:line:U0b1c:user:U5678
+
+That is shard, kind, conversation. The shard is crc32(conversation) mod 16, fixed for ever; its braces make it the hash
+tag, so that all keys of a conversation and the indexes of its shard share one slot and may meet in one script.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+SHARDS = 16
+DAY_S = 86_400
+
+SEEN_S = 3 * DAY_S  # no platform sends a message again after that
+WORK_S = 7 * DAY_S  # inbox, journal and outbox
+INDEX_S = 8 * DAY_S  # due index and fence: they outlive the work they guard
+DEAD_S = 30 * DAY_S
+DEAD_LETTERS = 250  # kept per shard, so that a refused token cannot fill the store
+
+CONVERSATION_KINDS = ("lease", "fence", "inbox", "turn", "journal", "history", "outbox")
+SHARD_KINDS = ("due", "dead")
+SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
+
+
+class Keys:
+    """The keys of one conversation."""
+
+    def __init__(self, conversation: str) -> None:
+        self._conversation = conversation
+        self._shard = _shard_prefix(crc32(conversation.encode()) % SHARDS)
+
+    @property
+    def for_scripts(self) -> tuple[str, ...]:
+        """What every script gets, in the order of ``SCRIPT_KINDS``."""
+        return (*map(self._own, CONVERSATION_KINDS), *(self._shard + kind for kind in SHARD_KINDS))
+
+    @property
+    def history(self) -> str:
+        return self._own("history")
+
+    @property
+    def outbox(self) -> str:
+        return self._own("outbox")
+
+    @property
+    def live(self) -> str:
+        """A pub/sub channel."""
+        return self._own("live")
+
+    def seen(self, message_id: str) -> str:
+        """The conversation is part of it: a page chooses its own message ids, and must not use up another's."""
+        return f"{self._own('seen')}:{message_id}"
+
+    def _own(self, kind: str) -> str:
+        return f"{self._shard}{kind}:{self._conversation}"
+
+
+def due_indexes() -> list[str]:
+    """The due index of every shard."""
+    return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
+
+
+def dead_letters() -> list[str]:
+    """The dead letters of every shard."""
+    return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
+
+
+def _shard_prefix(shard: int) -> str:
+    return f"kaiwa:{{{shard:02d}}}:"

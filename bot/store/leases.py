@@ -1,0 +1,72 @@
+"""Leases: who may work on a conversation, and the due index: when each conversation next needs care."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from bot.store.connection import answering
+from bot.store.keys import due_indexes
+from bot.store.scripts import Scripts
+
+LEASE_MS = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a conversation until another ``ttl_ms`` have passed without a renewal.
+
+    Attributes:
+        token: the fencing token, greater with each lease of the conversation.
+    """
+
+    conversation: str
+    token: int
+    ttl_ms: int
+
+
+class Leases:
+    """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires."""
+
+    def __init__(self, client: Redis, scripts: Scripts) -> None:
+        self._client = client
+        self._scripts = scripts
+
+    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS) -> Lease | None:
+        """Take the lease; None where somebody has it."""
+        token = await self._scripts.run("acquire", conversation, ttl_ms)
+        return None if token is None else Lease(conversation, token, ttl_ms)
+
+    async def renew(self, lease: Lease) -> None:
+        """Keep the lease for another ``ttl_ms``.
+
+        Raises:
+            LeaseLost: it has expired.
+        """
+        await self._scripts.run("renew", lease.conversation, lease.token, lease.ttl_ms)
+
+    async def release(self, lease: Lease, retry_at_ms: int | None = None) -> None:
+        """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
+
+        Args:
+            retry_at_ms: when journal and outbox want care again, by the store's clock; without it, now. A message in
+                the inbox wants it now in any case.
+
+        Raises:
+            LeaseLost: it has expired.
+        """
+        retry_at = "" if retry_at_ms is None else retry_at_ms
+        await self._scripts.run("release", lease.conversation, lease.token, retry_at)
+
+    async def due(self, limit: int) -> list[str]:
+        """The conversations that need care now, those that have waited longest first."""
+        async with answering():
+            seconds, microseconds = await self._client.time()
+            async with self._client.pipeline(transaction=False) as pipe:
+                now = seconds * 1000 + microseconds // 1000
+                for index in due_indexes():
+                    _ = pipe.zrangebyscore(index, "-inf", now, start=0, num=limit, withscores=True)
+                shards = await pipe.execute()
+        waiting = sorted((at, conversation) for shard in shards for conversation, at in shard)
+        return [conversation.decode() for _, conversation in waiting[:limit]]

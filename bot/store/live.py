@@ -1,0 +1,139 @@
+"""Live events between processes, lossy: one pub/sub connection per process serves all who watch from it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from redis.asyncio import Redis
+from redis.asyncio.connection import AbstractConnection
+
+from bot.errors import StoreUnavailable
+from bot.store.connection import STORE_FAILURES, answering
+from bot.store.keys import Keys
+
+PUBLISH_S = 0.5  # a turn must not stall for those who watch it
+RECONNECT_S = 0.5
+BACKLOG = 1_000  # events a slow viewer may lag behind before it misses some
+
+
+class _Viewer:
+    """The events of one subscription, as they come."""
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[bytes] = asyncio.Queue(BACKLOG)
+
+    def show(self, event: bytes) -> None:
+        with suppress(asyncio.QueueFull):
+            self._events.put_nowait(event)
+
+    def __aiter__(self) -> _Viewer:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await self._events.get()
+
+
+@dataclass(slots=True)
+class _Topic:
+    viewers: set[_Viewer] = field(default_factory=set)
+    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Live:
+    """Passes events on to whoever watches a conversation at that moment, in whatever process.
+
+    Args:
+        publishing: a client shared with others.
+        listening: a client whose one connection is taken for as long as somebody watches.
+    """
+
+    def __init__(self, publishing: Redis, listening: Redis) -> None:
+        self._publishing = publishing
+        self._listening = listening
+        self._topics: dict[bytes, _Topic] = {}
+        self._watched = asyncio.Event()
+        self._connection: AbstractConnection | None = None
+
+    async def publish(self, conversation: str, event: bytes) -> None:
+        """Show an event to those who watch; where the store is in trouble, to nobody."""
+        with suppress(StoreUnavailable):
+            async with answering(PUBLISH_S):
+                await self._publishing.publish(Keys(conversation).live, event)
+
+    @asynccontextmanager
+    async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Everything published from the moment the context is entered, but for what is lost in an outage.
+
+        Raises:
+            StoreUnavailable: on entering.
+        """
+        channel = Keys(conversation).live.encode()
+        viewer = _Viewer()
+        try:
+            async with answering():
+                await self._enter(channel, viewer)
+            yield viewer
+        finally:
+            await self._leave(channel, viewer)
+
+    async def run(self) -> None:
+        """Receive for all viewers, for ever; after an outage everything is subscribed anew."""
+        while True:
+            await self._watched.wait()
+            with suppress(*STORE_FAILURES):
+                await self._receive()
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _enter(self, channel: bytes, viewer: _Viewer) -> None:
+        topic = self._topics.setdefault(channel, _Topic())
+        topic.viewers.add(viewer)
+        self._watched.set()
+        if len(topic.viewers) == 1:
+            await self._send("SUBSCRIBE", channel)
+        await topic.confirmed.wait()
+
+    async def _leave(self, channel: bytes, viewer: _Viewer) -> None:
+        viewers = self._topics[channel].viewers
+        viewers.remove(viewer)
+        if viewers:
+            return
+        del self._topics[channel]
+        if not self._topics:
+            self._watched.clear()
+        await self._send("UNSUBSCRIBE", channel)
+
+    async def _send(self, command: str, channel: bytes) -> None:
+        """Where there is no connection, the next one begins with what is watched by then."""
+        if self._connection is not None:
+            with suppress(*STORE_FAILURES):
+                await self._connection.send_command(command, channel)
+
+    async def _receive(self) -> None:
+        pool = self._listening.connection_pool
+        connection = await pool.get_connection()  # type: ignore[no-untyped-call]  # a decorator hides its types
+        try:
+            self._connection = connection
+            await connection.send_command("SUBSCRIBE", *self._topics)
+            while True:
+                self._take(await connection.read_response(timeout=math.inf, push_request=True))
+        finally:
+            self._connection = None
+            for topic in self._topics.values():
+                topic.confirmed.clear()
+            await connection.disconnect(nowait=True)
+            await pool.release(connection)
+
+    def _take(self, message: list[bytes]) -> None:
+        kind, channel, payload = message
+        topic = self._topics.get(channel)
+        if topic is None:  # its last viewer has just left
+            return
+        if kind == b"subscribe":
+            topic.confirmed.set()
+        elif kind == b"message":
+            for viewer in topic.viewers:
+                viewer.show(payload)

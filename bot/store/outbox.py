@@ -1,0 +1,37 @@
+"""The outbox: deliveries in the order they must leave; the first is the one under way."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from redis.asyncio import Redis
+
+from bot.store.connection import answering
+from bot.store.keys import Keys
+from bot.store.leases import Lease
+from bot.store.scripts import Scripts
+
+
+class Outbox:
+    """Replies on their way out. Changes are fenced: they raise ``LeaseLost`` where the lease is no longer held."""
+
+    def __init__(self, client: Redis, scripts: Scripts) -> None:
+        self._client = client
+        self._scripts = scripts
+
+    async def head(self, conversation: str) -> bytes | None:
+        """The delivery that is next."""
+        async with answering():
+            return cast(bytes | None, await self._client.lindex(Keys(conversation).outbox, 0))
+
+    async def replace_head(self, lease: Lease, delivery: bytes) -> None:
+        """Put down how far the delivery has come."""
+        await self._scripts.run("replace_head", lease.conversation, lease.token, delivery)
+
+    async def remove_head(self, lease: Lease) -> None:
+        """The delivery has arrived."""
+        await self._scripts.run("remove_head", lease.conversation, lease.token)
+
+    async def bury_head(self, lease: Lease, reason: bytes) -> None:
+        """The delivery will never arrive: put it, with the reason, to the dead letters."""
+        await self._scripts.run("bury_head", lease.conversation, lease.token, reason)

@@ -1,0 +1,101 @@
+"""The Lua scripts beside this file: each is one change of one conversation, done as a whole or not at all.
+
+A script is its file's first line, then names for its keys and lifetimes, then ``shared.lua``, then the rest of the
+file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token where the script is fenced.
+
+Without the flag ``allow-oom`` a full store refuses a script before it begins. Only ``accept`` has none: a full store
+takes in nothing new, and lets finish what it has taken in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError, ResponseError
+
+from bot.errors import LeaseLost
+from bot.store.connection import answering
+from bot.store.keys import DEAD_LETTERS, DEAD_S, INDEX_S, SCRIPT_KINDS, SEEN_S, WORK_S, Keys
+
+Name = Literal[
+    "accept",
+    "acquire",
+    "renew",
+    "release",
+    "begin",
+    "join",
+    "record",
+    "commit",
+    "replace_head",
+    "remove_head",
+    "bury_head",
+]
+NAMES: tuple[Name, ...] = get_args(Name)
+
+Argument = str | int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    text: str
+    sha: str
+
+
+class Scripts:
+    """Runs scripts by name.
+
+    Args:
+        history_s: seconds a history lives after its last turn.
+    """
+
+    def __init__(self, client: Redis, history_s: int) -> None:
+        self._client = client
+        self._scripts = {name: _read(name, history_s) for name in NAMES}
+
+    async def run(self, name: Name, conversation: str, *arguments: Argument, message_id: str = "") -> Any:
+        """Run a script on a conversation.
+
+        Args:
+            message_id: whose seen-key the script gets as its last key.
+
+        Raises:
+            LeaseLost: the script is fenced and its token is not the lease's.
+            StoreUnavailable: see ``answering``.
+        """
+        keys = Keys(conversation)
+        names = (*keys.for_scripts, keys.seen(message_id))
+        async with answering():
+            try:
+                return await self._evaluate(self._scripts[name], len(names), *names, conversation, *arguments)
+            except ResponseError as error:
+                if str(error) == "LEASELOST":
+                    raise LeaseLost(conversation) from error
+                raise
+
+    async def _evaluate(self, script: _Script, key_count: int, *rest: Argument) -> Any:
+        try:
+            return await self._client.evalsha(script.sha, key_count, *rest)
+        except NoScriptError:  # a server forgets its scripts when it starts
+            return await self._client.eval(script.text, key_count, *rest)
+
+
+def _read(name: Name, history_s: int) -> _Script:
+    folder = files(__package__)
+    lifetimes = {
+        "SEEN_S": SEEN_S,
+        "WORK_S": WORK_S,
+        "INDEX_S": INDEX_S,
+        "HISTORY_S": history_s,
+        "DEAD_S": DEAD_S,
+        "DEAD_LETTERS": DEAD_LETTERS,
+    }
+    first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
+    names = f"local {', '.join(SCRIPT_KINDS)}, seen = unpack(KEYS)"
+    values = f"local {', '.join(lifetimes)} = {', '.join(map(str, lifetimes.values()))}"
+    shared = (folder / "shared.lua").read_text("utf-8")
+    text = "\n".join([first_line, names, values, shared, body])
+    return _Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -1,0 +1,90 @@
+"""Writes a conversation where no terminal is: answers to one stream, word by word, everything else to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TextIO
+
+from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
+from bot.terminal import Drawing, call_text, printable, result_text, unseen
+
+
+class PlainScreen:
+    """A screen (``bot.terminal.Screen``) for pipes and files.
+
+    Args:
+        words: our own sentences, by key.
+    """
+
+    def __init__(self, out: TextIO, err: TextIO, words: Mapping[str, str]) -> None:
+        self._out = out
+        self._err = err
+        self._words = words
+
+    @contextmanager
+    def answering(self) -> Iterator[Drawing]:
+        drawing = _PlainDrawing(self, self._words)
+        yield drawing
+        drawing.end_line()
+
+    def tell(self, sentence: str) -> None:
+        print(printable(sentence), file=self._err, flush=True)
+
+    def complain(self, sentence: str, note: str = "") -> None:
+        for line in filter(None, (sentence, note)):
+            self.tell(line)
+
+    def give(self, answer: str) -> None:
+        self.write(f"{answer}\n")
+
+    def recall(self, question: str, answer: str) -> None:
+        """Nothing: whoever reads a pipe wants what is new."""
+
+    def write(self, words: str) -> None:
+        """Words of an answer, at once."""
+        print(printable(words), end="", file=self._out, flush=True)
+
+
+class _PlainDrawing:
+    def __init__(self, screen: PlainScreen, words: Mapping[str, str]) -> None:
+        self._screen = screen
+        self._words = words
+        self._shown = ""
+        self._calls: dict[str, str] = {}
+
+    def show(self, event: LiveEvent) -> None:
+        match event:
+            case AnswerText(text):
+                self._write(text)
+            case AnswerRestarted():
+                self._restart()
+            case ToolStarted():
+                self.end_line()
+                self._calls[event.call_id] = call_text(event.name, event.arguments)
+            case ToolFinished():
+                call = self._calls.pop(event.call_id, event.name)
+                self._screen.tell(
+                    f"{'✗' if event.is_error else '✓'} {call} · {event.ms} ms\n  {result_text(event.response)}"
+                )
+            case Answered(_, text, True, note):
+                self.end_line()
+                self._screen.complain(text, note)
+            case Answered(_, text):
+                self._write(unseen(text, self._shown))
+
+    def end_line(self) -> None:
+        """Whatever comes next begins on a line of its own."""
+        if self._shown and not self._shown.endswith("\n"):
+            self._screen.write("\n")
+        self._shown = ""
+
+    def _write(self, text: str) -> None:
+        self._shown += text
+        self._screen.write(text)
+
+    def _restart(self) -> None:
+        """Written words cannot be taken back; it is said that they are void."""
+        if self._shown:
+            self.end_line()
+            self._screen.tell(self._words["restarted"])

@@ -1,0 +1,171 @@
+"""Draws a conversation on a terminal. An answer grows without flicker: what is finished is printed once, for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.spinner import Spinner
+from rich.text import Text
+
+from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
+from bot.terminal import Drawing, call_text, printable, result_text, unseen
+from bot.terminal.markdown import Prose, part
+
+REFRESH_PER_S = 12
+MARGIN = 3  # lines of the screen left free of what still moves
+RECALLED = 600  # characters of the last answer, when a conversation goes on
+
+
+class RichScreen:
+    """A screen (``bot.terminal.Screen``) on a terminal.
+
+    Args:
+        words: our own sentences, by key.
+    """
+
+    def __init__(self, console: Console, words: Mapping[str, str]) -> None:
+        self._console = console
+        self._words = words
+
+    @contextmanager
+    def answering(self) -> Iterator[Drawing]:
+        self._console.print()
+        # Transient: whatever still moves is erased at the end, and what is to stay has been printed by then.
+        with Live(console=self._console, transient=True, refresh_per_second=REFRESH_PER_S) as live:
+            drawing = _RichDrawing(live, self._words["restarted"])
+            try:
+                yield drawing
+            finally:
+                drawing.settle()
+        self._console.print()
+
+    def tell(self, sentence: str) -> None:
+        self._console.print(Text(printable(sentence), style="dim"))
+
+    def complain(self, sentence: str, note: str = "") -> None:
+        self._console.print(_complaint(sentence, note))
+
+    def give(self, answer: str) -> None:
+        self._console.print(Prose(printable(answer)))
+        self._console.print()
+
+    def recall(self, question: str, answer: str) -> None:
+        answer = answer if len(answer) <= RECALLED else f"{answer[:RECALLED]}…"
+        self._console.print()
+        self._console.print(Text(f"› {printable(question)}", style="dim"))
+        self._console.print()
+        self._console.print(Text(printable(answer), style="dim"))
+
+
+class _Call:
+    """A tool call on the screen: it turns while it runs, then it has its result beneath."""
+
+    def __init__(self, event: ToolStarted) -> None:
+        self.finished: ToolFinished | None = None
+        self._text = call_text(event.name, event.arguments)
+        self._spinner = Spinner("dots", style="cyan")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        event = self.finished
+        if event is None:
+            yield self._head(self._spinner.render(console.get_time()), "", options.max_width)
+            return
+        mark = Text("✗", "red") if event.is_error else Text("✓", "green")
+        yield self._head(mark, f"  {event.ms} ms", options.max_width)
+        result = Text(f"  {result_text(event.response)}", "red" if event.is_error else "dim")
+        result.truncate(options.max_width, overflow="ellipsis")
+        yield result
+
+    def _head(self, mark: RenderableType, time: str, width: int) -> Text:
+        assert isinstance(mark, Text)
+        head = Text.assemble(mark, " ", (self._text, "cyan"))
+        head.truncate(width - len(time), overflow="ellipsis")
+        return head.append(time, "dim")
+
+
+class _RichDrawing:
+    """An answer between what is printed and what still moves: running calls, or the last block of words."""
+
+    def __init__(self, live: Live, restarted: str) -> None:
+        self._live = live
+        self._restarted = restarted
+        self._printed = ""  # words of this model response that stand for good
+        self._growing = ""
+        self._calls: dict[str, _Call] = {}
+        self._wait()
+
+    def show(self, event: LiveEvent) -> None:
+        match event:
+            case AnswerText(text):
+                self._grow(printable(text))
+            case AnswerRestarted():
+                self._restart()
+            case ToolStarted():
+                self._start_call(event)
+            case ToolFinished():
+                self._finish_call(event)
+            case Answered(_, text, True, note):
+                self.settle()
+                self._live.console.print(_complaint(text, note))
+            case Answered(_, text):
+                self._growing = unseen(printable(text), self._printed)
+                self.settle()
+
+    def settle(self) -> None:
+        """Print what still moves, as it is, and let nothing move."""
+        growing, self._growing = self._growing, ""
+        calls, self._calls = self._calls, {}
+        self._live.update(Text())
+        for call in calls.values():
+            self._live.console.print(call.line)
+        if growing.strip():
+            self._print(growing)
+
+    def _wait(self) -> None:
+        self._live.update(Spinner("dots", style="dim"))
+
+    def _grow(self, text: str) -> None:
+        blocks, self._growing = part(self._growing + text)
+        self._live.update(Prose(self._growing, last=max(1, self._live.console.height - MARGIN)))
+        for block in blocks:
+            self._print(block)
+
+    def _print(self, block: str) -> None:
+        """Blocks are parted by an empty line, as in the text they come from."""
+        if self._printed.strip():
+            self._live.console.print()
+        self._live.console.print(Prose(block))
+        self._printed += block
+
+    def _restart(self) -> None:
+        """Growing words vanish; of printed ones it is said that they are void."""
+        if self._printed.strip():
+            self._live.console.print(Text(self._restarted, style="dim"))
+        self._printed = self._growing = ""
+        self._wait()
+
+    def _start_call(self, event: ToolStarted) -> None:
+        if not self._calls:
+            self.settle()
+            self._space()
+        self._calls[event.call_id] = _Call(event)
+        self._live.update(Group(*self._calls.values()))
+
+    def _finish_call(self, event: ToolFinished) -> None:
+        if call := self._calls.get(event.call_id):
+            call.finished = event
+        if all(call.finished for call in self._calls.values()):
+            self.settle()
+            self._wait()
+
+
+def _complaint(sentence: str, note: str) -> RenderableType:
+    lines: list[RenderableType] = [Text(printable(sentence), style="red")]
+    if note:
+        lines.append(Padding(Text(printable(note), style="dim"), (0, 0, 0, 2)))
+    return Group(*lines)

@@ -1,0 +1,68 @@
+"""Everything we say ourselves, in English and Japanese, from ``en.toml`` and ``ja.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+LANGUAGES = ("en", "ja")
+JAPANESE = re.compile(r"[぀-ヿ㐀-䶿一-鿿ｦ-ﾝ]")
+LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The catalogue: language → dotted key → sentence with ``str.format`` fields."""
+
+    sentences: Mapping[str, Mapping[str, str]]
+
+    def get(self, key: str, language: str, **values: object) -> str:
+        """One sentence, filled in.
+
+        Raises:
+            KeyError: no such key, or a field is missing.
+        """
+        return self.sentences[language][key].format(**values)
+
+    def table(self, name: str, language: str) -> dict[str, str]:
+        """All sentences of one table, by the key's last part."""
+        prefix = f"{name}."
+        return {
+            key.removeprefix(prefix): text for key, text in self.sentences[language].items() if key.startswith(prefix)
+        }
+
+
+def load() -> Texts:
+    """Read the catalogue that comes with the package."""
+    return Texts({language: _flat(_read(language)) for language in LANGUAGES})
+
+
+def language_of(text: str, default: str) -> str:
+    """``ja`` where a text has kana or kanji, ``en`` where it has other letters, else ``default``."""
+    if JAPANESE.search(text):
+        return "ja"
+    return "en" if LETTER.search(text) else default
+
+
+def preferred_language(tags: str, default: str) -> str:
+    """The first language of an ``Accept-Language`` header, or of a single BCP 47 tag, that we speak."""
+    spoken = (tag.strip()[:2].lower() for tag in tags.split(","))
+    return next((language for language in spoken if language in LANGUAGES), default)
+
+
+def _read(language: str) -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / f"{language}.toml").read_text("utf-8"))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value.strip()
+    return flat

@@ -1,0 +1,48 @@
+"""Whether this process is up, whether it can work, and what it has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from bot.errors import StoreUnavailable
+from bot.metrics import Metrics
+
+EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
+    """``/healthz`` and ``/readyz``.
+
+    Args:
+        ready: names what is missing; an empty string means ready.
+    """
+
+    async def healthz(_request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_request: Request) -> Response:
+        missing = await ready()
+        return JSONResponse({"ready": not missing, "reason": missing or None}, status_code=503 if missing else 200)
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+def metrics_route(metrics: Metrics, depths: Callable[[], Awaitable[None]]) -> Route:
+    """``/metrics``.
+
+    Args:
+        depths: brings the gauges that are read from the store up to date.
+    """
+
+    async def exposition(_request: Request) -> Response:
+        try:
+            await depths()
+        except StoreUnavailable as error:
+            return PlainTextResponse(f"# {error}\n", status_code=503)
+        return Response(metrics.exposition(), media_type=EXPOSITION)
+
+    return Route("/metrics", exposition)

@@ -1,0 +1,73 @@
+"""uvicorn in this event loop, with signals that let the whole process drain and end with exit code 0."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from bot.errors import SettingsError
+
+LAST_ANSWERS_S = 2  # for requests in flight when the server stops
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """uvicorn raises a caught signal again at its end, which would make it the exit code; ours are handled here."""
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take the address before anything else starts.
+
+    Raises:
+        SettingsError: the port is busy, or the host is not ours.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(2048)
+    except OSError as error:
+        sock.close()
+        variable = "HOST" if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL else "PORT"
+        raise SettingsError(variable, f"cannot listen on {host}:{port} ({error.strerror}); choose another") from error
+    sock.setblocking(False)
+    return sock
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[None]:
+    """Serve while the context is open."""
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=LAST_ANSWERS_S
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[sock]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+@contextmanager
+def stop_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM or SIGINT sets; repeated signals change nothing."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

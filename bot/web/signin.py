@@ -1,0 +1,119 @@
+"""Signing in with CONSOLE_TOKEN: as a bearer token, or once in a form that leaves a cookie."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from html import escape
+from importlib.resources import files
+from string import Template
+from urllib.parse import parse_qs
+
+from pydantic import SecretStr
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from bot.body import read_body
+from bot.texts import Texts
+
+COOKIE = "kaiwa_console"
+COOKIE_S = 30 * 24 * 3600
+MAX_FORM = 4096
+TRIES = 10  # wrong ones, per address and window
+WINDOW_S = 60.0
+ADDRESSES = 1024  # remembered at most
+
+
+class SignIn:
+    """Knows the token.
+
+    Args:
+        secret: mixed into the cookies' key, so that a cookie does not help in guessing a short token.
+    """
+
+    def __init__(self, token: SecretStr, secret: SecretStr, texts: Texts, bot_name: str) -> None:
+        self._token = token.get_secret_value().encode()
+        self._key = hashlib.sha256(b"console\0" + secret.get_secret_value().encode() + b"\0" + self._token).digest()
+        self._texts = texts
+        self._bot_name = bot_name
+        self._form = Template((files(__package__) / "static" / "signin.html").read_text("utf-8"))
+        self._throttle = Throttle()
+
+    def refusal(self, request: Request, language: str) -> Response | None:
+        """None for whoever is signed in; else the form, or for programs an error."""
+        if self._valid_cookie(request.cookies.get(COOKIE, "")):
+            return None
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._tried(request, given.strip(), language)
+        return self._ask(request, 401, "", language)
+
+    async def enter(self, request: Request, language: str) -> Response:
+        """Take the form: a right token is answered with a cookie, a wrong one with the form again."""
+        body = await read_body(request, MAX_FORM)
+        fields = parse_qs((body or b"").decode("utf-8", "replace"))
+        if (refused := self._tried(request, fields.get("token", [""])[0].strip(), language)) is not None:
+            return refused
+        response = RedirectResponse("/", 303)
+        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").partition(",")[0].strip())
+        response.set_cookie(
+            COOKIE, self._cookie(), max_age=COOKIE_S, path="/", secure=secure, httponly=True, samesite="strict"
+        )
+        return response
+
+    def _tried(self, request: Request, given: str, language: str) -> Response | None:
+        address = request.client.host if request.client else ""
+        if (wait_s := self._throttle.wait_s(address)) > 0:
+            response = self._ask(request, 429, "too_many", language)
+            response.headers["Retry-After"] = str(int(wait_s) + 1)
+            return response
+        if hmac.compare_digest(given.encode(), self._token):
+            return None
+        self._throttle.wrong(address)
+        return self._ask(request, 401, "wrong", language)
+
+    def _ask(self, request: Request, status: int, complaint: str, language: str) -> Response:
+        words = self._texts.table("signin", language)
+        problem = words.get(complaint, "")
+        headers = {"Cache-Control": "no-store", "WWW-Authenticate": "Bearer"}
+        if "text/html" not in request.headers.get("accept", ""):
+            return JSONResponse({"error": problem or words["needed"]}, status, headers)
+        fields = {name: escape(text) for name, text in words.items()}
+        page = self._form.substitute(fields, language=language, bot_name=escape(self._bot_name), problem=escape(problem))
+        # With no-referrer a browser would send the form with "Origin: null".
+        return HTMLResponse(page, status, headers | {"Referrer-Policy": "same-origin"})
+
+    def _cookie(self) -> str:
+        expires = int(time.time()) + COOKIE_S
+        return f"{expires}.{self._signature(str(expires))}"
+
+    def _valid_cookie(self, cookie: str) -> bool:
+        expires, _, signature = cookie.partition(".")
+        genuine = hmac.compare_digest(signature.encode(), self._signature(expires).encode())
+        return genuine and int(expires) > time.time()
+
+    def _signature(self, expires: str) -> str:
+        return hmac.new(self._key, expires.encode(), hashlib.sha256).hexdigest()
+
+
+class Throttle:
+    """Counts wrong tries per address, in this process. Cookies are not counted: they cannot be guessed."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def wait_s(self, address: str) -> float:
+        """Seconds until this address may try again; 0 where it may now."""
+        tries = self._wrong.get(address, ())
+        return max(0.0, tries[0] + WINDOW_S - self._clock()) if len(tries) == TRIES else 0.0
+
+    def wrong(self, address: str) -> None:
+        """Note a wrong try; of too many addresses the one that tried longest ago is forgotten."""
+        self._wrong.setdefault(address, deque(maxlen=TRIES)).append(self._clock())
+        self._wrong.move_to_end(address)
+        if len(self._wrong) > ADDRESSES:
+            self._wrong.popitem(last=False)

@@ -1,0 +1,219 @@
+// What is known of a conversation: the server's history, the turns seen live, and the words sent but not yet answered.
+// The history is the truth; everything else gives way to it.
+
+export const STORED = "kaiwa.sent.";
+const KEEP_MS = 3_600_000; // how long a sent message is waited for after the page was closed
+
+export class Conversation {
+  constructor(id) {
+    this.id = id;
+    this.history = [];
+    this.turns = []; // { id, users: [ids], segments: [{text} | {call}], gap, over, reply }
+    this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
+    this.durations = new Map(); // tool call id → ms
+    this.sent = readSent(id); // { id, text, at }
+  }
+
+  static fresh() {
+    return new Conversation(randomId());
+  }
+
+  send(message) {
+    this.sent.push(message);
+    this.storeSent();
+  }
+
+  unsend(id) {
+    this.sent = this.sent.filter((message) => message.id !== id);
+    this.storeSent();
+  }
+
+  replaceHistory(entries) {
+    this.history = entries;
+    const known = new Set(entries.map((entry) => entry.id));
+    this.sent = this.sent.filter((message) => !known.has(message.id));
+    this.turns = this.turns.filter((turn) => (turn.users.length ? !turn.users.every((id) => known.has(id)) : !turn.over));
+    this.storeSent();
+  }
+
+  /** The live events were cut off: what they told so far has a hole from here on. */
+  interrupted() {
+    this.turns = this.turns.filter((turn) => turn.users.length);
+    for (const turn of this.turns) {
+      if (!turn.over) breakOff(turn);
+    }
+  }
+
+  /** Take a live event. Words outside a turn we know are late or half-heard, and the history will tell them. */
+  take(event) {
+    const turn = this.turns.find((candidate) => !candidate.over);
+    switch (event.type) {
+      case "started":
+        this.start(event);
+        break;
+      case "text":
+        if (turn && !turn.gap) addWords(turn, event.text);
+        break;
+      case "restarted":
+        if (turn) dropWords(turn);
+        break;
+      case "tool_started":
+        addCall(turn ?? this.startHalfway(), event);
+        break;
+      case "tool_finished":
+        this.durations.set(event.call_id, event.ms);
+        finishCall(turn ?? this.startHalfway(), event);
+        break;
+      case "answered":
+        this.end(event);
+        break;
+    }
+  }
+
+  /** What the newest turn is doing: idle, thinking, tool or writing. */
+  get activity() {
+    const turn = this.turns.find((candidate) => !candidate.over);
+    if (!turn) return this.waiting.length ? "thinking" : "idle";
+    const newest = turn.segments.at(-1);
+    if (turn.segments.some((segment) => segment.call && isRunning(segment.call))) return "tool";
+    return newest?.text ? "writing" : "thinking";
+  }
+
+  /** Sent messages that no turn has taken. */
+  get waiting() {
+    const taken = new Set(this.turns.flatMap((turn) => turn.users));
+    return this.sent.filter((message) => !taken.has(message.id));
+  }
+
+  /** Everything to show, in order, each with a key that stays when a live turn becomes history. */
+  get items() {
+    const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
+    items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
+    return keyed(items);
+  }
+
+  /** Turns follow one another: one that seems to be running still has ended unseen, or starts again. */
+  start({ turn_id: id, user_ids: users }) {
+    this.turns = this.turns.filter((turn) => turn.over && turn.id !== id);
+    this.turns.push({ id, users, segments: [], gap: false, over: false });
+  }
+
+  /** A turn whose start was not seen, as after a reload; it most likely answers what waits here. */
+  startHalfway() {
+    const turn = { id: null, users: this.waiting.map((message) => message.id), segments: [], gap: true, over: false };
+    this.turns.push(turn);
+    return turn;
+  }
+
+  end({ turn_id: id, text, failed, note }) {
+    const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
+    const { users } = turn ?? { users: this.waiting.map((message) => message.id) };
+    const ending = { text, failed: Boolean(failed), note: note ?? "" };
+    if (users.length) this.endings.set(users.at(-1), ending);
+    if (turn) Object.assign(turn, { over: true, reply: ending });
+    else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
+  }
+
+  historyItems() {
+    const items = [];
+    let ending;
+    this.history.forEach((entry, index) => {
+      if (entry.role === "user") {
+        items.push({ kind: "user", id: entry.id, text: entry.text, at: entry.at });
+        ending = this.endings.get(entry.id);
+        return;
+      }
+      const last = this.history[index + 1]?.role !== "model";
+      const text = last && ending ? ending.text : entry.text;
+      if (text) items.push({ kind: "answer", text, ...(last && ending ? endingOf(ending) : {}) });
+      for (const call of entry.calls) items.push({ kind: "tool", call: { ...call, ms: this.durations.get(call.id) } });
+    });
+    return items;
+  }
+
+  turnItems(turn) {
+    const users = this.sent.filter((message) => turn.users.includes(message.id));
+    const items = users.map((message) => ({ kind: "user", ...message }));
+    const segments = turn.over ? withoutTail(turn.segments) : turn.segments;
+    for (const { call, text } of segments) items.push(call ? { kind: "tool", call } : { kind: "answer", text });
+    if (turn.over) items.push({ kind: "answer", text: turn.reply.text, ...endingOf(turn.reply) });
+    return items;
+  }
+
+  /** Another tab with the same conversation has sent something. */
+  readSentAgain() {
+    const known = new Set(this.history.map((entry) => entry.id));
+    this.sent = readSent(this.id).filter((message) => !known.has(message.id));
+  }
+
+  storeSent() {
+    if (this.sent.length) localStorage.setItem(STORED + this.id, JSON.stringify(this.sent));
+    else localStorage.removeItem(STORED + this.id);
+  }
+}
+
+/** An id nobody guesses, of letters, digits, - and _. */
+export function randomId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(18));
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
+}
+
+export const isRunning = (call) => call.running === true;
+
+function readSent(id) {
+  try {
+    const stored = JSON.parse(localStorage.getItem(STORED + id) ?? "[]");
+    return stored.filter((message) => Date.now() - message.at < KEEP_MS);
+  } catch {
+    return [];
+  }
+}
+
+function addWords(turn, text) {
+  const newest = turn.segments.at(-1);
+  if (newest?.text !== undefined) newest.text += text;
+  else turn.segments.push({ text });
+}
+
+function dropWords(turn) {
+  turn.segments = withoutTail(turn.segments);
+  turn.gap = false;
+}
+
+function withoutTail(segments) {
+  return segments.at(-1)?.text === undefined ? segments : segments.slice(0, -1);
+}
+
+function breakOff(turn) {
+  dropWords(turn);
+  turn.gap = true;
+}
+
+function addCall(turn, { call_id: id, name, arguments: given }) {
+  turn.gap = false;
+  turn.segments.push({ call: { id, name, arguments: given, response: null, is_error: false, running: true } });
+}
+
+function finishCall(turn, { call_id: id, name, response, is_error: isError, ms }) {
+  const known = turn.segments.find((segment) => segment.call?.id === id);
+  const call = known?.call ?? { id, name, arguments: {} };
+  Object.assign(call, { response, is_error: isError, ms, running: false });
+  if (!known) turn.segments.push({ call });
+}
+
+const endingOf = ({ failed, note }) => ({ failed, note });
+
+function keyed(items) {
+  let anchor = "";
+  let answers = 0;
+  let day = new Date().toDateString();
+  return items.flatMap((item) => {
+    if (item.kind === "tool") return { ...item, key: `tool ${item.call.id}` };
+    if (item.kind === "answer") return { ...item, key: `answer ${anchor} ${(answers += 1)}` };
+    [anchor, answers] = [item.id, 0];
+    const user = { ...item, key: `user ${item.id}` };
+    if (new Date(item.at).toDateString() === day) return user;
+    day = new Date(item.at).toDateString();
+    return [{ kind: "day", at: item.at, key: `day ${item.id}` }, user];
+  });
+}

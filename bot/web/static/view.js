@@ -1,0 +1,144 @@
+// The thread on the screen: one element per item, made once and then only changed.
+
+import { renderMarkdown } from "./markdown.js";
+
+const JAPANESE = /[\u3040-\u30ff]/;
+
+export class View {
+  constructor(list, words) {
+    this.list = list;
+    this.words = words;
+    this.elements = new Map(); // key → element
+  }
+
+  /** Show these items, in this order, and nothing else. */
+  show(items) {
+    const keys = new Set(items.map((item) => item.key));
+    for (const [key, element] of this.elements) {
+      if (keys.has(key)) continue;
+      element.remove();
+      this.elements.delete(key);
+    }
+    items.forEach((item, index) => {
+      const element = this.elements.get(item.key) ?? this.create(item);
+      update[item.kind](element, item, this.words);
+      if (this.list.children[index] !== element) this.list.insertBefore(element, this.list.children[index] ?? null);
+    });
+  }
+
+  clear() {
+    this.show([]);
+  }
+
+  create({ kind, key }) {
+    const element = document.createElement("li");
+    element.className = kind;
+    element.append(...create[kind]());
+    this.elements.set(key, element);
+    return element;
+  }
+}
+
+const create = {
+  day: () => [make("time")],
+  user: () => [make("p", "words")],
+  answer: () => [make("span", "mark"), make("div", "markdown"), make("p", "note")],
+  tool: () => [make("span", "node"), toolDetails()],
+};
+
+const update = {
+  day(element, item, words) {
+    element.firstChild.textContent = words.day(item.at);
+  },
+
+  user(element, item, words) {
+    setText(element.firstChild, item.text);
+    setLanguage(element, item.text);
+    element.title = words.time(item.at);
+  },
+
+  answer(element, item, words) {
+    const [, body, note] = element.children;
+    renderMarkdown(body, item.text, (figure, language, text) => addCopy(figure, language, text, words));
+    setLanguage(body, item.text);
+    element.classList.toggle("failed", Boolean(item.failed));
+    note.hidden = !item.note;
+    setText(note, item.note ? words.say("note", { note: item.note }) : "");
+  },
+
+  tool(element, { call }, words) {
+    const state = stateOf(call);
+    element.dataset.state = state;
+    const [name, gist, result] = element.querySelectorAll("summary > span");
+    setText(name, call.name);
+    setText(gist, gistOf(call.arguments));
+    setText(result, outcome(state, call.ms, words));
+    const [given, returned] = element.querySelectorAll("dt");
+    setText(given, words.say("arguments"));
+    setText(returned, words.say("result"));
+    const [shownArguments, shownResult] = element.querySelectorAll("pre");
+    setText(shownArguments, JSON.stringify(call.arguments, null, 2));
+    setText(shownResult, call.response ? JSON.stringify(call.response, null, 2) : words.say("no_result"));
+  },
+};
+
+function toolDetails() {
+  const details = make("details");
+  const summary = details.appendChild(make("summary"));
+  summary.append(make("span", "name"), make("span", "gist"), make("span", "outcome"));
+  const list = details.appendChild(make("dl"));
+  for (let i = 0; i < 2; i += 1) {
+    list.append(make("dt"));
+    const pre = list.appendChild(make("dd")).appendChild(make("pre"));
+    pre.tabIndex = 0; // scrolled by keyboard
+  }
+  return details;
+}
+
+function stateOf(call) {
+  if (call.running) return "running";
+  return call.is_error ? "failed" : "done";
+}
+
+function outcome(state, ms, words) {
+  const told = state === "done" ? "" : words.say(`tool_${state}`);
+  const took = ms === undefined ? "" : words.duration(ms);
+  return [told, took].filter(Boolean).join(" · ");
+}
+
+/** The values of a call in one line, for the closed disclosure. */
+function gistOf(values) {
+  const plain = Object.values(values).filter((value) => ["string", "number"].includes(typeof value));
+  return plain.join(" · ");
+}
+
+function addCopy(figure, language, text, words) {
+  const caption = make("figcaption");
+  caption.append(make("span"));
+  caption.firstChild.textContent = language;
+  figure.prepend(caption);
+  if (!navigator.clipboard) return; // browsers offer it on https and localhost only
+  const button = caption.appendChild(make("button"));
+  button.type = "button";
+  button.textContent = words.say("copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = words.say("copied");
+  });
+}
+
+/** Han characters look different in Chinese and Japanese fonts: say which where kana show it. */
+function setLanguage(element, text) {
+  if (JAPANESE.test(text)) element.lang = "ja";
+  else element.removeAttribute("lang");
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function make(name, className = "") {
+  const element = document.createElement(name);
+  if (className) element.className = className;
+  return element;
+}

@@ -1,0 +1,77 @@
+#!/bin/sh
+# Makes .venv and keeps it up to date. Usage: scripts/setup.sh runtime|dev
+# What was installed is remembered as a checksum, so a second run ends at once.
+set -eu
+cd "$(dirname "$0")/.."
+
+venv=.venv
+case ${1:-} in
+    runtime) lock=requirements.txt ;;
+    dev) lock=requirements-dev.txt ;;
+    *) echo "usage: scripts/setup.sh runtime|dev" >&2; exit 2 ;;
+esac
+
+fail() {
+    echo "setup: $1" >&2
+    exit 1
+}
+
+# Prints the interpreter behind a name, if it is new enough. A version manager answers by folder and fails where it
+# lacks what .python-version names, so it is asked outside this folder too.
+interpreter() {
+    for folder in . /; do
+        if found=$(cd "$folder" && "$1" -c 'import sys; print(sys.executable); sys.exit(sys.version_info < (3, 11))' 2>/dev/null); then
+            echo "$found"
+            return
+        fi
+    done
+    return 1
+}
+
+find_python() {
+    without_venv=
+    if [ -n "${PYTHON:-}" ]; then set -- "$PYTHON"; else set -- python3 python3.14 python3.13 python3.12 python3.11; fi
+    for name in "$@"; do
+        python=$(interpreter "$name") || continue
+        if "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+            echo "$python"
+            return
+        fi
+        without_venv=${without_venv:-$python}
+    done
+    [ -z "$without_venv" ] || fail "$without_venv has no venv module: install it (Debian, Ubuntu: sudo apt-get install ${without_venv##*/}-venv) and run make again"
+    [ -z "${PYTHON:-}" ] || fail "PYTHON=$PYTHON is no Python 3.11 or newer: name another one, or leave PYTHON unset"
+    fail "no Python 3.11 or newer found: install one, or name it (make setup PYTHON=/path/to/python3)"
+}
+
+make_venv() {
+    python=$(find_python)
+    trap 'rm -rf "$venv"' EXIT
+    trap 'exit 130' INT TERM
+    rm -rf "$venv"
+    complaint=$("$python" -m venv "$venv" 2>&1) || fail "$python -m venv failed: $(echo "$complaint" | tail -n 1)"
+    echo "$PWD" >"$venv/.made-in"
+    trap - EXIT INT TERM
+}
+
+install() {
+    echo "setup: installing $lock into $venv …"
+    for what in "--require-hashes --requirement $lock" "--no-deps --editable ."; do
+        # shellcheck disable=SC2086  # several words on purpose
+        "$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what ||
+            fail "pip failed for the reason above: mend it and run make again"
+    done
+}
+
+# A folder that was moved has its old place in every script of .venv.
+is_usable() {
+    [ -x "$venv/bin/python" ] && [ "$(cat "$venv/.made-in" 2>/dev/null)" = "$PWD" ]
+}
+
+is_usable || make_venv
+installed=$venv/.installed-$1
+wanted=$(cat "$lock" pyproject.toml | cksum)
+if [ "$(cat "$installed" 2>/dev/null)" != "$wanted" ]; then
+    install
+    echo "$wanted" >"$installed"
+fi

@@ -1,0 +1,99 @@
+"""The due index: a conversation is in it for as long as there is something to do, and at the right time."""
+
+from __future__ import annotations
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.store import Depths, Store
+from bot.store.keys import INDEX_S
+from tests.bot.store.turns import key, leased
+
+HERE = "console:alice"
+
+
+async def due_in(store: Store, redis: Redis) -> float | None:
+    """Milliseconds until the conversation is due; None where it never is."""
+    at = await redis.zscore(key("due", HERE), HERE)
+    return None if at is None else at - await store.now_ms()
+
+
+async def test_a_held_conversation_is_due_when_its_lease_expires(store: Store, redis: Redis) -> None:
+    """A holder that is killed is followed by another."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    assert await due_in(store, redis) == pytest.approx(6_000, abs=1_000)
+    assert await store.leases.due(10) == []
+    await redis.zadd(key("due", HERE), {HERE: 1})
+    await store.leases.renew(lease)
+    assert await due_in(store, redis) == pytest.approx(6_000, abs=1_000)
+
+
+async def test_nothing_left_to_do_means_not_due(store: Store, redis: Redis) -> None:
+    """The entry goes with the lease when inbox, journal and outbox are empty."""
+    lease = await leased(store, HERE)
+    await store.leases.release(lease)
+    assert await due_in(store, redis) is None
+    assert await store.depths() == Depths(due=0, dead_letters=0)
+
+
+async def test_the_entry_stays_until_all_three_are_empty(store: Store, redis: Redis) -> None:
+    """Inbox, journal and outbox each keep the conversation due, now."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    for stage in ("inbox", "journal", "outbox"):
+        lease = await leased(store, HERE)
+        if stage == "journal":
+            await store.journal.begin(lease, "turn-1")
+        if stage == "outbox":
+            await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=1)
+        await store.leases.release(lease)
+        assert await store.leases.due(10) == [HERE], stage
+    lease = await leased(store, HERE)
+    await store.outbox.remove_head(lease)
+    await store.leases.release(lease)
+    assert await due_in(store, redis) is None
+
+
+async def test_a_release_may_name_the_time_to_come_back(store: Store, redis: Redis) -> None:
+    """Back-off of a delivery, or the deadline of a parked turn."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert await due_in(store, redis) == pytest.approx(60_000, abs=1_000)
+    assert await store.leases.due(10) == []
+
+
+async def test_a_new_message_does_not_wait_for_that_time(store: Store) -> None:
+    """Whether it comes before or after the release."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.inbox.accept(HERE, "m2", b"two")
+    await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert await store.leases.due(10) == [HERE]
+
+    lease = await leased(store, HERE)
+    await store.journal.join(lease)
+    await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert await store.leases.due(10) == []
+    await store.inbox.accept(HERE, "m3", b"three")
+    assert await store.leases.due(10) == [HERE]
+
+
+async def test_those_who_wait_longest_come_first(store: Store, redis: Redis) -> None:
+    """Over all shards, and no more than asked for."""
+    waiting = [f"console:{number}" for number in range(40)]
+    for conversation in waiting:
+        await store.inbox.accept(conversation, "m1", b"hello")
+    for age, conversation in enumerate(reversed(waiting), start=1):
+        await redis.zadd(key("due", conversation), {conversation: age})
+    assert await store.leases.due(100) == waiting[::-1]
+    assert await store.leases.due(7) == waiting[:-8:-1]
+    assert (await store.depths()).due == 40
+
+
+async def test_the_index_outlives_what_it_points_to(store: Store, redis: Redis) -> None:
+    """Every change renews its time."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    assert await redis.ttl(key("due", HERE)) == INDEX_S

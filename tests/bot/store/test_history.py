@@ -1,0 +1,52 @@
+"""The history: the newest turns, oldest first, never more than asked for."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from bot.store import Store
+from tests.bot.store.turns import key, leased
+
+HERE = "console:alice"
+
+
+async def test_turns_come_back_oldest_first(store: Store) -> None:
+    """As many as asked for, the newest ones."""
+    lease = await leased(store, HERE)
+    for number in range(5):
+        await store.journal.commit(lease, b"turn %d" % number, [], keep_turns=10)
+    assert await store.history.read(HERE, 10) == [b"turn %d" % number for number in range(5)]
+    assert await store.history.read(HERE, 2) == [b"turn 3", b"turn 4"]
+    assert await store.history.read("console:nobody", 2) == []
+
+
+async def test_only_the_newest_turns_are_kept(store: Store, redis: Redis) -> None:
+    """The commit itself trims, at a turn's edge."""
+    lease = await leased(store, HERE)
+    for number in range(6):
+        await store.journal.commit(lease, b"turn %d" % number, [], keep_turns=3)
+    assert await redis.lrange(key("history", HERE), 0, -1) == [b"turn 3", b"turn 4", b"turn 5"]
+
+
+async def test_a_long_history_costs_no_more_than_what_is_read(store: Store, redis: Redis) -> None:
+    """Of 10,000 turns forty are fetched, and a commit adds one without fetching any."""
+    await redis.rpush(key("history", HERE), *(b"%d " % number + b"x" * 500 for number in range(10_000)))
+    lease = await leased(store, HERE)
+    await redis.config_resetstat()
+    await store.journal.commit(lease, b"newest", [], keep_turns=10_000)
+    turns = await store.history.read(HERE, 40)
+    sent = (await redis.info("stats"))["total_net_output_bytes"]
+    assert [turn.split()[0] for turn in turns] == [*(b"%d" % number for number in range(9_961, 10_000)), b"newest"]
+    assert sent < 60_000
+    assert await redis.llen(key("history", HERE)) == 10_000
+
+
+async def test_a_cleared_history_is_forgotten(store: Store) -> None:
+    """At once, and without touching what is under way."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=3)
+    await store.history.clear(HERE)
+    assert await store.history.read(HERE, 3) == []
+    assert await store.outbox.head(HERE) == b"reply"
+    assert await store.journal.begin(lease, "turn-1") is not None

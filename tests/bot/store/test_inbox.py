@@ -1,0 +1,88 @@
+"""Accepting messages: durable, once each, in order, with every byte."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from bot.store import Depths, Store
+from bot.store.keys import SEEN_S, WORK_S, Keys
+from tests.bot.store.turns import arrivals, key
+
+HERE = "console:alice"
+
+
+async def test_a_message_waits_for_its_turn_and_is_due_at_once(store: Store) -> None:
+    """Accepted means: in the inbox, and in the due index."""
+    assert await store.inbox.accept(HERE, "m1", b"hello")
+    assert await store.leases.due(10) == [HERE]
+    assert await store.depths() == Depths(due=1, dead_letters=0)
+    assert await arrivals(store, HERE) == [b"hello"]
+
+
+async def test_a_message_is_taken_once(store: Store) -> None:
+    """A platform that sends again is told so, and nothing is kept twice."""
+    assert await store.inbox.accept(HERE, "m1", b"hello")
+    assert not await store.inbox.accept(HERE, "m1", b"hello again")
+    assert await arrivals(store, HERE) == [b"hello"]
+
+
+async def test_a_duplicate_is_known_after_the_turn_too(store: Store) -> None:
+    """Redeliveries come minutes later, when the inbox is long empty."""
+    await store.inbox.accept(HERE, "m1", b"hello")
+    await arrivals(store, HERE)
+    assert not await store.inbox.accept(HERE, "m1", b"hello")
+    assert await arrivals(store, HERE) == []
+
+
+async def test_equal_ids_in_two_conversations_are_two_messages(store: Store) -> None:
+    """Ids are unique within a conversation only."""
+    assert await store.inbox.accept("console:a", "m1", b"one")
+    assert await store.inbox.accept("console:b", "m1", b"two")
+    assert await arrivals(store, "console:a") == [b"one"]
+    assert await arrivals(store, "console:b") == [b"two"]
+
+
+async def test_messages_keep_their_order(store: Store) -> None:
+    """First come, first served."""
+    for number in range(20):
+        await store.inbox.accept(HERE, f"m{number}", b"%d" % number)
+    assert await arrivals(store, HERE) == [b"%d" % number for number in range(20)]
+
+
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example has a conversation of its own
+)
+@given(message_id=st.text(), payload=st.binary())
+async def test_payloads_come_back_unharmed(store: Store, message_id: str, payload: bytes) -> None:
+    """Neither Lua nor the frame changes a byte, in the inbox, the journal, the history and the outbox."""
+    here = f"console:{uuid4().hex}"
+    assert await store.inbox.accept(here, message_id, payload)
+    lease = await store.leases.acquire(here)
+    assert lease is not None
+    await store.journal.begin(lease, "turn-1")
+    await store.journal.record(lease, "said", payload)
+    again = await store.journal.begin(lease, "turn-2")
+    assert again is not None
+    assert again.entries == [("arrival", payload), ("said", payload)]
+    await store.journal.commit(lease, b"h" + payload, [payload], keep_turns=3)
+    assert await store.history.read(here, 3) == [b"h" + payload]
+    assert await store.outbox.head(here) == payload
+
+
+async def test_an_inbox_entry_can_be_found_by_its_id(store: Store, redis: Redis) -> None:
+    """The stored form carries the id in front, where a script finds it without reading the payload."""
+    await store.inbox.accept(HERE, "m-17", b"\x00\xff")
+    assert await redis.lrange(key("inbox", HERE), 0, -1) == [b"arrival 4:m-17\x00\xff"]
+
+
+async def test_what_is_accepted_goes_away_one_day(store: Store, redis: Redis) -> None:
+    """Three days for the mark of a seen message, seven for the message."""
+    await store.inbox.accept(HERE, "m1", b"hello")
+    assert await redis.ttl(Keys(HERE).seen("m1")) == SEEN_S
+    assert await redis.ttl(key("inbox", HERE)) == WORK_S

@@ -1,0 +1,115 @@
+"""The journal: a turn can be gone on with, whatever happened to the process that began it."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from bot.store import JournalledTurn, Store
+from bot.store.entries import Entry
+from bot.store.keys import DAY_S, WORK_S
+from tests.bot.store.turns import key, leased
+
+HERE = "console:alice"
+
+
+async def test_a_turn_takes_in_all_that_waits(store: Store) -> None:
+    """Several messages become one turn, in their order."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    await store.inbox.accept(HERE, "m2", b"two")
+    lease = await leased(store, HERE)
+    turn = await store.journal.begin(lease, "turn-1")
+    assert turn == JournalledTurn("turn-1", 1, [Entry("arrival", b"one"), Entry("arrival", b"two")])
+
+
+async def test_nothing_waits_no_turn(store: Store) -> None:
+    """Also after the last turn was committed."""
+    lease = await leased(store, HERE)
+    assert await store.journal.begin(lease, "turn-1") is None
+    await store.inbox.accept(HERE, "m1", b"one")
+    await store.journal.begin(lease, "turn-2")
+    await store.journal.commit(lease, b"turn", [], keep_turns=1)
+    assert await store.journal.begin(lease, "turn-3") is None
+
+
+async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
+    """It has its own id and all its entries; a message that came meanwhile waits, as a result may be due first."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    first = await leased(store, HERE)
+    await store.journal.begin(first, "turn-1")
+    await store.journal.record(first, "said", b"let me look")
+    await store.journal.record(first, "result", b"42")
+    await store.inbox.accept(HERE, "m2", b"two")
+    await store.leases.release(first)
+
+    second = await leased(store, HERE)
+    turn = await store.journal.begin(second, "turn-2")
+    kept = [Entry("arrival", b"one"), Entry("said", b"let me look"), Entry("result", b"42")]
+    assert turn == JournalledTurn("turn-1", 1, kept)
+    assert await store.journal.join(second) == [b"two"]
+    assert await store.journal.begin(second, "turn-3") == JournalledTurn("turn-1", 2, [*kept, Entry("arrival", b"two")])
+
+
+async def test_starts_without_progress_are_counted(store: Store) -> None:
+    """A turn that kills its process again and again is known by them; a recorded step begins the count anew."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    counted = []
+    for number in range(7):
+        turn = await store.journal.begin(lease, "turn-1")
+        assert turn is not None
+        counted.append(turn.starts)
+        if number == 3:
+            await store.journal.record(lease, "said", b"progress")
+    assert counted == [1, 2, 3, 4, 1, 2, 3]
+
+
+async def test_a_joining_message_is_no_progress(store: Store) -> None:
+    """Somebody who keeps writing must not keep a deadly turn alive."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.inbox.accept(HERE, "m2", b"two")
+    assert await store.journal.join(lease) == [b"two"]
+    assert await store.journal.join(lease) == []
+    turn = await store.journal.begin(lease, "turn-1")
+    assert turn is not None
+    assert turn.starts == 2
+
+
+async def test_a_commit_ends_the_turn_as_a_whole(store: Store, redis: Redis) -> None:
+    """History and outbox have what they get, the journal is gone, the next message is a new turn."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.journal.record(lease, "said", b"hello")
+    await store.journal.commit(lease, b"turn one", [b"reply 1", b"reply 2"], keep_turns=10)
+    assert await store.history.read(HERE, 10) == [b"turn one"]
+    assert await redis.lrange(key("outbox", HERE), 0, -1) == [b"reply 1", b"reply 2"]
+    assert not await redis.exists(key("turn", HERE), key("journal", HERE))
+    await store.inbox.accept(HERE, "m2", b"two")
+    assert await store.journal.begin(lease, "turn-2") == JournalledTurn("turn-2", 1, [Entry("arrival", b"two")])
+
+
+async def test_a_turn_may_leave_no_history(store: Store, redis: Redis) -> None:
+    """Then only its deliveries remain, behind those that wait already."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [b"first"], keep_turns=10)
+    await store.journal.commit(lease, None, [b"second"], keep_turns=10)
+    assert await store.history.read(HERE, 10) == []
+    assert await redis.lrange(key("outbox", HERE), 0, -1) == [b"first", b"second"]
+
+
+async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, redis: Redis) -> None:
+    """Each step renews the journal's time, each turn the history's."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    journal = (key("turn", HERE), key("journal", HERE))
+    assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
+    for name in journal:
+        await redis.expire(name, 60)
+    await store.journal.record(lease, "said", b"hello")
+    assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
+    await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=10)
+    assert await redis.ttl(key("outbox", HERE)) == WORK_S
+    assert await redis.ttl(key("history", HERE)) == 30 * DAY_S

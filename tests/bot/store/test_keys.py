@@ -1,0 +1,64 @@
+"""Key names: one prefix, one slot per conversation, sixteen shards for ever."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.crc import key_slot
+
+from bot.store.keys import SCRIPT_KINDS, Keys, dead_letters, due_indexes
+
+conversations = st.one_of(
+    st.builds("line:{}:{}:{}".format, st.text(), st.sampled_from(["user", "group", "room"]), st.text()),
+    st.builds("slack:{}:{}".format, st.text(), st.text()),
+    st.builds("slack:{}:{}:{}".format, st.text(), st.text(), st.text()),
+    st.builds("console:{}".format, st.text()),
+    st.text(),
+)
+
+
+@given(conversations, st.text())
+def test_all_keys_of_a_script_share_a_slot(conversation: str, message_id: str) -> None:
+    """A cluster refuses a script whose keys live in different slots, braces in a name included."""
+    keys = Keys(conversation)
+    names = (*keys.for_scripts, keys.seen(message_id), keys.history, keys.outbox, keys.live)
+    assert len({key_slot(name.encode()) for name in names}) == 1
+
+
+@given(conversations)
+def test_the_indexes_of_the_shard_are_among_the_keys(conversation: str) -> None:
+    """What a script puts into an index, the sweep finds there."""
+    keys = dict(zip(SCRIPT_KINDS, Keys(conversation).for_scripts, strict=True))
+    assert keys["due"] in due_indexes()
+    assert keys["dead"] in dead_letters()
+
+
+@pytest.mark.parametrize(
+    ("conversation", "shard"),
+    [("console:alice", "12"), ("line:U0:user:U1", "08"), ("slack:T1:C1", "14"), ("slack:T1:C1:1700000000.000100", "07")],
+)
+def test_a_conversation_keeps_its_shard(conversation: str, shard: str) -> None:
+    """The shard is part of stored names: another rule would lose what is stored."""
+    assert Keys(conversation).history == f"kaiwa:{{{shard}}}:history:{conversation}"
+
+
+def test_there_are_sixteen_shards() -> None:
+    """Two digits, from 00 to 15."""
+    assert due_indexes() == [f"kaiwa:{{{shard:02d}}}:due" for shard in range(16)]
+    assert dead_letters() == [f"kaiwa:{{{shard:02d}}}:dead" for shard in range(16)]
+
+
+def test_every_kind_has_its_own_key() -> None:
+    """No two kinds share a name, and every name begins with the prefix."""
+    keys = Keys("console:alice")
+    names = [*keys.for_scripts, keys.seen("m1"), keys.live]
+    assert len(set(names)) == len(SCRIPT_KINDS) + 2
+    assert all(re.match(r"kaiwa:\{\d\d\}:[a-z]+", name) for name in names)
+
+
+def test_equal_message_ids_of_two_conversations_differ() -> None:
+    """A page chooses its own ids; nobody else's message may vanish by that."""
+    assert Keys("console:a").seen("1") != Keys("console:b").seen("1")

@@ -1,0 +1,117 @@
+"""Leases: one holder at a time, a greater token each time, and lost ones are noticed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.errors import LeaseLost
+from bot.store import Lease, Store, open_store
+from bot.store.keys import INDEX_S
+from tests.bot.store.turns import key, leased
+
+HERE = "console:alice"
+
+FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
+    "renew": lambda store, lease: store.leases.renew(lease),
+    "release": lambda store, lease: store.leases.release(lease),
+    "begin": lambda store, lease: store.journal.begin(lease, "turn-9"),
+    "join": lambda store, lease: store.journal.join(lease),
+    "record": lambda store, lease: store.journal.record(lease, "said", b"late"),
+    "commit": lambda store, lease: store.journal.commit(lease, b"late", [b"late"], keep_turns=1),
+    "replace_head": lambda store, lease: store.outbox.replace_head(lease, b"late"),
+    "remove_head": lambda store, lease: store.outbox.remove_head(lease),
+    "bury_head": lambda store, lease: store.outbox.bury_head(lease, b"late"),
+}
+
+
+async def everything(redis: Redis) -> dict[bytes, bytes | None]:
+    """Every key with its value, as the server would write it to disk."""
+    return {name: await redis.dump(name) async for name in redis.scan_iter()}
+
+
+async def busy(store: Store) -> Lease:
+    """A conversation with something in every place, and its lease."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.journal.commit(lease, b"turn one", [b"first reply", b"second reply"], keep_turns=9)
+    await store.inbox.accept(HERE, "m2", b"two")
+    await store.journal.begin(lease, "turn-2")
+    await store.inbox.accept(HERE, "m3", b"three")
+    return lease
+
+
+async def test_only_one_gets_the_lease(store: Store, store_url: str) -> None:
+    """Two processes race for a conversation, again and again."""
+    async with open_store(store_url, history_days=30) as other:
+        for round_ in range(20):
+            here = f"console:{round_}"
+            taken = await asyncio.gather(*(one.leases.acquire(here) for one in (store, other) * 5))
+            assert [lease for lease in taken if lease] == [Lease(here, 1, 6_000)]
+
+
+async def test_a_released_lease_can_be_taken_at_once_with_a_greater_token(store: Store) -> None:
+    """Tokens only grow, whoever takes the lease."""
+    for token in range(1, 4):
+        lease = await leased(store, HERE)
+        assert lease == Lease(HERE, token, 6_000)
+        await store.leases.release(lease)
+
+
+async def test_an_expired_lease_is_taken_over(store: Store) -> None:
+    """A killed holder keeps nobody waiting for longer than its lease; should it wake up, it is told."""
+    first = await leased(store, HERE, ttl_ms=40)
+    async with asyncio.timeout(5):
+        while (second := await store.leases.acquire(HERE)) is None:
+            pass
+    assert second.token == 2
+    with pytest.raises(LeaseLost):
+        await store.leases.renew(first)
+
+
+async def test_a_renewed_lease_lives_on(store: Store, redis: Redis) -> None:
+    """Renewal gives the lease its whole time again."""
+    lease = await leased(store, HERE, ttl_ms=60_000)
+    await redis.pexpire(key("lease", HERE), 5_000)
+    await store.leases.renew(lease)
+    assert 5_000 < await redis.pttl(key("lease", HERE)) <= 60_000
+
+
+async def test_the_fence_outlives_everything_it_guards(store: Store, redis: Redis) -> None:
+    """Tokens must not begin anew while a journal is alive; each acquisition and renewal sees to that."""
+    lease = await leased(store, HERE)
+    assert await redis.ttl(key("fence", HERE)) == INDEX_S
+    await redis.expire(key("fence", HERE), 60)
+    await store.leases.renew(lease)
+    assert await redis.ttl(key("fence", HERE)) == INDEX_S
+
+
+@pytest.mark.parametrize("operation", FENCED)
+async def test_without_the_lease_nothing_is_changed(store: Store, redis: Redis, operation: str) -> None:
+    """Every fenced script tells a former holder, whether the lease is free or taken by another, and changes nothing."""
+    lost = await busy(store)
+    await redis.delete(key("lease", HERE))
+    before = await everything(redis)
+    with pytest.raises(LeaseLost):
+        await FENCED[operation](store, lost)
+    assert await everything(redis) == before
+
+    await leased(store, HERE, ttl_ms=60_000)
+    before = await everything(redis)
+    with pytest.raises(LeaseLost):
+        await FENCED[operation](store, lost)
+    assert await everything(redis) == before
+
+
+@pytest.mark.parametrize("operation", FENCED)
+async def test_with_the_lease_something_is_changed(store: Store, redis: Redis, operation: str) -> None:
+    """The counterpart: the same operations, on the same state, work for the holder."""
+    lease = await busy(store)
+    await redis.zadd(key("due", HERE), {HERE: 1})
+    before = await everything(redis)
+    await FENCED[operation](store, lease)
+    assert await everything(redis) != before

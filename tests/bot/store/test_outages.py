@@ -1,0 +1,194 @@
+"""A store that is away, frozen, full or unwilling: said within 3 seconds, and nothing half done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+from redis import RedisError, exceptions
+from redis.asyncio import Redis
+
+from bot.errors import SettingsError, StoreUnavailable
+from bot.store import Store, open_store
+from bot.store.connection import answering
+from bot.store.embedded import embedded
+from tests.bot.store.turns import arrivals, leased
+
+HERE = "console:alice"
+
+
+async def pid_of(redis: Redis) -> int:
+    """The server's process."""
+    return int((await redis.info("server"))["process_id"])
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """The process neither runs nor ends."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@asynccontextmanager
+async def full(redis: Redis) -> AsyncIterator[None]:
+    """The server has no memory left."""
+    limit = (await redis.config_get("maxmemory"))["maxmemory"]
+    await redis.config_set("maxmemory", "1mb")
+    try:
+        yield
+    finally:
+        await redis.config_set("maxmemory", limit)
+
+
+@pytest.mark.parametrize("url", ["unix:///nowhere/valkey.sock", "redis://127.0.0.1:1/0"])
+async def test_a_store_that_is_away_is_known_at_once(url: str) -> None:
+    """Nobody listens: every request says so."""
+    async with open_store(url, history_days=30) as store, asyncio.timeout(1):
+        for request in (
+            store.ping(),
+            store.now_ms(),
+            store.depths(),
+            store.inbox.accept(HERE, "m1", b"hello"),
+            store.leases.acquire(HERE),
+            store.leases.due(1),
+            store.history.read(HERE, 1),
+            store.history.clear(HERE),
+            store.outbox.head(HERE),
+        ):
+            with pytest.raises(StoreUnavailable):
+                await request
+
+
+async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redis: Redis) -> None:
+    """Also by those who wait for one of few connections; a ping does not wait that long."""
+    async with open_store(store_url, history_days=30, max_connections=3) as store:
+        await store.ping()
+        pid = await pid_of(redis)
+        with frozen(pid):
+            begun = time.monotonic()
+            requests = [store.inbox.accept(HERE, f"m{number}", b"hello") for number in range(20)]
+            outcomes = await asyncio.gather(*requests, return_exceptions=True)
+            assert time.monotonic() - begun < 3
+            assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 20
+            begun = time.monotonic()
+            with pytest.raises(StoreUnavailable):
+                await store.ping(timeout_s=0.2)
+            assert time.monotonic() - begun < 0.5
+        await store.ping()
+
+
+async def test_a_frozen_store_does_not_hold_up_a_turn_that_is_watched(store: Store, redis: Redis) -> None:
+    """An event is dropped soon."""
+    await store.ping()
+    with frozen(await pid_of(redis)):
+        begun = time.monotonic()
+        await store.live.publish(HERE, b"hello")
+        assert time.monotonic() - begun < 1
+
+
+async def test_a_full_store_takes_nothing_in(store: Store, redis: Redis) -> None:
+    """The message is not kept, nor marked as seen: sent again, it is new."""
+    async with full(redis):
+        with pytest.raises(StoreUnavailable):
+            await store.inbox.accept(HERE, "m1", b"hello")
+        assert await redis.dbsize() == 0
+    assert await store.inbox.accept(HERE, "m1", b"hello")
+
+
+async def test_a_full_store_lets_finish_what_it_has_taken_in(store: Store, redis: Redis) -> None:
+    """Or it would stay full, and the sender without an answer."""
+    await store.inbox.accept(HERE, "m1", b"hello")
+    async with full(redis):
+        lease = await leased(store, HERE)
+        await store.journal.begin(lease, "turn-1")
+        await store.journal.join(lease)
+        await store.journal.record(lease, "said", b"hi")
+        await store.leases.renew(lease)
+        await store.journal.commit(lease, b"turn", [b"one", b"two"], keep_turns=3)
+        await store.outbox.replace_head(lease, b"one, attempted")
+        await store.outbox.remove_head(lease)
+        await store.outbox.bury_head(lease, b"refused")
+        await store.leases.release(lease)
+    assert (await store.depths()).due == 0
+
+
+async def test_a_store_that_may_not_write_is_unavailable(store: Store, redis: Redis) -> None:
+    """A replica after a fail-over, for example."""
+    await redis.replicaof("127.0.0.1", "1")
+    try:
+        with pytest.raises(StoreUnavailable):
+            await store.inbox.accept(HERE, "m1", b"hello")
+    finally:
+        await redis.replicaof("NO", "ONE")
+    assert await store.inbox.accept(HERE, "m1", b"hello")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, RedisError)],
+)
+async def test_every_failure_of_the_client_is_translated(failure: type[RedisError]) -> None:
+    """None of the library's exceptions reaches a caller; ours keeps it as its cause."""
+    raised = failure.__new__(failure)
+    with pytest.raises(StoreUnavailable) as caught:
+        async with answering():
+            raise raised
+    assert caught.value.__cause__ is raised
+
+
+async def test_a_cut_connection_costs_no_request(store: Store, redis: Redis) -> None:
+    """A server that closes idle connections is found out before anything is sent."""
+    await store.ping()
+    await redis.client_kill_filter(_type="normal", skipme=True)
+    assert await store.inbox.accept(HERE, "m1", b"hello")
+
+
+async def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
+    """What was accepted is still there, and whoever watched watches on."""
+    async with embedded(tmp_path) as url, open_store(url, history_days=30) as store, Redis.from_url(url) as redis:
+        await store.inbox.accept(HERE, "m1", b"before")
+        async with store.live.subscribe(HERE) as events:
+            os.kill(await pid_of(redis), signal.SIGKILL)
+            async with asyncio.timeout(10):
+                while not await accepted(store, "m2", b"after"):
+                    pass
+                assert await arrivals(store, HERE) == [b"before", b"after"]
+                while not await redis.pubsub_channels():
+                    pass
+                await store.live.publish(HERE, b"hello again")
+                assert await anext(events) == b"hello again"
+
+
+async def accepted(store: Store, message_id: str, payload: bytes) -> bool:
+    """Try once."""
+    try:
+        return await store.inbox.accept(HERE, message_id, payload)
+    except StoreUnavailable:
+        return False
+
+
+async def test_no_more_connections_than_allowed(store_url: str, redis: Redis) -> None:
+    """A hundred requests at once share them and wait for each other; watching is included."""
+    async with open_store(store_url, history_days=30, max_connections=4) as store, store.live.subscribe(HERE):
+        requests = [store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100)]
+        assert await asyncio.gather(*requests) == [True] * 100
+        clients = [client for client in await redis.client_list() if client["id"] != str(await redis.client_id())]
+        assert len(clients) == 4
+
+
+@pytest.mark.parametrize("url", ["redis://host:port/0", "redis://:secret@host:70000x/0", "ftp://secret@host"])
+async def test_a_url_that_cannot_be_read_stops_the_start(url: str) -> None:
+    """The message names the variable, and no secret."""
+    with pytest.raises(SettingsError, match="^REDIS_URL: ") as caught:
+        async with open_store(url, history_days=30):
+            pass  # pragma: no cover
+    assert "secret" not in str(caught.value)

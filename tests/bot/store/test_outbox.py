@@ -1,0 +1,65 @@
+"""The outbox: one delivery after another, and none is dropped without a trace."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from bot.store import Depths, Store
+from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
+from tests.bot.store.turns import key, leased
+
+HERE = "console:alice"
+
+
+async def test_deliveries_leave_in_order(store: Store) -> None:
+    """The head stays the head until it has arrived."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
+    assert await store.outbox.head(HERE) == b"one"
+    await store.outbox.replace_head(lease, b"one, attempted")
+    assert await store.outbox.head(HERE) == b"one, attempted"
+    await store.outbox.remove_head(lease)
+    assert await store.outbox.head(HERE) == b"two"
+    await store.outbox.remove_head(lease)
+    assert await store.outbox.head(HERE) is None
+
+
+async def test_an_attempt_renews_the_time_of_what_waits(store: Store, redis: Redis) -> None:
+    """What is still being tried must not fade away."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [b"one"], keep_turns=1)
+    await redis.expire(key("outbox", HERE), 60)
+    await store.outbox.replace_head(lease, b"one, attempted")
+    assert await redis.ttl(key("outbox", HERE)) == WORK_S
+
+
+async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Redis) -> None:
+    """With its conversation and the reason, for thirty days; the next one goes on."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [b"\x00one", b"two"], keep_turns=1)
+    await store.outbox.bury_head(lease, b"no such user")
+    assert await store.outbox.head(HERE) == b"two"
+    assert await store.depths() == Depths(due=1, dead_letters=1)
+    [(_, letter)] = await redis.xrange(key("dead", HERE))
+    assert letter == {b"conversation": HERE.encode(), b"delivery": b"\x00one", b"reason": b"no such user"}
+    assert await redis.ttl(key("dead", HERE)) == DEAD_S
+
+
+async def test_an_empty_outbox_has_nothing_to_bury(store: Store) -> None:
+    """No letter without a delivery."""
+    await store.outbox.bury_head(await leased(store, HERE), b"no reason")
+    assert await store.depths() == Depths(due=1, dead_letters=0)
+
+
+async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:
+    """By number and by age, the oldest go first: a refused token must not fill the store."""
+    lease = await leased(store, HERE)
+    too_old = await store.now_ms() - 31 * DAY_S * 1000
+    await redis.xadd(key("dead", HERE), {"delivery": "ancient"}, id=f"{too_old}-0")
+    await store.journal.commit(lease, None, [b"%d" % number for number in range(DEAD_LETTERS + 2)], keep_turns=1)
+    await store.outbox.bury_head(lease, b"refused")
+    assert [letter[b"delivery"] for _, letter in await redis.xrange(key("dead", HERE))] == [b"0"]
+    for _ in range(DEAD_LETTERS + 1):
+        await store.outbox.bury_head(lease, b"refused")
+    letters = [letter[b"delivery"] for _, letter in await redis.xrange(key("dead", HERE))]
+    assert letters == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]

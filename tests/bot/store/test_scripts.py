@@ -1,0 +1,52 @@
+"""The scripts: found, sent once, and refused as a whole where they are refused."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.errors import StoreUnavailable
+from bot.store import Store
+from bot.store.scripts import NAMES
+from tests.bot.store.turns import leased
+
+HERE = "console:alice"
+
+
+def test_every_lua_file_is_a_script_with_a_name() -> None:
+    """None is forgotten, and none is left over."""
+    names = {file.name for file in files("bot.store").iterdir() if file.name.endswith(".lua")}
+    assert names == {f"{name}.lua" for name in NAMES} | {"shared.lua"}
+
+
+def test_only_what_takes_something_in_is_refused_by_a_full_store() -> None:
+    """The first line decides that, before the script changes anything."""
+    first_lines = {name: (files("bot.store") / f"{name}.lua").read_text().splitlines()[0] for name in NAMES}
+    assert first_lines == {name: "#!lua" if name == "accept" else "#!lua flags=allow-oom" for name in NAMES}
+
+
+async def test_scripts_survive_a_server_that_forgets_them(store: Store, redis: Redis) -> None:
+    """After a restart, or SCRIPT FLUSH, they are sent again."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    await redis.script_flush()
+    assert await store.inbox.accept(HERE, "m2", b"two")
+    assert await store.leases.due(1) == [HERE]
+
+
+async def test_a_script_is_sent_once(store: Store, redis: Redis) -> None:
+    """Afterwards its hash is enough."""
+    await redis.script_flush()
+    await redis.config_resetstat()
+    for number in range(5):
+        await store.inbox.accept(HERE, f"m{number}", b"x")
+    calls = await redis.info("commandstats")
+    assert calls["cmdstat_eval"]["calls"] == 1
+    assert calls["cmdstat_evalsha"]["calls"] == 5
+
+
+async def test_a_mistake_in_a_script_is_no_lost_lease(store: Store) -> None:
+    """Only the script's own word for it counts."""
+    with pytest.raises(StoreUnavailable, match="no such key"):
+        await store.outbox.replace_head(await leased(store, HERE), b"there is none")

@@ -1,0 +1,304 @@
+"""A conversation's care, on a real store: inbox → turn → history and outbox → delivery."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from starlette.routing import BaseRoute
+
+from bot.agent import Agent
+from bot.channels import Arrival, Delivery
+from bot.conversation import Conversations, Defaults
+from bot.errors import DeliverLater, DeliveryRefused, TryAgain
+from bot.journal import SAID, Said
+from bot.live import LiveEvent, TurnStarted
+from bot.metrics import Metrics
+from bot.providers.scripted import Scripted, Step
+from bot.store import Store
+from bot.texts import load
+from bot.transcript import Author, Message, Text, ToolCall, encode
+from tests.fakes.tools import Echo, tool_map
+
+HERE = "mailbox:room-0001"
+
+
+class Mailbox:
+    """A channel that keeps what it is given, or fails as it is told to."""
+
+    name = "mailbox"
+    style = "STYLE"
+
+    def __init__(self) -> None:
+        self.delivered: list[Delivery] = []
+        self.failures: list[Exception] = []
+        self.seen: list[LiveEvent] = []
+
+    def routes(self) -> Sequence[BaseRoute]:
+        return ()
+
+    def watcher(self, conversation: str) -> Mailbox:
+        return self
+
+    async def show(self, event: LiveEvent) -> None:
+        self.seen.append(event)
+
+    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.delivered.append(delivery)
+
+    @property
+    def texts(self) -> list[str]:
+        return [delivery.reply.text for delivery in self.delivered]
+
+
+class Place:
+    """A conversation service on a real store, with a model that plays a script."""
+
+    def __init__(self, store: Store, steps: Iterable[Any], box: Mailbox | None = None) -> None:
+        self.store = store
+        self.box = box or Mailbox()
+        self.model = Scripted(steps)
+        self.metrics = Metrics()
+        agent = Agent(self.model, tool_map(Echo()), "SYSTEM", self.metrics)
+        channels = {"mailbox": self.box}
+        self.care = Conversations(store, agent, channels, load(), self.metrics, Defaults("en", "UTC"))
+
+    async def hear(self, text: str, message_id: str, address: str = "") -> None:
+        message = Message(message_id, "user", (Text(text),), 1_000, Author("u1"))
+        assert await self.store.inbox.accept(HERE, message_id, encode(Arrival(message, address)))
+
+
+async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
+    """The whole path: heard, answered, in the history, delivered, nothing left to do."""
+    place = Place(store, [Step("Hello!")])
+    await place.hear("hi", "m1", "token-1")
+    await place.care.attend(HERE)
+    (delivery,) = place.box.delivered
+    assert (delivery.reply.text, delivery.address, delivery.attempts) == ("Hello!", "token-1", 1)
+    assert [message.text for message in await place.care.past(HERE)] == ["hi", "Hello!"]
+    assert isinstance(place.box.seen[0], TurnStarted)
+    assert place.box.seen[0].user_ids == ("m1",)
+    assert await store.leases.due(10) == []
+
+
+async def test_several_waiting_messages_become_one_turn(store: Store) -> None:
+    """Who types in three bubbles gets one answer, sent to the newest address."""
+    place = Place(store, [Step("All three")])
+    for number in range(3):
+        await place.hear(f"part {number}", f"m{number}", f"token-{number}")
+    await place.care.attend(HERE)
+    assert place.box.texts == ["All three"]
+    assert place.box.delivered[0].address == "token-2"
+    assert [message.text for message in place.model.requests[0].messages] == ["part 0", "part 1", "part 2"]
+
+
+async def test_the_next_turn_remembers_the_last_one(store: Store) -> None:
+    """Calls and results stay in the history, whole and in order."""
+    place = Place(store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")])
+    await place.hear("first", "m1")
+    await place.care.attend(HERE)
+    await place.hear("second", "m2")
+    await place.care.attend(HERE)
+    roles = [message.role for message in place.model.requests[2].messages]
+    assert roles == ["user", "model", "tool", "model", "user"]
+    assert place.model.requests[2].messages[0].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
+
+
+async def test_a_message_that_arrives_during_a_turn_gets_the_next_one(store: Store) -> None:
+    """Strict order: the turn under way ends first, then the newcomer is answered, by the same worker."""
+    gate = asyncio.Event()
+    first = Step("One", gate=gate)
+    place = Place(store, [first, Step("Two")])
+    await place.hear("first", "m1")
+    attending = asyncio.create_task(place.care.attend(HERE))
+    await first.at_gate.wait()
+    await place.hear("second", "m2")
+    gate.set()
+    await attending
+    assert place.box.texts == ["One", "Two"]
+
+
+async def test_a_second_worker_leaves_a_conversation_that_is_being_answered(store: Store) -> None:
+    """One lease, one worker: the second returns at once and asks nobody."""
+    gate = asyncio.Event()
+    step = Step("One", gate=gate)
+    first, second = Place(store, [step]), Place(store, [])
+    await first.hear("hi", "m1")
+    attending = asyncio.create_task(first.care.attend(HERE))
+    await step.at_gate.wait()
+    await second.care.attend(HERE)
+    gate.set()
+    await attending
+    assert (first.box.texts, second.model.requests) == (["One"], [])
+
+
+async def test_a_cancelled_worker_leaves_the_turn_for_another(store: Store) -> None:
+    """After a shutdown the next worker goes on at once from the journal, without asking the model again."""
+    step = Step("never", gate=asyncio.Event())
+    calls = Step(calls=(ToolCall("c1", "echo", {}),))
+    first = Place(store, [calls, step])
+    await first.hear("hi", "m1")
+    attending = asyncio.create_task(first.care.attend(HERE))
+    await step.at_gate.wait()
+    attending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attending
+    assert await store.leases.due(10) == [HERE]
+    second = Place(store, [Step("Taken over")])
+    await second.care.attend(HERE)
+    assert second.box.texts == ["Taken over"]
+    assert [message.role for message in second.model.requests[0].messages] == ["user", "model", "tool"]
+
+
+async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(store: Store) -> None:
+    """The crash between the model's last word and the commit costs no second request."""
+    place = Place(store, [])
+    await place.hear("hi", "m1")
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    await store.journal.begin(lease, "turn_dead")
+    said = Said(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
+    await store.journal.record(lease, SAID, encode(said))
+    await store.leases.release(lease)
+    await place.hear("and then?", "m2")
+    place.model._steps.append(Step("Next"))
+    await place.care.attend(HERE)
+    assert place.box.texts == ["Kept", "Next"]
+
+
+@pytest.mark.parametrize(
+    ("words", "apology"),
+    [("hello", "The language model does not answer"), ("こんにちは", "いま言語モデルから応答がありません")],
+)
+async def test_a_model_that_is_down_ends_in_one_sentence_in_the_users_language(
+    store: Store, words: str, apology: str
+) -> None:
+    """Never silence: the apology is delivered, kept in the history, and the operator's note rides along."""
+    place = Place(store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")])
+    await place.hear(words, "m1")
+    await place.care.attend(HERE)
+    (delivery,) = place.box.delivered
+    assert delivery.reply.failed
+    assert delivery.reply.text.startswith(apology)
+    assert delivery.reply.note == "503 from the vendor"
+    await place.hear("again?", "m2")
+    await place.care.attend(HERE)
+    assert place.box.texts[1] == "Back again"
+
+
+async def test_a_crash_in_a_turn_is_one_users_apology(store: Store) -> None:
+    """An error nobody foresaw does not end the worker, and the user hears of it."""
+
+    def explode(messages: Sequence[Message]) -> Step:
+        raise ZeroDivisionError
+
+    place = Place(store, [explode])
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    assert place.box.texts == ["Something went wrong on my side, so I have no answer. Please try again."]
+
+
+async def test_a_turn_that_never_gets_on_is_given_up(store: Store) -> None:
+    """After five starts without a new journal entry the user gets a sentence instead of a sixth."""
+    place = Place(store, [])
+    await place.hear("poison", "m1")
+    for _ in range(5):
+        lease = await store.leases.acquire(HERE)
+        assert lease is not None
+        await store.journal.begin(lease, "turn_x")
+        await store.leases.release(lease)
+    await place.care.attend(HERE)
+    assert [delivery.reply.failed for delivery in place.box.delivered] == [True]
+    assert place.model.requests == []
+
+
+async def test_a_cut_answer_says_so(store: Store) -> None:
+    """A length limit is never passed off as success."""
+    place = Place(store, [Step("Once upon a", stop_reason="max_tokens")])
+    await place.hear("tell me a story", "m1")
+    await place.care.attend(HERE)
+    assert place.box.texts == ["Once upon a\n\n(The answer was cut here: it reached the length limit.)"]
+
+
+async def test_a_postponed_delivery_waits_and_keeps_its_id(store: Store) -> None:
+    """The due index names the retry's time; the second attempt carries the same id."""
+    place = Place(store, [Step("Hello!")])
+    place.box.failures = [DeliverLater("slow down", after=0.05)]
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    assert place.box.delivered == []
+    while HERE not in await store.leases.due(10):
+        await asyncio.sleep(0.01)
+    await place.care.attend(HERE)
+    (delivery,) = place.box.delivered
+    assert (delivery.attempts, delivery.id) == (2, f"{delivery.turn_id}_1")
+
+
+async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> None:
+    """Back-off holds also when somebody looks earlier; new messages are answered into the outbox behind it."""
+    place = Place(store, [Step("One"), Step("Two")])
+    place.box.failures = [DeliverLater("slow down", after=60)]
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    await place.hear("more", "m2")
+    await place.care.attend(HERE)
+    assert place.box.delivered == []
+    assert [message.text for message in await place.care.past(HERE)] == ["hi", "One", "more", "Two"]
+
+
+async def test_a_refused_delivery_becomes_a_dead_letter(store: Store) -> None:
+    """Kept and counted; the conversation goes on."""
+    place = Place(store, [Step("One"), Step("Two")])
+    place.box.failures = [DeliveryRefused("the chat is gone")]
+    await place.hear("hi", "m1")
+    await place.hear("hi again", "m2")
+    await place.care.attend(HERE)
+    assert (await store.depths()).dead_letters == 1
+    await place.hear("still there?", "m3")
+    await place.care.attend(HERE)
+    assert place.box.texts == ["Two"]
+
+
+async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
+    """Ten attempts, then a dead letter: no reply is tried for ever."""
+    place = Place(store, [Step("One")])
+    place.box.failures = [DeliverLater("busy", after=0) for _ in range(10)]
+    await place.hear("hi", "m1")
+    for _ in range(12):
+        await place.care.attend(HERE)
+    assert place.box.delivered == []
+    assert (await store.depths()).dead_letters == 1
+    assert await store.leases.due(10) == []
+
+
+async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Redis) -> None:
+    """Whoever lost the lease commits nothing and sends nothing."""
+    gate = asyncio.Event()
+    step = Step("too late", gate=gate)
+    first = Place(store, [step])
+    await first.hear("hi", "m1")
+    attending = asyncio.create_task(first.care.attend(HERE))
+    await step.at_gate.wait()
+    await redis.delete(*[key async for key in redis.scan_iter("kaiwa:*:lease:*")])
+    second = Place(store, [Step("in time")])
+    await second.care.attend(HERE)
+    gate.set()
+    await attending
+    assert (first.box.texts, second.box.texts) == ([], ["in time"])
+    assert [message.text for message in await second.care.past(HERE)] == ["hi", "in time"]
+
+
+async def test_a_model_is_sent_whole_turns_that_fit(store: Store) -> None:
+    """A long history is cut between turns, never inside one."""
+    long = "x" * 110_000
+    place = Place(store, [Step(long), Step(long), Step("short"), Step("end")])
+    for number in range(4):
+        await place.hear(f"question {number}", f"m{number}")
+        await place.care.attend(HERE)
+    sent = [message.text[:12] for message in place.model.requests[3].messages]
+    assert sent == ["question 1", "xxxxxxxxxxxx", "question 2", "short", "question 3"]

@@ -1,0 +1,53 @@
+"""The way in: durable first, then a hint; duplicates are recognised and hinted at again."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channels import Arrival
+from bot.errors import StoreUnavailable
+from bot.intake import Intake
+from bot.metrics import Metrics
+from bot.store import Store
+from bot.transcript import Message, Text
+
+
+class Hints:
+    """Remembers the jobs it was given."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[str, str]] = []
+
+    async def add(self, conversation: str, key: str) -> None:
+        self.jobs.append((conversation, key))
+
+
+def arrival(message_id: str) -> Arrival:
+    return Arrival(Message(message_id, "user", (Text("hi"),), 1))
+
+
+async def test_a_message_is_durable_and_hinted_at(store: Store) -> None:
+    """After the call the conversation is due, and a worker has been told."""
+    hints, metrics = Hints(), Metrics()
+    assert await Intake(store, hints, metrics)("console:a", arrival("m1"))
+    assert await store.leases.due(10) == ["console:a"]
+    assert hints.jobs == [("console:a", "console:a/m1")]
+    assert 'kaiwa_messages_accepted_total{channel="console"} 1.0' in metrics.exposition().decode()
+
+
+async def test_a_duplicate_is_not_taken_twice_but_gets_its_hint(store: Store) -> None:
+    """The process that took the first copy may have died before its hint went out."""
+    hints = Hints()
+    intake = Intake(store, hints, Metrics())
+    assert [await intake("console:a", arrival("m1")), await intake("console:a", arrival("m1"))] == [True, False]
+    assert len(hints.jobs) == 2
+
+
+async def test_a_closed_door_takes_nothing(store: Store) -> None:
+    """At shutdown the platform must send again: nothing is kept, nothing hinted."""
+    hints = Hints()
+    intake = Intake(store, hints, Metrics())
+    intake.closed = True
+    with pytest.raises(StoreUnavailable, match="shutting down"):
+        await intake("console:a", arrival("m1"))
+    assert (await store.leases.due(10), hints.jobs) == ([], [])

@@ -1,0 +1,117 @@
+"""Who works when: hints through Docket, a sweep that needs none, and the terminal's own worker."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+from redis.asyncio import Redis
+
+from bot.errors import StoreUnavailable
+from bot.store import Store
+from bot.worker import DOCKET, DocketJobs, OwnJobs, Worker, open_docket
+from tests.waiting import until
+
+
+class Attended:
+    """Remembers whom it attended to; may fail or take its time."""
+
+    def __init__(self) -> None:
+        self.conversations: list[str] = []
+        self.failures: list[Exception] = []
+        self.hold: asyncio.Event | None = None
+        self.finished: list[str] = []
+
+    async def __call__(self, conversation: str) -> None:
+        self.conversations.append(conversation)
+        if self.failures:
+            raise self.failures.pop(0)
+        if self.hold:
+            await self.hold.wait()
+        self.finished.append(conversation)
+
+
+async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
+    """What a web process adds, a worker process attends to."""
+    attended = Attended()
+    async with open_docket(valkey_url) as there, open_docket(valkey_url) as here:
+        async with Worker(there, store, attended).running():
+            await DocketJobs(here).add("console:a", "console:a/m1")
+            await until(lambda: attended.finished == ["console:a"])
+
+
+async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, store: Store) -> None:
+    """The due index alone is enough, also after Docket has lost everything it knew."""
+    attended = Attended()
+    async with open_docket(valkey_url) as docket:
+        worker = Worker(docket, store, attended)
+        assert not worker.alive
+        async with worker.running():
+            assert worker.alive
+            await store.inbox.accept("console:lost", "m1", b"{}")
+            await until(lambda: "console:lost" in attended.finished)
+        assert not worker.alive
+
+
+async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, store: Store) -> None:
+    """The conversation stays due, so the sweep brings it back."""
+    attended = Attended()
+    attended.failures = [StoreUnavailable("gone")]
+    async with open_docket(valkey_url) as docket:
+        async with Worker(docket, store, attended).running():
+            await store.inbox.accept("console:again", "m1", b"{}")
+            await until(lambda: attended.finished == ["console:again"], seconds=15)
+
+
+async def test_leaving_waits_for_running_turns(valkey_url: str, store: Store) -> None:
+    """A shutdown lets a turn under way finish."""
+    attended = Attended()
+    attended.hold = asyncio.Event()
+    async with open_docket(valkey_url) as docket:
+        worker = Worker(docket, store, attended)
+        async with worker.running():
+            await DocketJobs(docket).add("console:a", "console:a/m1")
+            await until(lambda: attended.conversations == ["console:a"])
+            asyncio.get_running_loop().call_later(0.2, attended.hold.set)
+        assert attended.finished == ["console:a"]
+
+
+async def test_leaving_does_not_wait_for_ever(valkey_url: str, store: Store) -> None:
+    """A turn that outlasts the patience is cancelled, for another worker to take."""
+    attended = Attended()
+    attended.hold = asyncio.Event()
+    async with open_docket(valkey_url) as docket:
+        async with Worker(docket, store, attended, drain_s=0.2).running():
+            await DocketJobs(docket).add("console:a", "console:a/m1")
+            await until(lambda: attended.conversations == ["console:a"])
+    assert attended.finished == []
+
+
+async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
+    """The message is durable already: without Redis the hint is dropped, quickly."""
+    async with open_docket("redis://127.0.0.1:1/0") as docket:
+        async with asyncio.timeout(3):
+            await DocketJobs(docket).add("console:a", "console:a/m1")
+
+
+async def test_docket_keeps_no_record_of_finished_jobs(valkey_url: str, store: Store, redis: Redis) -> None:
+    """Hints are not worth keeping: a job leaves no key behind."""
+    attended = Attended()
+    async with open_docket(valkey_url) as docket:
+        async with Worker(docket, store, attended).running():
+            await DocketJobs(docket).add("console:a", "console:a/m1")
+            await until(lambda: attended.finished == ["console:a"])
+    assert [key async for key in redis.scan_iter(f"{DOCKET}:*m1*")] == []
+
+
+async def test_the_terminals_worker_takes_only_its_own_conversation() -> None:
+    """Whatever else waits on the same Redis, and whatever fails once, only one conversation is attended to."""
+    attended = Attended()
+    attended.failures = [StoreUnavailable("gone")]
+    jobs = OwnJobs("console:mine")
+    async with jobs.running(attended):
+        await until(lambda: len(attended.conversations) == 1)
+        await jobs.add("line:bot:user:u1", "x")
+        await jobs.add("console:mine", "y")
+        await until(lambda: attended.finished == ["console:mine"])
+    assert set(attended.conversations) == {"console:mine"}

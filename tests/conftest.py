@@ -1,0 +1,75 @@
+"""What every test gets: no settings from outside, no internet, and the shared fixtures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from ipaddress import ip_address
+from pathlib import Path
+from socket import AF_INET, AF_INET6
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import toolset
+from bot.settings import Settings
+
+pytest_plugins = ["tests.fixtures_store"]
+
+
+class Internet:
+    """Refuses every connection and every name beyond this machine, and remembers who asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def guard(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit hook of the interpreter; it sees the sockets of every library."""
+        if event == "socket.getaddrinfo":
+            host = arguments[0]
+        elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+            inet = arguments[0].family in (AF_INET, AF_INET6)
+            host = arguments[1][0] if inet and arguments[1] else None
+        else:
+            return
+        if not is_this_machine(host):
+            self.asked.append(str(host))
+            raise OSError(f"tests do not touch the internet: {host}")
+
+
+def is_this_machine(host: object) -> bool:
+    """Whether an address or name is loopback, or no address at all."""
+    name = host.decode() if isinstance(host, bytes) else str(host or "")
+    if name in ("", "localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback or ip_address(name).is_unspecified
+    except ValueError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def internet() -> Internet:
+    """The guard, in force until the process ends: an audit hook cannot be taken back."""
+    internet = Internet()
+    sys.addaudithook(internet.guard)
+    return internet
+
+
+@pytest.fixture(autouse=True)
+def no_internet(internet: Internet) -> Iterator[None]:
+    """Fail a test that reached for the internet, even where the code under test swallowed the refusal."""
+    yield
+    asked, internet.asked = internet.asked, []
+    assert asked == []
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither the developer's environment nor the ``.env`` of the working folder reaches a test."""
+    configs: list[type[BaseModel]] = [Settings, *(tool.Config for tool in toolset.find())]
+    for config in configs:
+        for field in config.model_fields:
+            monkeypatch.delenv(field.upper(), raising=False)
+    monkeypatch.chdir(tmp_path)

@@ -1,0 +1,256 @@
+"""A stand-in for the Gemini API on loopback: refuses what the real one refuses, and answers as a test has told it to.
+
+async with gemini_fake() as fake:
+    fake.call("get_weather", {"location": "Tokyo"})
+    fake.say("It is sunny", " in Tokyo.")
+    Gemini("test-key", "gemini-3.5-flash", fake.base_url)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from aiohttp import web
+
+from tests.fakes import gemini_rules
+from tests.fakes.gemini_rules import JSON, Refused
+from tests.fakes.serving import serving
+
+KEY = "test-key"
+MODELS = (
+    "gemini-flash-latest",
+    "gemini-flash-lite-latest",
+    "gemini-pro-latest",
+    "gemini-3.5-flash",
+    "gemini-3.1-pro-preview",
+    "gemini-2.5-flash",
+    "gemini-2.5-pro",
+    "gemini-2.0-flash",
+)
+SSE = "text/event-stream"
+STATUS = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
+RPC = "type.googleapis.com/google.rpc"
+
+End = Literal["whole", "cut", "stalled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes out: events of a stream or, where ``body`` is set, these very bytes.
+
+    Attributes:
+        end: ``cut`` drops the connection after the events, ``stalled`` keeps it open and silent.
+    """
+
+    events: tuple[JSON, ...] = ()
+    end: End = "whole"
+    body: bytes | None = None
+    status: int = 200
+    content_type: str = SSE
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiRequest:
+    """One request as it came in; ``action`` is ``streamGenerateContent``, ``generateContent`` or ``get``."""
+
+    version: str
+    model: str
+    action: str
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The decoded JSON."""
+        return msgspec.json.decode(self.raw)
+
+
+class GeminiFake:
+    """The service: a queue of answers, and the requests so far.
+
+    Attributes:
+        base_url: what GOOGLE_GEMINI_BASE_URL must be.
+        requests: all that came in, refused ones included, in order.
+        models: those it knows.
+        streaming: answers that are going out right now.
+    """
+
+    def __init__(self) -> None:
+        self.base_url = ""
+        self.requests: list[GeminiRequest] = []
+        self.models = set(MODELS)
+        self.streaming = 0
+        self._answers: deque[Answer | Callable[[JSON], Answer]] = deque()
+        self._own_parts: list[JSON] = []
+
+    @property
+    def unused(self) -> int:
+        """Answers nobody has asked for."""
+        return len(self._answers)
+
+    def say(self, *pieces: str, finish: str = "STOP", end: End = "whole") -> None:
+        """Text, each piece in an event of its own."""
+        self.parts(*([{"text": piece}] for piece in pieces), finish=finish, end=end)
+
+    def call(self, name: str, arguments: JSON | None = None) -> None:
+        """One function call."""
+        self.calls((name, arguments or {}))
+
+    def calls(self, *calls: tuple[str, JSON], text: str = "", ids: bool = True, split: bool = False) -> None:
+        """Parallel calls, the first one signed; ``split`` gives each an event of its own, as long streams do."""
+        parts: list[JSON] = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in calls]
+        for part in parts if ids else ():
+            part["functionCall"]["id"] = secrets.token_hex(4)
+        parts[0]["thoughtSignature"] = base64.b64encode(secrets.token_bytes(24)).decode()
+        if text:
+            parts.insert(0, {"text": text})
+        self.parts(*([part] for part in parts) if split else [parts])
+
+    def parts(self, *events: Sequence[JSON], finish: str = "STOP", end: End = "whole") -> None:
+        """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
+        made = [event(parts) for parts in events]
+        if finish and end == "whole":
+            made[-1]["candidates"][0]["finishReason"] = finish
+        self.answer(Answer(tuple(made), end))
+
+    def finish(self, reason: str, message: str = "") -> None:
+        """No content at all, only the reason why."""
+        candidate = {"finishReason": reason, "index": 0} | ({"finishMessage": message} if message else {})
+        self.answer(Answer(({"candidates": [candidate], "modelVersion": "gemini-3.5-flash"},)))
+
+    def fail(self, status: int, message: str = "refused", *, reason: str = "", retry_delay: str = "") -> None:
+        """An error in Google's form; ``retry_delay`` like ``48s``."""
+        self.answer(failure(status, message, reason, retry_delay))
+
+    def raw(self, body: bytes, status: int = 200, content_type: str = SSE) -> None:
+        """These bytes."""
+        self.answer(Answer(body=body, status=status, content_type=content_type))
+
+    def stall(self) -> None:
+        """Take the request and never answer."""
+        self.answer(Answer(end="stalled"))
+
+    def answer(self, answer: Answer | Callable[[JSON], Answer]) -> None:
+        """Anything else; a function makes its answer from the request's body."""
+        self._answers.append(answer)
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Serve one request."""
+        model, _, action = request.match_info["model"].partition(":")
+        arrived = GeminiRequest(
+            request.match_info["version"], model, action or "get", dict(request.headers), await request.read()
+        )
+        self.requests.append(arrived)
+        answer = self._refusal(arrived) or self._model_card(arrived) or self._next(arrived)
+        self.streaming += 1
+        try:
+            return await self._send(request, arrived, answer)
+        finally:
+            self.streaming -= 1
+
+    def _refusal(self, request: GeminiRequest) -> Answer | None:
+        key = request.headers.get("x-goog-api-key")
+        if key is None:
+            return failure(403, "Method doesn't allow unregistered callers. Please use API Key or other form of API.")
+        if key != KEY:
+            return failure(400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID")
+        if request.model not in self.models:
+            return failure(404, f"models/{request.model} is not found for API version {request.version}.")
+        if request.action == "get":
+            return None
+        try:
+            gemini_rules.check(request.model, request.body, self._own_parts)
+        except msgspec.DecodeError:
+            return failure(400, "Invalid JSON payload received.")
+        except Refused as refused:
+            return failure(400, str(refused))
+        return None
+
+    def _model_card(self, request: GeminiRequest) -> Answer | None:
+        if request.action != "get":
+            return None
+        card = {"name": f"models/{request.model}", "displayName": request.model.replace("-", " ").title()}
+        return Answer(body=msgspec.json.encode(card), content_type="application/json")
+
+    def _next(self, request: GeminiRequest) -> Answer:
+        if not self._answers:
+            return failure(500, "the stand-in has no answer left")
+        answer = self._answers.popleft()
+        answer = answer if isinstance(answer, Answer) else answer(request.body)
+        for one in answer.events:
+            for candidate in one.get("candidates", ()):
+                self._own_parts += candidate.get("content", {}).get("parts", ())
+        return answer
+
+    async def _send(self, request: web.Request, arrived: GeminiRequest, answer: Answer) -> web.StreamResponse:
+        if answer.body is not None:
+            return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type)
+        if answer.end == "stalled" and not answer.events:
+            await asyncio.Event().wait()
+        if request.query.get("alt") != "sse":
+            whole = list(answer.events) if arrived.action == "streamGenerateContent" else _whole(answer.events)
+            return web.Response(body=msgspec.json.encode(whole), content_type="application/json")
+        response = web.StreamResponse(headers={"content-type": SSE})
+        await response.prepare(request)
+        for one in answer.events:
+            await response.write(b"data: " + msgspec.json.encode(one) + b"\r\n\r\n")
+        if answer.end == "stalled":
+            await asyncio.Event().wait()
+        if answer.end == "cut" and request.transport is not None:
+            request.transport.close()
+        return response
+
+
+def event(parts: Sequence[JSON]) -> JSON:
+    """One event of a stream."""
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 10, "thoughtsTokenCount": 5, "totalTokenCount": 115}
+    return {
+        "candidates": [{"content": {"parts": list(parts), "role": "model"}, "index": 0}],
+        "usageMetadata": usage,
+        "modelVersion": "gemini-3.5-flash",
+    }
+
+
+def _whole(events: Sequence[JSON]) -> JSON:
+    """The events of a stream as the one object ``generateContent`` answers."""
+    parts = [part for one in events for part in one["candidates"][0].get("content", {}).get("parts", ())]
+    last = events[-1]
+    return {**last, "candidates": [{**last["candidates"][0], "content": {"parts": parts, "role": "model"}}]}
+
+
+def failure(status: int, message: str, reason: str = "", retry_delay: str = "") -> Answer:
+    """An error in Google's form."""
+    details: list[JSON] = []
+    if reason:
+        details.append({"@type": f"{RPC}.ErrorInfo", "reason": reason, "domain": "googleapis.com"})
+    if retry_delay:
+        details.append({"@type": f"{RPC}.RetryInfo", "retryDelay": retry_delay})
+    error: JSON = {"code": status, "message": message, "status": STATUS.get(status, "UNAVAILABLE")}
+    if details:
+        error["details"] = details
+    return Answer(body=msgspec.json.encode({"error": error}), status=status, content_type="application/json")
+
+
+@contextmanager
+def gemini_fake_in_thread() -> Iterator[GeminiFake]:
+    """The same for a test that is no coroutine."""
+    fake = GeminiFake()
+    application = web.Application()
+    application.router.add_route("*", "/{version}/models/{model}", fake.respond)
+    with serving(application) as fake.base_url:
+        yield fake
+
+
+@asynccontextmanager
+async def gemini_fake() -> AsyncIterator[GeminiFake]:
+    """The service on a free port, in a thread of its own."""
+    with gemini_fake_in_thread() as fake:
+        yield fake

@@ -1,0 +1,243 @@
+"""What the Gemini API refuses in a ``generateContent`` request, in its own words."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+from jsonschema import Draft7Validator
+from jsonschema.exceptions import best_match
+
+from tests.shared_data import RECORDED
+
+JSON = dict[str, Any]
+
+FREE_FORM = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "partMetadata"}
+TOP_LEVEL = {
+    "contents",
+    "systemInstruction",
+    "tools",
+    "toolConfig",
+    "generationConfig",
+    "safetySettings",
+    "cachedContent",
+    "model",
+    "store",
+    "serviceTier",
+}
+NOT_DATA = {"thought", "thoughtSignature", "partMetadata", "videoMetadata", "mediaResolution", "mediaProcessing"}
+SCHEMA_WORDS = {
+    *("type", "format", "title", "description", "nullable", "enum", "items", "maxItems", "minItems", "properties"),
+    *("required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf"),
+    *("propertyOrdering", "default", "minimum", "maximum"),
+}
+FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
+
+CALL_ORDER = (
+    "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+)
+RESPONSE_ORDER = "Please ensure that function response turn comes immediately after a function call turn."
+RESPONSE_COUNT = (
+    "Please ensure that the number of function response parts is equal to the number of function call parts of the "
+    "function call turn."
+)
+MISSING_SIGNATURE = (
+    "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "
+    "and missing thought_signature may lead to degraded model performance. Additional data, function call "
+    "`default_api:{name}`, position {position}."
+)
+
+
+class Refused(Exception):
+    """A 400 with this text."""
+
+
+def check(model: str, body: Any, own_parts: list[JSON]) -> None:
+    """Refuse what the real service refuses.
+
+    Args:
+        own_parts: what the service itself has said, and so takes back in whatever form.
+
+    Raises:
+        Refused: with the service's text.
+    """
+    body = _camel(body)
+    unknown = body.keys() - TOP_LEVEL
+    if unknown:
+        raise Refused(f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.')
+    _check_cache(body)
+    _check_tools(body.get("tools") or [])
+    _check_tool_config(body)
+    _check_thinking(model, body.get("generationConfig") or {})
+    contents = body.get("contents")
+    if not contents:
+        raise Refused("* GenerateContentRequest.contents: contents is not specified\n")
+    for index, content in enumerate(contents):
+        _check_content(index, content)
+    _check_turns(contents)
+    if generation(model) >= 3:
+        _check_signatures(contents)
+    _check_specification(body, own_parts)
+
+
+def generation(model: str) -> float:
+    """The version in a model's name; the newest where it names none."""
+    version = re.search(r"gemini-(\d+(?:\.\d+)?)", model)
+    return float(version[1]) if version else 99.0
+
+
+def calls_of(content: JSON) -> list[JSON]:
+    """The function calls of a content."""
+    return [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+
+
+def responses_of(content: JSON) -> list[JSON]:
+    """The function responses of a content."""
+    return [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]
+
+
+def _camel(value: Any, key: str = "") -> Any:
+    """Field names may come in snake case too; what is the caller's own data stays as it is."""
+    if isinstance(value, list):
+        return [_camel(item) for item in value]
+    if isinstance(value, dict) and key not in FREE_FORM:
+        renamed = {re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name): item for name, item in value.items()}
+        return {name: _camel(item, name) for name, item in renamed.items()}
+    return value
+
+
+def _check_cache(body: JSON) -> None:
+    if "cachedContent" in body and body.keys() & {"systemInstruction", "tools", "toolConfig"}:
+        raise Refused(
+            "CachedContent can not be used with GenerateContent request setting system_instruction, tools or "
+            "tool_config."
+        )
+
+
+def _check_tools(tools: list[JSON]) -> None:
+    if len(tools) > 1:
+        raise Refused("Multiple tools are supported only when they are all search tools.")
+    names: set[str] = set()
+    for index, function in enumerate(tools[0].get("functionDeclarations", []) if tools else []):
+        where = f"tools[0].function_declarations[{index}]"
+        if not FUNCTION_NAME.fullmatch(function.get("name", "")):
+            raise Refused(f"* GenerateContentRequest.{where}.name: Invalid function name.\n")
+        if function["name"] in names:
+            raise Refused(f"Duplicate function declaration found: {function['name']}")
+        names.add(function["name"])
+        if "parameters" in function and "parametersJsonSchema" in function:
+            raise Refused(f"* GenerateContentRequest.{where}: only one of parameters and parameters_json_schema.\n")
+        _check_schema(function.get("parameters"), f"{where}.parameters")
+
+
+def _check_schema(schema: JSON | None, where: str) -> None:
+    """The older ``parameters`` field knows a part of OpenAPI and nothing else of JSON Schema."""
+    if schema is None:
+        return
+    for word in schema.keys() - SCHEMA_WORDS:
+        raise Refused(f"Invalid JSON payload received. Unknown name \"{word}\" at '{where}': Cannot find field.")
+    for name, inner in schema.get("properties", {}).items():
+        _check_schema(inner, f"{where}.properties[{name}].value")
+    _check_schema(schema.get("items"), f"{where}.items")
+
+
+def _check_tool_config(body: JSON) -> None:
+    calling = body.get("toolConfig", {}).get("functionCallingConfig", {})
+    declared = {f["name"] for tool in body.get("tools") or [] for f in tool.get("functionDeclarations", [])}
+    if calling and not declared:
+        raise Refused("Function calling config is set without function_declarations.")
+    allowed = set(calling.get("allowedFunctionNames", ()))
+    if allowed and calling.get("mode") not in ("ANY", "VALIDATED"):
+        raise Refused("Allowed function names should be set only when function calling mode is ANY or VALIDATED.")
+    if not allowed <= declared:
+        raise Refused("All allowed_function_names must be a subset of the declared functions.")
+
+
+def _check_thinking(model: str, config: JSON) -> None:
+    thinking = config.get("thinkingConfig", {})
+    if "thinkingLevel" in thinking and "thinkingBudget" in thinking:
+        raise Refused("You can only set only one of thinking budget and thinking level.")
+    if thinking and generation(model) < 2.5:
+        raise Refused(f"Unable to submit request because thinking is not supported by {model}.")
+    if "thinkingLevel" in thinking and generation(model) < 3:
+        raise Refused("Thinking level is not supported for this model.")
+    if thinking.get("thinkingLevel") == "MINIMAL" and "flash-lite" not in model:
+        raise Refused("Thinking level MINIMAL is not supported for this model. Please retry with other thinking level.")
+    if thinking.get("thinkingBudget", -1) in range(128) and "2.5-pro" in model:
+        raise Refused("The thinking budget is invalid. Please choose a value between 128 and 32768.")
+
+
+def _check_content(index: int, content: JSON) -> None:
+    if content.get("role", "user") not in ("user", "model"):
+        raise Refused("Please use a valid role: user, model.")
+    if not content.get("parts"):
+        raise Refused(f"* GenerateContentRequest.contents[{index}].parts: contents.parts must not be empty.\n")
+    for place, part in enumerate(content["parts"]):
+        where = f"GenerateContentRequest.contents[{index}].parts[{place}]"
+        if not part.keys() - NOT_DATA:
+            raise Refused(f"* {where}.data: required oneof field 'data' must have one initialized field\n")
+        if part == {"text": ""}:
+            raise Refused("Unable to submit request because it has an empty text parameter.")
+        _check_base64(part.get("thoughtSignature", ""), where)
+
+
+def _check_base64(text: str, where: str) -> None:
+    try:
+        base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
+    except binascii.Error:
+        raise Refused(f"Invalid value at '{where}.thought_signature' (TYPE_BYTES), Base64 decoding failed") from None
+
+
+def _check_turns(contents: list[JSON]) -> None:
+    """Calls follow a user, and are answered by the very next content: all of them, in order, by name and id."""
+    open_calls: list[JSON] = []
+    before = "nobody"
+    for content in contents:
+        calls, responses = calls_of(content), responses_of(content)
+        if responses and not open_calls:
+            raise Refused(RESPONSE_ORDER)
+        if [_identity(call) for call in open_calls] != [_identity(response) for response in responses]:
+            raise Refused(RESPONSE_COUNT)
+        if calls and before != "user":
+            raise Refused(CALL_ORDER)
+        open_calls = calls
+        before = content.get("role", "user")
+    if open_calls:
+        raise Refused(RESPONSE_COUNT)
+    if before == "model":
+        raise Refused("Please ensure that multiturn requests end with a user turn or a function response.")
+
+
+def _identity(called: JSON) -> tuple[str, str | None]:
+    return called["name"], called.get("id")
+
+
+def _check_signatures(contents: list[JSON]) -> None:
+    """Of the turn that is going on, the first call of every step must be signed."""
+    asked = max(i for i, one in enumerate(contents) if one.get("role", "user") == "user" and not responses_of(one))
+    for position, content in enumerate(contents[asked:], asked):
+        first = next((part for part in content["parts"] if "functionCall" in part), None)
+        if first is not None and not first.get("thoughtSignature"):
+            name = first["functionCall"]["name"]
+            raise Refused(MISSING_SIGNATURE.format(name=name, position=position + 1))
+
+
+def _check_specification(body: JSON, own_parts: list[JSON]) -> None:
+    validator = _specification()
+    if validator is None:
+        return
+    contents = [{**one, "parts": [part for part in one["parts"] if part not in own_parts]} for one in body["contents"]]
+    error = best_match(validator.iter_errors({**body, "contents": contents}))
+    if error is not None:
+        raise Refused(f"Invalid JSON payload received. {error.json_path}: {error.message}")
+
+
+@cache
+def _specification() -> Draft7Validator | None:
+    """The published schema of a request, where it is at hand."""
+    path = RECORDED.parent / "specs" / "gemini" / "generatecontent_request.strict.schema.json"
+    return Draft7Validator(msgspec.json.decode(path.read_bytes())) if path.is_file() else None

@@ -1,0 +1,64 @@
+"""Live events within one process, for tests that need no Redis (``bot.broadcast.Live``)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.errors import StoreUnavailable
+from bot.live import LiveEvent
+from bot.transcript import encode
+
+END = b""
+
+
+class LocalLive:
+    """Passes events on, remembers them, and can be away like a store."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.published: list[bytes] = []
+        self._viewers: dict[str, set[asyncio.Queue[bytes]]] = {}
+
+    @property
+    def watched(self) -> set[str]:
+        """The conversations that somebody watches now."""
+        return {conversation for conversation, viewers in self._viewers.items() if viewers}
+
+    async def publish(self, conversation: str, event: bytes) -> None:
+        if self.away:
+            raise StoreUnavailable("away")
+        self.published.append(event)
+        self._tell(conversation, event)
+
+    @asynccontextmanager
+    async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        if self.away:
+            raise StoreUnavailable("away")
+        viewer: asyncio.Queue[bytes] = asyncio.Queue()
+        viewers = self._viewers.setdefault(conversation, set())
+        viewers.add(viewer)
+        try:
+            yield _events(viewer)
+        finally:
+            viewers.remove(viewer)
+
+    def break_off(self, conversation: str) -> None:
+        """Let everybody who watches lose the store."""
+        self._tell(conversation, END)
+
+    def _tell(self, conversation: str, event: bytes) -> None:
+        for viewer in self._viewers.get(conversation, ()):
+            viewer.put_nowait(event)
+
+
+async def _events(viewer: asyncio.Queue[bytes]) -> AsyncIterator[bytes]:
+    while (event := await viewer.get()) != END:
+        yield event
+    raise StoreUnavailable("away")
+
+
+def encoded(*events: LiveEvent) -> list[bytes]:
+    """The events as they are published."""
+    return [encode(event) for event in events]

@@ -1,0 +1,136 @@
+"""The page on a real server, with a hand of ours in the model's place that shows and commits turns step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pydantic import SecretStr
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
+
+from bot import texts
+from bot.channels import Arrival, Delivery, Reply
+from bot.channels.console import Console
+from bot.errors import StoreUnavailable
+from bot.live import AnswerText, ToolFinished, ToolStarted, TurnStarted
+from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
+from bot.web.guard import Guard
+from bot.web.page import PageInfo, page_routes
+from bot.web.server import listen, serving
+from tests.fakes.live import LocalLive
+
+AT = 1_763_700_000_000
+
+
+class Site:
+    """Page, console and guard as the app mounts them; everything behind them is here, in plain sight.
+
+    Attributes:
+        away: the store takes and gives nothing.
+        history: the committed messages by conversation.
+    """
+
+    def __init__(self, *, demo: bool = False, token: str = "") -> None:
+        self.away = False
+        self.live = LocalLive()
+        self.history: defaultdict[str, list[Message]] = defaultdict(list)
+        self._arrivals: asyncio.Queue[tuple[str, Arrival]] = asyncio.Queue()
+        self._seen: set[str] = set()
+        self._info = PageInfo("Kaiwa", "gemini-flash-latest", demo, "en")
+        self._token = token
+        self._port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Site]:
+        """Serve while the context is open; opened again, at the same address."""
+        catalogue = texts.load()
+        console = Console(self._accept, self.live, self._past, catalogue, "en")
+        guard = Middleware(
+            Guard,
+            token=SecretStr(self._token),
+            secret=SecretStr(""),
+            texts=catalogue,
+            language="en",
+            bot_name="Kaiwa",
+        )
+        routes = [*page_routes(self._info, catalogue), *console.routes()]
+        self._console = console
+        with listen("127.0.0.1", self._port) as sock:
+            self._port = sock.getsockname()[1]
+            async with serving(Starlette(routes=[Mount("/", routes=routes, middleware=[guard])]), sock):
+                yield self
+                console.close()
+
+    async def turn(self) -> Turn:
+        """Wait for a message and begin the turn that answers it."""
+        conversation, arrival = await asyncio.wait_for(self._arrivals.get(), 10)
+        turn = Turn(self, conversation, arrival.message)
+        await turn.begin()
+        return turn
+
+    async def _accept(self, conversation: str, arrival: Arrival) -> bool:
+        if self.away:
+            raise StoreUnavailable("away")
+        if arrival.message.id in self._seen:
+            return False
+        self._seen.add(arrival.message.id)
+        self._arrivals.put_nowait((conversation, arrival))
+        return True
+
+    async def _past(self, conversation: str) -> list[Message]:
+        if self.away:
+            raise StoreUnavailable("away")
+        return self.history[conversation]
+
+
+class Turn:
+    """One answer in the making: what it shows, it also puts on record."""
+
+    def __init__(self, site: Site, conversation: str, asked: Message) -> None:
+        self._site = site
+        self._conversation = conversation
+        self._asked = asked
+        self._id = new_id("turn")
+        self._added = [asked]
+        self._watcher = site._console.watcher(conversation)
+
+    async def begin(self) -> None:
+        await self._watcher.show(TurnStarted(self._id, (self._asked.id,)))
+
+    async def says(self, words: str) -> None:
+        """Stream a piece of the answer."""
+        await self._watcher.show(AnswerText(words))
+
+    async def calls(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+        """Let a tool run."""
+        call = ToolCall(new_id("call"), name, arguments)
+        self._added.append(Message(new_id("msg"), "model", (call,), AT))
+        await self._watcher.show(ToolStarted(call.id, name, arguments))
+        return call
+
+    async def returns(self, call: ToolCall, response: dict[str, Any], ms: int = 312) -> None:
+        """Let a tool finish."""
+        is_error = "error" in response
+        result = ToolResult(call.id, call.name, response, is_error)
+        self._added.append(Message(new_id("msg"), "tool", (result,), AT))
+        await self._watcher.show(ToolFinished(call.id, call.name, response, is_error, ms))
+
+    def commit(self, text: str) -> None:
+        """End the turn on record."""
+        answer = Message(new_id("msg"), "model", (Text(text),), AT)
+        self._site.history[self._conversation] += [*self._added, answer]
+
+    async def answers(self, text: str, note: str = "") -> None:
+        """End the turn on record and tell whoever watches; with a note, it has failed."""
+        self.commit(text)
+        reply = Reply(text, failed=bool(note), note=note)
+        await self._site._console.deliver(self._conversation, Delivery(f"{self._id}_1", self._id, reply))

@@ -1,0 +1,85 @@
+"""Real stores for tests: the bundled Valkey, and ``redis-server`` where it is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from redis import Redis as BlockingRedis
+from redis.asyncio import Redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+
+from bot.store import Store, open_store
+from bot.store.embedded import embedded
+
+# Keys that may live for ever: pattern and reason.
+ENDLESS = {
+    r"kaiwa:(?!\{).*": "Docket's own (stream, queue, workers): as long as the deployment lives",
+}
+
+
+@pytest.fixture(scope="session")
+def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Valkey for all tests, started as Kaiwa starts it."""
+    with asyncio.Runner() as runner:
+        valkey = embedded(tmp_path_factory.mktemp("valkey"))
+        yield runner.run(valkey.__aenter__())
+        runner.run(valkey.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis for all tests."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        pytest.skip("redis-server is not installed")
+    with TemporaryDirectory() as folder:
+        socket = Path(folder) / "redis.sock"
+        with subprocess.Popen(
+            [binary, "--port", "0", "--unixsocket", socket, "--save", ""], cwd=folder, stdout=subprocess.DEVNULL
+        ) as server:
+            patience = Retry(ConstantBackoff(0.02), 500)
+            with BlockingRedis(unix_socket_path=str(socket), retry=patience) as redis:
+                redis.ping()
+            yield f"unix://{socket}"
+            server.terminate()
+
+
+@pytest.fixture
+def store_url(valkey_url: str) -> str:
+    """Where ``store`` is."""
+    return valkey_url
+
+
+@pytest.fixture
+async def redis(store_url: str) -> AsyncIterator[Redis]:
+    """A look behind the store, which begins empty."""
+    async with Redis.from_url(store_url) as redis:
+        await redis.flushall()
+        yield redis
+
+
+@pytest.fixture
+async def store(store_url: str, redis: Redis) -> AsyncIterator[Store]:
+    """An empty store. What a test leaves in it must go away by itself one day."""
+    async with open_store(store_url, history_days=30) as store:
+        yield store
+    assert await endless_keys(redis) == []
+
+
+async def endless_keys(redis: Redis) -> list[str]:
+    """The keys that would live for ever and have no reason to."""
+    names = [name.decode() async for name in redis.scan_iter()]
+    lives = [await redis.ttl(name) for name in names]
+    return [
+        name
+        for name, life in zip(names, lives, strict=True)
+        if life == -1 and not any(re.fullmatch(pattern, name) for pattern in ENDLESS)
+    ]

@@ -1,0 +1,97 @@
+"""The files that other machines read agree with each other and name no machine of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from bot.settings import Settings
+from tests.house import ROOT, files, name_of
+
+LOCKS = ["requirements.txt", "requirements-dev.txt"]
+PIN = re.compile(
+    r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)(.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+)
+
+# Written in pieces, so that this file passes its own test.
+FOREIGN = re.compile(
+    "python" r"hosted\.org|pypi\." "org/simple|registry\\." r"npmjs|(?<![\w.\-/])/(?:root|work)/[a-z.]"
+)
+
+
+def text(name: str) -> str:
+    """A file of the root."""
+    return (ROOT / name).read_text("utf-8")
+
+
+def app_json() -> Any:
+    """The description Heroku sets an app up from."""
+    return json.loads(text("app.json"))
+
+
+def pins(lock: str) -> dict[tuple[str, str], str]:
+    """(name, marker) → version of every pin with hashes."""
+    return {(name, marker): version for name, version, marker, _ in PIN.findall(text(lock))}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
+    """No line but comments, pins and their hashes: no index address, no file, no unpinned name."""
+    assert len(pins(lock)) > 40
+    rest = PIN.sub("", text(lock))
+    assert [line for line in rest.splitlines() if not line.lstrip().startswith("#")] == []
+
+
+def test_tests_run_with_what_users_run() -> None:
+    """The development requirements hold every pin of the runtime ones."""
+    runtime, development = (pins(lock) for lock in LOCKS)
+    assert {key: development.get(key) for key in runtime} == runtime
+
+
+def test_the_lock_knows_every_dependency() -> None:
+    """A dependency added to pyproject.toml without make lock is noticed."""
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    locked = [{name for name, _ in pins(lock)} for lock in LOCKS]
+    wanted = [project["dependencies"], project["optional-dependencies"]["dev"]]
+    for names, requirements in zip(locked, wanted, strict=True):
+        assert {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements} <= names
+
+
+def test_nothing_tracked_names_a_registry_or_a_machine() -> None:
+    """Addresses of package registries and paths of one machine mean nothing elsewhere."""
+    found = [name_of(path) for path in files() if FOREIGN.search(path.read_bytes().decode(errors="replace"))]
+    assert found == []
+
+
+def test_heroku_starts_what_the_procfile_names() -> None:
+    """The formation of app.json is made of process types of the Procfile."""
+    processes = dict(line.split(": ", 1) for line in text("Procfile").splitlines())
+    assert processes == {"web": "HOST=0.0.0.0 kaiwa run", "worker": "kaiwa worker"}
+    assert app_json()["formation"] == {"web": {"quantity": 1, "size": "basic"}}
+
+
+def test_heroku_asks_for_settings_that_exist() -> None:
+    """Every variable of app.json is a setting; secrets are generated, and history is kept in Redis."""
+    variables = app_json()["env"]
+    assert variables.keys() <= {field.upper() for field in Settings.model_fields}
+    generated = {name for name, variable in variables.items() if variable.get("generator") == "secret"}
+    assert generated == {"CONSOLE_TOKEN", "SECRET_KEY"}
+    assert app_json()["addons"] == [{"plan": "heroku-redis:mini"}]
+
+
+@pytest.mark.parametrize("script", [".ci/run", "bin/post_compile", "scripts/setup.sh"])
+def test_scripts_can_be_run(script: str) -> None:
+    """A script without its executable bit fails on every other machine."""
+    assert os.access(ROOT / script, os.X_OK)
+
+
+def test_ci_runs_the_gate() -> None:
+    """What CI runs is what a developer runs, and its failure is CI's."""
+    lines = text(".ci/run").splitlines()
+    assert "set -euo pipefail" in lines
+    assert lines[-1] == "make test"

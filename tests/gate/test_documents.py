@@ -1,0 +1,82 @@
+"""What the documents tell people to type exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer import Typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from bot import cli
+from tests.house import ROOT, files, name_of
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *files("docs/*.md")]
+SHELL_BLOCK = re.compile(r"^```(?:sh|bash|shell|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ANY_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`([^`\n]+)`")
+TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+
+
+def commands(document: str) -> Iterator[list[str]]:
+    """The words of every ``make`` and ``kaiwa`` command in shell blocks and between backticks."""
+    lines = [line for block in SHELL_BLOCK.findall(document) for line in block.splitlines()]
+    for line in lines + INLINE.findall(ANY_BLOCK.sub("", document)):
+        for command in re.split(r"&&|\|\||[|;]", line.removeprefix("$ ")):
+            words = shlex.split(command, comments=True) if command.count("'") % 2 == 0 else command.split()
+            while words and re.match(r"[A-Z_]+=", words[0]):
+                words.pop(0)
+            if words and Path(words[0]).name in ("make", "kaiwa"):
+                yield [Path(words[0]).name, *words[1:]]
+
+
+def unknown_target(words: list[str]) -> str:
+    """The first target of a ``make`` command that the Makefile does not have."""
+    targets = TARGET.findall((ROOT / "Makefile").read_text("utf-8"))
+    return next((word for word in words if "=" not in word and word not in targets), "")
+
+
+def unknown_word(words: list[str]) -> str:
+    """The first subcommand or option of a ``kaiwa`` command that the command line does not have."""
+    command: Any = get_command(next(value for value in vars(cli).values() if isinstance(value, Typer)))
+    for word in words:
+        if word.startswith("-"):
+            options = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+            if word.partition("=")[0] not in options:
+                return word
+        elif isinstance(command, TyperGroup):
+            if word not in command.commands:
+                return word
+            command = command.commands[word]
+    return ""
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_its_commands_exist(path: Path) -> None:
+    """Every command a document gives is a target of the Makefile or a subcommand of kaiwa."""
+    assert path.is_file(), f"{name_of(path)} is missing"
+    given = list(commands(path.read_text("utf-8")))
+    checks = {"make": unknown_target, "kaiwa": unknown_word}
+    assert [words for words in given if checks[words[0]](words[1:])] == []
+
+
+def test_the_readme_gives_the_two_commands() -> None:
+    """A newcomer finds how to start the page and the terminal."""
+    given = list(commands((ROOT / "README.md").read_text("utf-8")))
+    assert ["make", "run"] in given
+    assert ["make", "chat"] in given
+
+
+def test_a_wrong_command_is_noticed() -> None:
+    """The check reads blocks and backticks alike, and knows subcommands and options."""
+    block = "```sh\n$ PORT=1 make nonsense # make run\n```\n"
+    document = block + "Use `kaiwa nonsense`, `kaiwa chat --nonsense` or `.venv/bin/kaiwa run`."
+    given = list(commands(document))
+    assert given == [["make", "nonsense"], ["kaiwa", "nonsense"], ["kaiwa", "chat", "--nonsense"], ["kaiwa", "run"]]
+    assert unknown_target(given[0][1:]) == "nonsense"
+    assert [unknown_word(words[1:]) for words in given[1:]] == ["nonsense", "--nonsense", ""]

@@ -1,0 +1,47 @@
+"""``.env.example`` tells the truth about every variable."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+import toolset
+from bot.settings import Settings, load, tool_config
+from tests.house import ROOT
+
+LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
+VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
+TOOLS = [tool.Config for tool in toolset.find()]
+CONFIGS: list[type[BaseModel]] = [Settings, *TOOLS]
+
+
+def everything() -> list[BaseModel]:
+    """All settings and all tools' settings, as they are read from here."""
+    return [load(), *(tool_config(config) for config in TOOLS)]
+
+
+def test_it_names_every_variable_once() -> None:
+    """Whoever reads the file has seen all there is to set, and nothing that does not exist."""
+    named = [match[1] for line in LINES if (match := VARIABLE.fullmatch(line))]
+    read = {field.upper() for config in CONFIGS for field in config.model_fields}
+    assert sorted(named) == sorted(read)
+
+
+def test_every_variable_has_a_comment() -> None:
+    """The line above a variable says what it does."""
+    above = dict(zip(LINES[1:], LINES, strict=False))
+    assert [line for line in LINES if VARIABLE.fullmatch(line) and not above[line].startswith("# ")] == []
+
+
+@pytest.mark.parametrize("prefix", ["", "#"], ids=["copied as it is", "every default uncommented"])
+def test_copying_it_changes_nothing(tmp_path: Path, prefix: str) -> None:
+    """The defaults it shows are the defaults there are."""
+    defaults = everything()
+    copied = [
+        f"{match[1]}={match[2]}" if (match := VARIABLE.fullmatch(line.removeprefix(prefix))) else "" for line in LINES
+    ]
+    (tmp_path / ".env").write_text("\n".join(copied if prefix else LINES), "utf-8")
+    assert everything() == defaults

@@ -1,0 +1,88 @@
+"""``make setup`` on a machine that lacks something: one line with the mend, and nothing half made."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """The script alone, in a folder of its own."""
+    folder = tmp_path / "clone"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "setup.sh", folder / "scripts")
+    return folder
+
+
+def python(folder: Path, name: str, body: str) -> Path:
+    """A command that claims to be a Python."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{body}\n", "utf-8")
+    (folder / name).chmod(0o755)
+    return folder / name
+
+
+def setup(clone: Path, **environment: str) -> tuple[int, list[str], bool]:
+    """Exit status, lines said, and whether a .venv is left behind."""
+    done = subprocess.run(
+        [clone / "scripts" / "setup.sh", "runtime"],
+        env={"PATH": "/usr/bin:/bin"} | environment,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, (done.stdout + done.stderr).splitlines(), (clone / ".venv").exists()
+
+
+def test_only_old_pythons(clone: Path, tmp_path: Path) -> None:
+    """Every Python on the path is too old."""
+    old = tmp_path / "old"
+    for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11"):
+        python(old, name, "exit 1")
+    assert setup(clone, PATH=f"{old}:/usr/bin:/bin") == (
+        1,
+        ["setup: no Python 3.11 or newer found: install one, or name it (make setup PYTHON=/path/to/python3)"],
+        False,
+    )
+
+
+def test_the_chosen_python_is_too_old(clone: Path, tmp_path: Path) -> None:
+    """PYTHON names one that does not do."""
+    old = python(tmp_path / "old", "python3", "exit 1")
+    assert setup(clone, PYTHON=str(old)) == (
+        1,
+        [f"setup: PYTHON={old} is no Python 3.11 or newer: name another one, or leave PYTHON unset"],
+        False,
+    )
+
+
+def test_venv_is_missing(clone: Path, tmp_path: Path) -> None:
+    """Debian's Python comes without venv; the line names the package."""
+    bare = tmp_path / "bare" / "python3"
+    python(bare.parent, "python3", f'case $2 in *executable*) echo "{bare}" ;; *) exit 1 ;; esac')
+    assert setup(clone, PYTHON=str(bare)) == (
+        1,
+        [
+            f"setup: {bare} has no venv module: install it "
+            "(Debian, Ubuntu: sudo apt-get install python3-venv) and run make again"
+        ],
+        False,
+    )
+
+
+def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
+    """What a failed attempt had made is taken away again."""
+    failing = tmp_path / "failing" / "python3"
+    make_half = f'mkdir -p "$3/bin"; ln -s {sys.executable} "$3/bin/python"; echo "No space left on device" >&2; exit 1'
+    python(failing.parent, "python3", f'case $1$2 in -m*) {make_half} ;; *executable*) echo "{failing}" ;; esac')
+    assert setup(clone, PYTHON=str(failing)) == (
+        1,
+        [f"setup: {failing} -m venv failed: No space left on device"],
+        False,
+    )

@@ -1,0 +1,51 @@
+"""The house stays readable: short files, short functions, tests that say what they show."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.house import files, name_of
+
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 40
+
+# What may be longer: "path" or "path::function", each with its reason.
+LONG_FILES: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    """Every function of the house with its name in the form of LONG_FUNCTIONS."""
+    for path in files("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, Function):
+                yield f"{name_of(path)}::{node.name}", node
+
+
+def test_files_are_short() -> None:
+    """A file holds one idea, in 300 lines at most, or stands in the list with a reason."""
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files("*.py")}
+    long = {name: length for name, length in lengths.items() if length > MAX_FILE_LINES}
+    assert long.keys() == LONG_FILES.keys(), long
+
+
+def test_functions_are_short() -> None:
+    """A function fits on a screen, in 40 lines at most, or stands in the list with a reason."""
+    lengths = {name: (node.end_lineno or node.lineno) - node.lineno + 1 for name, node in functions()}
+    long = {name: length for name, length in lengths.items() if length > MAX_FUNCTION_LINES}
+    assert long.keys() == LONG_FUNCTIONS.keys(), long
+
+
+def test_every_test_says_what_it_shows() -> None:
+    """A test without a docstring leaves its reader guessing."""
+    tests = [(name, node) for name, node in functions() if node.name.startswith("test_")]
+    assert tests
+    assert [name for name, node in tests if not ast.get_docstring(node)] == []
+
+
+def test_every_module_states_its_duty() -> None:
+    """The docstring of a module is the one place that says what it is there for."""
+    assert [name_of(path) for path in files("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))] == []

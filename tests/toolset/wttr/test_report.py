@@ -1,0 +1,226 @@
+"""Reading ``format=j1`` answers: recorded ones, and ones with holes."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.wttr_bodies import Weather, report
+from tests.shared_data import recorded
+from toolset.tool import ToolError
+from toolset.wttr.report import Day, Place, Report, Slot, read
+
+NO_WEATHER = r"^no weather data available$"
+WEATHER = Weather("Tokyo", "Tokyo", "Japan", observed=datetime(2026, 4, 3, 9, 30))
+
+
+def made(lang: str = "", **changes: Any) -> dict[str, Any]:
+    """An answer of ours with some of its fields replaced."""
+    return report(WEATHER, lang) | changes
+
+
+def now(**changes: Any) -> dict[str, Any]:
+    """An answer with changes in its current condition."""
+    (condition,) = report(WEATHER)["current_condition"]
+    return made(current_condition=[condition | changes])
+
+
+def read_object(answer: object, language: str = "") -> Report:
+    """Read it as it comes over the wire."""
+    return read(json.dumps(answer).encode(), language)
+
+
+@pytest.mark.parametrize("name", ["01_heideck_de_2026-04_root.json", "02_heideck_de_2026-04_data_wrapped.json"])
+def test_the_servers_own_answer_is_read_with_or_without_its_wrapper(name: str) -> None:
+    """The server's test data, at the root and under ``data``."""
+    heideck = read(recorded("wttr", name).read_bytes(), "")
+    assert heideck.place == Place("Heideck", "Bayern", "Germany")
+    assert heideck.observed == datetime(2026, 4, 3, 22, 37)
+    assert (heideck.condition, heideck.temp_c, heideck.temp_f) == ("Overcast", "9", "48")
+    assert (heideck.feels_like_c, heideck.feels_like_f, heideck.humidity) == ("8", "46", "58")
+    assert (heideck.wind_kmh, heideck.wind_mph, heideck.wind_direction) == ("8", "5", "SW")
+    assert [(day.date, day.high_c, day.low_c, day.high_f, day.low_f) for day in heideck.days] == [
+        (date(2026, 4, 3), "11", "1", "53", "33"),
+        (date(2026, 4, 4), "9", "6", "49", "42"),
+        (date(2026, 4, 5), "19", "5", "66", "41"),
+    ]
+    assert heideck.days[0].slots == (
+        Slot(0, "Clear", 0, 0),
+        Slot(3, "Partly Cloudy", 0, 0),
+        Slot(6, "Cloudy", 0, 0),
+        Slot(9, "Patchy rain nearby", 89, 0),
+        Slot(12, "Patchy rain nearby", 75, 0),
+        Slot(15, "Patchy rain nearby", 100, 0),
+        Slot(18, "Patchy rain nearby", 89, 0),
+        Slot(21, "Partly Cloudy", 0, 0),
+    )
+
+
+def test_an_upstream_answer_with_numbers_among_its_strings_is_read() -> None:
+    """World Weather Online's own form."""
+    vero = read(recorded("wttr", "03_vero_beach_us_2020_data_wrapped_upstream.json").read_bytes(), "")
+    assert vero.place == Place("Vero Beach", "Florida", "United States of America")
+    assert vero.observed == datetime(2020, 4, 26, 6, 24)
+    assert (vero.condition, vero.temp_c, vero.temp_f) == ("Mist", "22", "72")
+    assert [(day.date, day.high_c, day.low_c) for day in vero.days] == [
+        (date(2020, 4, 26), "30", "23"),
+        (date(2020, 4, 27), "24", "19"),
+        (date(2020, 4, 28), "25", "19"),
+    ]
+    assert [slot.rain for slot in vero.days[1].slots] == [77, 51, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_mock_of_zeros_is_no_weather() -> None:
+    """No frost is reported where nothing was measured."""
+    with pytest.raises(ToolError, match=NO_WEATHER):
+        read(recorded("wttr", "06_python-weather_mock_zeroed_no_request.json").read_bytes(), "")
+
+
+def test_an_answer_of_ours_reads_like_a_recorded_one() -> None:
+    """What the fake gives has every field."""
+    assert read_object(made()) == Report(
+        place=Place("Tokyo", "Tokyo", "Japan"),
+        observed=datetime(2026, 4, 3, 9, 30),
+        condition="Sunny",
+        temp_c="21",
+        temp_f="70",
+        feels_like_c="20",
+        feels_like_f="68",
+        humidity="58",
+        wind_kmh="8",
+        wind_mph="5",
+        wind_direction="SW",
+        days=tuple(
+            Day(
+                date(2026, 4, day),
+                "25",
+                "15",
+                "77",
+                "59",
+                tuple(Slot(hour, "Sunny", 10, 0) for hour in range(0, 24, 3)),
+            )
+            for day in (3, 4, 5)
+        ),
+    )
+
+
+def test_conditions_come_in_the_users_language_where_they_exist() -> None:
+    """The field carries the language's name."""
+    japanese = read_object(made("ja"), "ja")
+    assert japanese.condition == "晴れ"
+    assert {slot.condition for day in japanese.days for slot in day.slots} == {"晴れ"}
+
+
+@pytest.mark.parametrize("lang_ja", [None, [], [{}], [{"value": " "}], "晴れ"])
+def test_conditions_fall_back_to_english(lang_ja: object) -> None:
+    """Translations are patchy."""
+    assert read_object(now(lang_ja=lang_ja), "ja").condition == "Sunny"
+
+
+@pytest.mark.parametrize("nearest", [None, [], [{}], {}, [{"areaName": []}], [{"areaName": [{"value": " "}]}]])
+def test_an_answer_may_not_say_where_it_is_for(nearest: object) -> None:
+    """Coordinates of the question are no name."""
+    assert read_object(made(nearest_area=nearest)).place == Place()
+
+
+def test_the_question_names_the_place_where_nothing_else_does() -> None:
+    """Older answers repeat the city."""
+    answer = made(nearest_area=[], request=[{"type": "City", "query": "Tokyo, Japan"}])
+    assert read_object(answer).place == Place("Tokyo, Japan")
+
+
+@pytest.mark.parametrize("request_", [None, [], {}, [{}], "Tokyo"])
+def test_an_answer_may_lack_the_question(request_: object) -> None:
+    """Nothing depends on it."""
+    answer = made(request=request_)
+    assert read_object(answer).place == Place("Tokyo", "Tokyo", "Japan")
+    assert read_object(answer | {"nearest_area": []}).place == Place()
+
+
+@pytest.mark.parametrize("observed", [None, "", "09:30 AM", "2026-04-03", 5])
+def test_the_time_of_the_observation_may_be_missing(observed: object) -> None:
+    """The rest is still worth telling."""
+    assert read_object(now(localObsDateTime=observed)).observed is None
+
+
+@pytest.mark.parametrize(
+    ("value", "reading"),
+    [("21", "21"), (22, "22"), (" 23 ", "23"), ("21.50", "21.5"), (-3, "-3"), ("-0", "0"), (0, "0"), (9.0, "9")],
+)
+def test_numbers_come_as_strings_or_numbers(value: object, reading: str) -> None:
+    """Both are the same reading."""
+    assert read_object(now(temp_C=value)).temp_c == reading
+
+
+@pytest.mark.parametrize("unreadable", [None, "", "warm", True, [], "nan", "inf"])
+def test_a_reading_that_is_none_is_empty(unreadable: object) -> None:
+    """One bad field does not spoil the others; without a temperature there is no weather."""
+    assert read_object(now(humidity=unreadable)).humidity == ""
+    with pytest.raises(ToolError, match=NO_WEATHER):
+        read_object(now(temp_C=unreadable))
+
+
+def test_days_and_hours_that_cannot_be_placed_are_left_out() -> None:
+    """A forecast without a date or time helps nobody."""
+    day = made()["weather"][0]
+    days = [
+        {**day, "date": "soon"},
+        "tomorrow",
+        {**day, "hourly": [{"time": "", "chanceofrain": "50"}, {"time": "1200", "chanceofrain": "x"}, 7]},
+        {"date": "2026-04-04"},
+    ]
+    assert read_object(made(weather=days)).days == (
+        Day(date(2026, 4, 3), "25", "15", "77", "59", (Slot(12, "", None, None),)),
+        Day(date(2026, 4, 4), "", "", "", "", ()),
+    )
+
+
+@pytest.mark.parametrize("weather", [None, {}, "fine"])
+def test_an_answer_may_lack_the_forecast(weather: object) -> None:
+    """The current weather is still worth telling."""
+    assert read_object(made(weather=weather)).days == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"sunny"',
+        b"{}",
+        b"<html></html>",
+        b'{"data": {"error": [{"msg": "Unable to find any matching weather location to the query submitted!"}]}}',
+        b'{"current_condition": []}',
+        b'{"current_condition": [{"temp_C": "5"}]}',
+        b'{"current_condition": [{"temp_C": "5", "weatherDesc": [{"value": "\xff"}]}]}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_report_is_no_weather(body: bytes) -> None:
+    """Whatever it is."""
+    with pytest.raises(ToolError, match=NO_WEATHER):
+        read(body, "ja")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(made("ja"))), st.sampled_from(sorted(made("ja")["current_condition"][0])), json_values)
+def test_no_field_of_any_shape_crashes_the_reader(part: str, field: str, value: object) -> None:
+    """Only one error is raised on purpose."""
+    for answer in (made("ja", **{part: value}), now(**{field: value}), value):
+        try:
+            assert read_object(answer, "ja").condition
+        except ToolError as error:
+            assert str(error) == "no weather data available"  # noqa: PT017 -- both ends are right

@@ -1,0 +1,79 @@
+"""``get_current_time``: the date and time now, anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo, available_timezones
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.tool import Risk, ToolContext, ToolError
+
+
+class ClockConfig(BaseModel):
+    """Nothing to set."""
+
+
+class GetCurrentTime:
+    """Tells the time of a zone, by default the user's.
+
+    Args:
+        now: the current moment, with its zone.
+    """
+
+    name: ClassVar[str] = "get_current_time"
+    description: ClassVar[str] = (
+        "Current date, weekday and time in a time zone. Use it for the time or date now, for times in other cities, "
+        "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` it is the user's."
+    )
+    risk: ClassVar[Risk] = "low"
+    Config: ClassVar[type[BaseModel]] = ClockConfig
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: ClockConfig) -> GetCurrentTime:
+        """Needs neither."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Tell the time.
+
+        Raises:
+            ToolError: no zone of that name; the text suggests one.
+        """
+        name = arguments.get("time_zone") or context.time_zone or "UTC"
+        zone = _zone(name)
+        if zone is None:
+            raise ToolError(await asyncio.to_thread(_suggestion, name))
+        now = self._now().astimezone(zone)
+        return {
+            "datetime": now.isoformat(timespec="seconds"),
+            "date": f"{now:%Y-%m-%d}",
+            "weekday": f"{now:%A}",
+            "time": f"{now:%H:%M}",
+            "time_zone": name,
+            "utc_offset": now.isoformat(timespec="seconds")[19:],
+        }
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown, not a relative path, or a folder of zones
+        return None
+
+
+def _suggestion(name: str) -> str:
+    """What to write instead; reads the list of zones from disk."""
+    city = name.rpartition("/")[2].strip().replace(" ", "_").casefold()
+    zones = {zone.rpartition("/")[2].casefold(): zone for zone in sorted(available_timezones()) if "/" in zone}
+    near = [zones[match] for match in get_close_matches(city, zones, n=2, cutoff=0.8)]
+    mend = f"Did you mean {' or '.join(near)}?" if near else "Use an IANA name such as Asia/Tokyo or America/New_York."
+    return f"unknown time zone: {name}. {mend}"

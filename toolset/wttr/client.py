@@ -1,0 +1,110 @@
+"""Asks wttr.in for one place within one time budget, and says in words why there is no answer."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import quote
+
+import httpx
+
+from toolset.tool import ToolError
+from toolset.wttr.report import Report, read
+
+BODY_CAP = 1024 * 1024  # bytes
+RETRY_PAUSE_S = 0.2
+RETRIED = frozenset({500, 502, 504})
+TIMEOUT = "API request failed: timeout"
+NOT_FOUND = "location not found"
+
+# How bodies begin that are no report. The server gives some of them with status 200 and as application/json.
+REFUSALS = {
+    b"location not found": NOT_FOUND,
+    b"Unknown location": "location not found (or the service's quota is used up: it answers both alike)",
+    b"weather data source not available": "API error: status {status} (the weather data source is not available)",
+    b"Sorry, we are running out of queries": "no weather data available (the service ran out of queries"
+    " and answered for its default city)",
+    b"Sorry, we processed more than": "API error: status {status} (the service is out of capacity for today)",
+    b"Not so fast": "API error: status {status} (rate limit of the service, try again in some minutes)",
+}
+
+
+class _Passing(ToolError):
+    """A failure that one more attempt may mend."""
+
+
+class WttrClient:
+    """A client of one server.
+
+    Args:
+        base_url: scheme, host and port; the place can change nothing of it.
+        timeout_s: for everything together: connecting, a dripping body, the second attempt.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, base_url: str, timeout_s: float) -> None:
+        self._http = http
+        self._base_url = base_url
+        self._timeout_s = timeout_s
+
+    async def report(self, place: str, language: str) -> Report:
+        """The weather of a place; ``language`` is one of the service's codes, or empty for English.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                body = await self._ask_twice(place, language)
+        except TimeoutError as error:
+            raise ToolError(TIMEOUT) from error
+        return read(body, language)
+
+    async def _ask_twice(self, place: str, language: str) -> bytes:
+        loop = asyncio.get_running_loop()
+        half_time = loop.time() + self._timeout_s / 2
+        try:
+            return await self._ask(place, language)
+        except _Passing:
+            if loop.time() + RETRY_PAUSE_S > half_time:
+                raise
+        await asyncio.sleep(RETRY_PAUSE_S)
+        return await self._ask(place, language)
+
+    async def _ask(self, place: str, language: str) -> bytes:
+        try:
+            status, body = await self._exchange(place, language)
+        except httpx.TimeoutException as error:
+            raise ToolError(TIMEOUT) from error
+        except httpx.ConnectError as error:
+            raise _Passing("API request failed: connection failed") from error
+        except httpx.HTTPError as error:
+            raise _Passing("API request failed: connection closed") from error
+        if refusal := _refusal(status, body):
+            raise (_Passing if status in RETRIED and refusal != NOT_FOUND else ToolError)(refusal)
+        return body
+
+    async def _exchange(self, place: str, language: str) -> tuple[int, bytes]:
+        request = self._http.build_request(
+            "GET",
+            f"{self._base_url}/{quote(place, safe='')}",
+            params={"format": "j1", "lang": language} if language else {"format": "j1"},
+            headers={"Accept-Encoding": "identity"},  # nothing may swell by decompression: the cap counts what arrives
+            timeout=self._timeout_s,
+        )
+        response = await self._http.send(request, stream=True, follow_redirects=False)
+        try:
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > BODY_CAP:
+                    raise ToolError("API request failed: answer too large")
+        finally:
+            await response.aclose()
+        return response.status_code, bytes(body)
+
+
+def _refusal(status: int, body: bytes) -> str:
+    """Why this is no report; empty where it may be one."""
+    for beginning, text in REFUSALS.items():
+        if body.startswith(beginning):
+            return text.format(status=status)
+    return "" if status == httpx.codes.OK else f"API error: status {status}"
