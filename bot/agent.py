@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 
 import structlog
 
@@ -62,26 +63,24 @@ class Agent:
         for _, call in turn.open_calls():
             await turn.finish(ToolResult(call.id, call.name, {"error": CUT_SHORT}, is_error=True))
 
-    def prompt(self, style: str) -> str:
-        """The whole system prompt of a channel: the same bytes in every turn, so that it caches."""
-        return f"{self.system}\n\n{style}" if style else self.system
-
     async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
         choice = turn.tool_choice if may_call else NONE
-        system = self.prompt(turn.surroundings.style)
+        system = system_prompt(self.system, turn.surroundings.style)
         show = turn.surroundings.watcher.show
         started = time.monotonic()
+        asked = self.provider.stream(system, turn.messages, self.tools.definitions, choice)
         try:
-            async for event in self.provider.stream(system, turn.messages, self.tools.definitions, choice):
-                match event:
-                    case TextDelta(text):
-                        await show(AnswerText(text))
-                    case Restarted():
-                        await show(AnswerRestarted())
-                    case Completed(response):
-                        turn.usage += response.usage
-                        self._count(response.model, response.stop_reason, response.usage, started)
-                        return response
+            async with aclosing(asked) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(text):
+                            await show(AnswerText(text))
+                        case Restarted():
+                            await show(AnswerRestarted())
+                        case Completed(response):
+                            turn.usage += response.usage
+                            self._count(response.model, response.stop_reason, response.usage, started)
+                            return response
         except ModelError:
             self._count(self.provider.model, "failed", Usage(), started)
             raise
@@ -122,6 +121,11 @@ class Agent:
         for kind in ("input", "cached", "output", "thinking"):
             self._metrics.tokens.labels(model, kind).inc(getattr(usage, kind))
         log.info("model call", model=model, outcome=outcome, ms=round(seconds * 1000))
+
+
+def system_prompt(persona: str, style: str) -> str:
+    """The whole system prompt of a channel: the same bytes in every turn, so that it caches."""
+    return f"{persona}\n\n{style}" if style else persona
 
 
 def _refuse_useless(response: ModelResponse, may_call: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 import toolset
-from bot.agent import Agent
+from bot.agent import Agent, system_prompt
 from bot.channels import Channel
 from bot.channels.console import Console
 from bot.conversation import Conversations, Defaults
@@ -33,6 +34,8 @@ from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving, stop_signals
 from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
 from toolset.tool import ToolMap, ToolSetupError
+
+START_TRIES = 4  # one a second, to reach the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +97,19 @@ async def open_url(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
+async def open_store_of(settings: Settings) -> AsyncIterator[Store]:
+    """The store alone."""
+    async with open_url(settings) as url, open_store(url, history_days=settings.history_days) as store:
+        yield store
+
+
+@asynccontextmanager
 async def open_house(settings: Settings) -> AsyncIterator[House]:
     """Everything a process needs, whatever its work is."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(open_url(settings))
         store = await stack.enter_async_context(open_store(url, history_days=settings.history_days))
+        await _reach(store)
         tools = await stack.enter_async_context(open_tools(settings))
         provider = await stack.enter_async_context(open_provider(settings))
         metrics = Metrics()
@@ -138,19 +149,24 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
 
 
 @asynccontextmanager
-async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Console]:
-    """``kaiwa chat``: the console channel, with a worker for this conversation alone."""
+async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Wired]:
+    """``kaiwa chat``: everything at work, with a worker for this conversation alone."""
     jobs = OwnJobs(conversation)
     async with open_house(settings) as house:
         wired = _wire(house, jobs)
         async with jobs.running(wired.conversations.attend):
-            yield wired.console
+            yield wired
 
 
 def persona(settings: Settings) -> str:
     """The system prompt, before a channel's style: the operator's file or our own."""
     path = settings.persona_file or files("bot.prompts") / "system.md"
     return path.read_text("utf-8").strip().replace("{bot_name}", settings.bot_name)
+
+
+def console_prompt(settings: Settings) -> str:
+    """The whole system prompt of page and terminal, as the model gets it."""
+    return system_prompt(persona(settings), Console.style)
 
 
 def _wire(house: House, jobs: Jobs) -> Wired:
@@ -196,6 +212,19 @@ def _asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
     )
     routes = [*health_routes(ready), Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
+
+
+async def _reach(store: Store) -> None:
+    """Wait a moment for a store that is still starting; a wrong address is better told than waited for."""
+    for tries_left in reversed(range(START_TRIES)):
+        try:
+            await store.ping()
+        except StoreUnavailable:
+            if not tries_left:
+                raise
+            await asyncio.sleep(1)
+        else:
+            return
 
 
 def _provider(settings: Settings, texts: Texts) -> Provider:

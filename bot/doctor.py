@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 
@@ -20,17 +20,18 @@ from toolset.tool import ToolMap
 
 CHECK_S = 15.0
 PORT_S = 3.0
-BIG_CITY = "Tokyo"
 OLDEST_REDIS = 7
+BIG_CITY = "Tokyo"
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to look at, not to listen on
 
-State = Literal["ok", "warning", "failure"]
+Result = Literal["ok", "warning", "failure"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report; ``mend`` says what to do, or what could be changed."""
+    """One line of the report; ``mend`` says what to do about it, or what could be set."""
 
-    state: State
+    result: Result
     name: str
     detail: str
     mend: str = ""
@@ -45,13 +46,111 @@ class Openers:
     provider: Callable[[], AbstractAsyncContextManager[Provider]]
 
 
-async def examine(settings: Settings, openers: Openers) -> list[Finding]:
-    """Everything, side by side; the findings come in a fixed order."""
-    checks = [
-        _limited("model", _model(settings, openers), "is its address reachable from here?"),
-        _limited("store", _store(settings, openers), "REDIS_URL: is the address right, and Redis up?"),
-        _limited("tools", _tools(settings, openers), "see the tools' variables in .env.example"),
-        _limited("port", _port(settings), "choose another PORT"),
+async def examine(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[Finding]:
+    """Check everything at once; the findings come in a fixed order.
+
+    Args:
+        patience_s: for each check.
+    """
+    report = {part.name: part for part in parts(settings)}
+
+    async def within(name: str, check: Coroutine[Any, Any, list[Finding]]) -> list[Finding]:
+        try:
+            async with asyncio.timeout(patience_s):
+                return await check
+        except TimeoutError:
+            return [Finding("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
+        except SettingsError as error:
+            return [Finding("failure", name, error.variable, error.mend)]
+
+    found = await asyncio.gather(
+        within("model", _check_model(report["model"], openers)),
+        within("store", _check_store(report["store"], openers)),
+        within("tools", _check_tools(settings, openers)),
+        within("port", _check_port(settings)),
+    )
+    page = report["page"]
+    return [*(finding for group in found for finding in group), Finding("ok", page.name, page.detail, page.hint)]
+
+
+async def _check_model(part: Part, openers: Openers) -> list[Finding]:
+    if not part.on:
+        return [Finding("warning", part.name, part.detail, part.hint)]
+    try:
+        async with openers.provider() as provider:
+            return [Finding("ok", part.name, await provider.check())]
+    except ModelError as error:
+        return [Finding("failure", part.name, f"{part.detail} cannot be used", error.cause)]
+
+
+async def _check_store(part: Part, openers: Openers) -> list[Finding]:
+    try:
+        async with openers.store() as store:
+            facts, depths = await store.facts(), await store.depths()
+    except StoreUnavailable as error:
+        return [Finding("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
+    return [
+        Finding("ok", part.name, f"{part.detail}: {facts.server}", part.hint)
+        if facts.redis_version >= OLDEST_REDIS
+        else Finding("failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"),
+        _judge_memory(facts),
+        _judge_disk(facts),
+        _judge_work(depths),
     ]
-    found = await asyncio.gather(*checks)
-    ...
+
+
+def _judge_memory(facts: ServerFacts) -> Finding:
+    policy = facts.memory_policy
+    if policy == "noeviction":
+        return Finding("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
+    return Finding(
+        "warning", "memory", f"{policy}: a full store forgets conversations", "set its maxmemory-policy to noeviction"
+    )
+
+
+def _judge_disk(facts: ServerFacts) -> Finding:
+    if facts.append_only:
+        return Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store")
+    return Finding("warning", "disk", "a crash of the store loses what it had accepted", "set its appendonly to yes")
+
+
+def _judge_work(depths: Depths) -> Finding:
+    waiting = f"conversations to care for: {depths.due}"
+    if not depths.dead_letters:
+        return Finding("ok", "work", f"{waiting}, dead letters: none")
+    return Finding(
+        "warning", "work", f"{waiting}, dead letters: {depths.dead_letters}", "look for “delivery failed” in the log"
+    )
+
+
+async def _check_tools(settings: Settings, openers: Openers) -> list[Finding]:
+    async with openers.tools() as tools:
+        found = [Finding("ok", "tools", ", ".join(tools), "READ_ONLY=1 offers low-risk tools only")]
+        if "get_weather" in tools:
+            outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
+            mend = "is WTTR_BASE_URL right, and reachable from here?"
+            found.append(
+                Finding("warning", "weather", str(outcome.response["error"]), mend)
+                if outcome.is_error
+                else Finding("ok", "weather", f"answers for {BIG_CITY}")
+            )
+    return found
+
+
+async def _check_port(settings: Settings) -> list[Finding]:
+    """A port that answers may be Kaiwa's own; ``/readyz`` tells."""
+    if not settings.port:
+        return [Finding("ok", "port", "any free one")]
+    host = EVERYWHERE.get(settings.host, settings.host)
+    address = f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"
+    try:
+        async with httpx.AsyncClient(timeout=PORT_S, trust_env=False) as client:
+            answer = (await client.get(f"http://{address}/readyz")).json()
+            ready, reason = answer["ready"], answer["reason"]
+    except httpx.ConnectError:
+        return [Finding("ok", "port", f"nothing listens on {address} yet", "kaiwa run does")]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return [Finding("warning", "port", f"something else listens on {address}", "choose another PORT")]
+    if ready:
+        return [Finding("ok", "port", f"Kaiwa runs on {address}")]
+    return [Finding("warning", "port", f"Kaiwa runs on {address} and is not ready", str(reason))]

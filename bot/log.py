@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Sequence
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -12,14 +14,18 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 QUIET = ("aiohttp", "asyncio", "docket", "google_genai", "httpcore", "httpx", "redis", "uvicorn")
 
 
-def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None) -> None:
+def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None, file: Path | None = None) -> None:
     """Send everything logged in this process through one formatter to stderr.
 
     Args:
         secrets: values that are struck out wherever they turn up.
         terminal: readable (True) or JSON lines (False); None asks stderr.
+        file: takes JSON lines in place of stderr, and is begun anew when it has grown to a megabyte.
+
+    Raises:
+        OSError: the file cannot be written.
     """
-    readable = sys.stderr.isatty() if terminal is None else terminal
+    readable = file is None and (sys.stderr.isatty() if terminal is None else terminal)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -42,12 +48,18 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _handler(file)
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     _hush(QUIET)
+
+
+def _handler(file: Path | None) -> logging.Handler:
+    if file is None:
+        return logging.StreamHandler(sys.stderr)
+    return RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
 
 
 def _hush(names: Sequence[str]) -> None:
@@ -65,4 +77,4 @@ def _strike_out(secrets: Iterable[str]) -> Processor:
                 line = line.replace(secret, "[secret]")
         return line
 
-    return strike  # type: ignore[return-value]  # the last processor handles the rendered line, a str
+    return strike

@@ -40,7 +40,7 @@ def _time_zone(value: str) -> str:
 
 def _model(value: str) -> str:
     provider, _, model = value.partition(":")
-    if provider == "gemini" and model or value == "demo":
+    if (provider == "gemini" and model) or value == "demo":
         return value
     raise ValueError("write gemini:MODEL (for example gemini:gemini-flash-latest) or demo")
 
@@ -63,7 +63,9 @@ class Settings(BaseSettings):
     gemini_api_key: SecretStr = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
 
-    redis_url: Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)] | None = None
+    redis_url: Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)] | None = (
+        None
+    )
     kaiwa_data_dir: Path = Path(".kaiwa")
     history_days: int = Field(30, ge=1, le=3650)
 
@@ -87,6 +89,12 @@ class Settings(BaseSettings):
             return self.model
         return "gemini:gemini-flash-latest" if self.gemini_api_key.get_secret_value() else "demo"
 
+    @property
+    def secrets(self) -> list[str]:
+        """Every value that nobody may see, for the log to strike out."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+
 
 def load() -> Settings:
     """Read and check all settings.
@@ -94,7 +102,7 @@ def load() -> Settings:
     Raises:
         SettingsError: naming the first variable that is wrong, and the mend.
     """
-    settings = _checked(Settings)
+    settings: Settings = _checked(Settings)
     if settings.chosen_model.startswith("gemini:") and not settings.gemini_api_key.get_secret_value():
         raise SettingsError("GEMINI_API_KEY", "MODEL asks for Gemini; set the key, or MODEL=demo")
     if settings.persona_file is not None and not settings.persona_file.is_file():

@@ -48,8 +48,10 @@ class EventStream:
         closing = asyncio.ensure_future(self._closing.wait())
         coming = asyncio.ensure_future(anext(self._events, None))
         try:
-            while not closing.done():
+            while True:
                 await asyncio.wait({closing, coming}, timeout=self._heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+                if closing.done():
+                    return
                 if not coming.done():
                     yield COMMENT
                 elif (event := coming.result()) is None:

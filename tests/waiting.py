@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 
 async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
@@ -13,5 +13,12 @@ async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
         TimeoutError: it does not hold within ``seconds``.
     """
     async with asyncio.timeout(seconds):
-        while not holds():
+        while not holds():  # noqa: ASYNC110 -- a condition of other processes has no event
             await asyncio.sleep(0.01)
+
+
+async def until_true(asks: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+    """The same where asking takes a while."""
+    async with asyncio.timeout(seconds):
+        while not await asks():
+            await asyncio.sleep(0.02)

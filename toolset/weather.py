@@ -51,7 +51,7 @@ class WeatherConfig(BaseModel):
     """Where the weather comes from, and how long it may take."""
 
     wttr_base_url: Annotated[str, AfterValidator(_base_url)] = "https://wttr.in"
-    weather_timeout_s: float = Field(3, gt=0, le=25)
+    weather_timeout_s: Annotated[float, Field(gt=0, le=25)] = 3
 
 
 class GetWeather:

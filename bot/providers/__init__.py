@@ -6,7 +6,7 @@ Each file here speaks to one vendor and translates its exceptions, once, into ``
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -94,7 +94,7 @@ class Provider(Protocol):
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Ask once and stream the answer; the last event is ``Completed``.
 
         Raises:

@@ -6,7 +6,8 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 
 from bot.errors import ModelUnusable, TryAgain
 from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
@@ -51,7 +52,7 @@ class Retrying:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Ask until there is an answer.
 
         Raises:
@@ -63,15 +64,16 @@ class Retrying:
         for attempt in range(1, ATTEMPTS + 1):
             shown = False
             try:
-                events = candidates[0].stream(system, messages, tools, tool_choice)
-                async for event in self._punctual(events, deadline):
-                    if forgiving and attempt < ATTEMPTS and _is_malformed(event) and self._clock() < deadline:
-                        forgiving = False
-                        break
-                    shown = shown or isinstance(event, TextDelta | ToolCallDelta)
-                    yield event
-                else:
-                    return
+                asked = candidates[0].stream(system, messages, tools, tool_choice)
+                async with aclosing(self._punctual(asked, deadline)) as events:
+                    async for event in events:
+                        if forgiving and attempt < ATTEMPTS and _is_malformed(event) and self._clock() < deadline:
+                            forgiving = False
+                            break
+                        shown = shown or isinstance(event, TextDelta | ToolCallDelta)
+                        yield event
+                    else:
+                        return
             except (TryAgain, ModelUnusable) as error:
                 if attempt == ATTEMPTS:
                     raise
@@ -88,16 +90,17 @@ class Retrying:
         for provider in self._providers:
             await provider.aclose()
 
-    async def _punctual(self, events: AsyncIterator[StreamEvent], deadline: float) -> AsyncIterator[StreamEvent]:
+    async def _punctual(self, asked: AsyncGenerator[StreamEvent], deadline: float) -> AsyncGenerator[StreamEvent]:
         """The events, the first of them by the deadline."""
-        try:
-            async with asyncio.timeout(deadline - self._clock()):
-                first = await anext(events)
-        except TimeoutError as error:
-            raise TryAgain("timed_out", f"no model answered within {BUDGET_S:.0f} s") from error
-        yield first
-        async for event in events:
-            yield event
+        async with aclosing(asked) as events:
+            try:
+                async with asyncio.timeout(deadline - self._clock()):
+                    first = await anext(events)
+            except TimeoutError as error:
+                raise TryAgain("timed_out", f"no model answered within {BUDGET_S:.0f} s") from error
+            yield first
+            async for event in events:
+                yield event
 
     def _delay(
         self, error: TryAgain | ModelUnusable, attempt: int, candidates: deque[Provider], deadline: float

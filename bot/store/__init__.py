@@ -29,7 +29,7 @@ from bot.store.live import Live
 from bot.store.outbox import Outbox
 from bot.store.scripts import Scripts
 
-__all__ = ["STORE_FAILURES", "Depths", "JournalledTurn", "Lease", "Store", "open_store"]
+__all__ = ["STORE_FAILURES", "Depths", "JournalledTurn", "Lease", "ServerFacts", "Store", "open_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,23 @@ class Depths:
 
     due: int
     dead_letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What an operator should know of the server.
+
+    Attributes:
+        server: its name and version.
+        redis_version: major; of the Redis it is compatible with.
+        memory_policy: what it does when its memory is full.
+        append_only: whether it writes down what it accepts.
+    """
+
+    server: str
+    redis_version: int
+    memory_policy: str
+    append_only: bool
 
 
 class Store:
@@ -83,6 +100,19 @@ class Store:
             counts = await pipe.execute()
         shards = len(counts) // 2
         return Depths(sum(counts[:shards]), sum(counts[shards:]))
+
+    async def facts(self) -> ServerFacts:
+        """Ask the server about itself."""
+        async with answering():
+            info = await self._client.info()
+        redis_version = str(info["redis_version"])
+        valkey_version = info.get("valkey_version")
+        return ServerFacts(
+            server=f"Valkey {valkey_version}" if valkey_version else f"Redis {redis_version}",
+            redis_version=int(redis_version.partition(".")[0]),
+            memory_policy=str(info["maxmemory_policy"]),
+            append_only=bool(info["aof_enabled"]),
+        )
 
 
 @asynccontextmanager

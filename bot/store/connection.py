@@ -16,7 +16,7 @@ from bot.errors import SettingsError, StoreUnavailable
 STORE_FAILURES = (RedisError, OSError)
 
 ANSWER_S = 2.5  # for a whole request: waiting for a connection, connecting, being answered
-SOCKET_S = 2.0
+CONNECT_S = 2.0
 
 
 def connect(url: str, max_connections: int) -> Redis:
@@ -32,13 +32,16 @@ def connect(url: str, max_connections: int) -> Redis:
             url,
             max_connections=max_connections,
             timeout=ANSWER_S,
-            socket_timeout=SOCKET_S,
-            socket_connect_timeout=SOCKET_S,
+            # answering() is the limit. redis-py would use wait_for, which may swallow a cancellation before Python 3.12.
+            # https://github.com/python/cpython/issues/86296
+            socket_timeout=None,
+            socket_connect_timeout=CONNECT_S,
             retry=Retry(NoBackoff(), 0),
             protocol=2,  # nothing here needs the newer one, which costs a round trip more; the URL may still ask for it
         )
-    except ValueError as error:
-        raise SettingsError("REDIS_URL", f"cannot be read ({error})") from None
+    except ValueError:  # its text may hold a piece of the password
+        mend = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
+        raise SettingsError("REDIS_URL", mend) from None
     return Redis.from_pool(pool)
 
 

@@ -12,6 +12,7 @@ import fcntl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import structlog
 
@@ -45,11 +46,15 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
             async with _kept_alive(server, start_lock):
                 yield server.url
         finally:
-            async with locked(start_lock):
-                if take(users):
-                    await server.stop()
-                else:
-                    server.leave()
+            await _leave(server, start_lock, users)
+
+
+async def _leave(server: Server, start_lock: Path, users: IO[bytes]) -> None:
+    async with locked(start_lock):
+        if take(users):
+            await server.stop()
+        else:
+            server.leave()
 
 
 @asynccontextmanager

@@ -84,7 +84,7 @@ class Live:
         """Receive for all viewers, for ever; after an outage everything is subscribed anew."""
         while True:
             await self._watched.wait()
-            with suppress(*STORE_FAILURES):
+            with suppress(StoreUnavailable, *STORE_FAILURES):
                 await self._receive()
             await asyncio.sleep(RECONNECT_S)
 
@@ -114,10 +114,12 @@ class Live:
 
     async def _receive(self) -> None:
         pool = self._listening.connection_pool
-        connection = await pool.get_connection()  # type: ignore[no-untyped-call]  # a decorator hides its types
+        async with answering():
+            connection = await pool.get_connection()  # type: ignore[no-untyped-call]  # a decorator hides its types
         try:
             self._connection = connection
-            await connection.send_command("SUBSCRIBE", *self._topics)
+            async with answering():
+                await connection.send_command("SUBSCRIBE", *self._topics)
             while True:
                 self._take(await connection.read_response(timeout=math.inf, push_request=True))
         finally:

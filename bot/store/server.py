@@ -55,6 +55,8 @@ class Server:
         digest = sha256(os.fsencode(home)).hexdigest()[:16]
         self._folder = Path(tempfile.gettempdir()) / f"kaiwa-{os.getuid()}-{digest}"
         self._socket = self._folder / "valkey.sock"
+        self._lock = home / "server.lock"
+        self._log = home / "valkey.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -69,19 +71,19 @@ class Server:
             StoreUnavailable: a server runs, and does not answer.
         """
         self._prepare_folder()
+        spawned = False
         try:
             async with asyncio.timeout(self._patience_s):
-                with (self._home / "server.lock").open("ab") as lock:
-                    while not await self._answers():
-                        if take(lock):
-                            self._spawn(lock)
-                            break
-                        await asyncio.sleep(POLL_S)
                 while not await self._answers():
-                    self._check_alive()
+                    with self._lock.open("ab") as lock:
+                        if take(lock):
+                            if spawned:
+                                raise SettingsError("KAIWA_DATA_DIR", self._last_words())
+                            self._spawn(lock)
+                            spawned = True
                     await asyncio.sleep(POLL_S)
         except TimeoutError as error:
-            raise StoreUnavailable(f"the bundled Valkey does not answer, see {self._home / 'valkey.log'}") from error
+            raise StoreUnavailable(f"the bundled Valkey does not answer, see {self._log}") from error
 
     async def gone(self) -> None:
         """Wait until the server has ended; at once where there is none."""
@@ -104,8 +106,9 @@ class Server:
         if self._process is not None:
             await asyncio.to_thread(self._process.wait)
         with suppress(OSError):
-            self._socket.unlink(missing_ok=True)
-            self._folder.rmdir()
+            if self._is_private():
+                self._socket.unlink(missing_ok=True)
+                self._folder.rmdir()
 
     def leave(self) -> None:
         """Let the server live on without this process."""
@@ -113,11 +116,11 @@ class Server:
             self._process.returncode = 0  # subprocess would complain about a child that outlives its parent
 
     async def _ended(self) -> bool:
-        with suppress(TimeoutError), (self._home / "server.lock").open("ab") as lock:
-            async with asyncio.timeout(STOP_S):
-                await taken(lock)
-            return True
-        return False
+        try:
+            async with asyncio.timeout(STOP_S), locked(self._lock):
+                return True
+        except TimeoutError:
+            return False
 
     async def _answers(self) -> bool:
         return await self._ask(b"PING") == b"+PONG\r\n"
@@ -140,7 +143,7 @@ class Server:
             self._process.wait()  # it has let go of the lock, so it has ended
         options = [part for name, value in OPTIONS.items() for part in (f"--{name}", value)]
         try:
-            with (self._home / "valkey.log").open("ab") as log:
+            with self._log.open("ab") as log:
                 self._process = subprocess.Popen(  # noqa: S603 -- the binary of a package, options of our own
                     [get_binary_path(), *options, "--unixsocket", self._socket],
                     cwd=self._home,  # its files' place; a path among the options would be cut at spaces
@@ -159,17 +162,19 @@ class Server:
             raise SettingsError("TMPDIR", "the path is too long to hold a socket; choose a shorter one")
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            found = self._folder.lstat()
+            private = self._is_private()
         except OSError as error:
             raise SettingsError("TMPDIR", f"cannot be written ({error.strerror}); choose another directory") from error
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        if not private:
             raise SettingsError("TMPDIR", f"{self._folder.name} there is open to others; remove it")
 
-    def _check_alive(self) -> None:
-        if self._process is not None and self._process.poll() is not None:
-            lines = (self._home / "valkey.log").read_text(errors="replace").splitlines()
-            reason = lines[-1] if lines else "without a word"
-            raise SettingsError("KAIWA_DATA_DIR", f"the bundled Valkey cannot work with it; valkey.log ends: {reason}")
+    def _is_private(self) -> bool:
+        found = self._folder.lstat()
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+    def _last_words(self) -> str:
+        *_, last = ["nothing", *self._log.read_text(errors="replace").splitlines()]
+        return f"the bundled Valkey cannot work there; it wrote to valkey.log: {last}"
 
 
 def take(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:

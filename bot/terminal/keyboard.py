@@ -8,14 +8,13 @@ PROMPT = "› "
 COLOURED = "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
 
 
-def typed(said: Iterable[str], *, colour: bool) -> Iterator[str]:
+def typed(said: Iterable[str]) -> Iterator[str]:
     """The lines typed at this terminal, until Ctrl-C or Ctrl-D.
 
     Args:
         said: earlier lines, oldest first.
     """
-    editing = _begin_editing(said)
-    prompt = COLOURED if colour and editing else PROMPT
+    prompt = COLOURED if _begin_editing(said) else PROMPT
     while True:
         try:
             line = input(prompt)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
-from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
+from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.terminal import Drawing, call_text, printable, result_text, unseen
 from bot.terminal.markdown import Prose, part
 
@@ -82,8 +81,7 @@ class _Call:
         yield result
 
     def _head(self, mark: RenderableType, time: str, width: int) -> Text:
-        assert isinstance(mark, Text)
-        head = Text.assemble(mark, " ", (self._text, "cyan"))
+        head = Text.assemble(mark if isinstance(mark, Text) else "", " ", (self._text, "cyan"))
         head.truncate(width - len(time), overflow="ellipsis")
         return head.append(time, "dim")
 
@@ -94,7 +92,8 @@ class _RichDrawing:
     def __init__(self, live: Live, restarted: str) -> None:
         self._live = live
         self._restarted = restarted
-        self._printed = ""  # words of this model response that stand for good
+        self._begun = False  # something has been printed
+        self._printed = ""  # of the words of this model response
         self._growing = ""
         self._calls: dict[str, _Call] = {}
         self._wait()
@@ -103,7 +102,7 @@ class _RichDrawing:
         match event:
             case AnswerText(text):
                 self._grow(printable(text))
-            case AnswerRestarted():
+            case AnswerRestarted() | TurnStarted():
                 self._restart()
             case ToolStarted():
                 self._start_call(event)
@@ -111,48 +110,42 @@ class _RichDrawing:
                 self._finish_call(event)
             case Answered(_, text, True, note):
                 self.settle()
-                self._live.console.print(_complaint(text, note))
+                self._print(_complaint(text, note))
             case Answered(_, text):
                 self._growing = unseen(printable(text), self._printed)
                 self.settle()
 
     def settle(self) -> None:
-        """Print what still moves, as it is, and let nothing move."""
+        """Print what still moves, as it stands, and let nothing move."""
         growing, self._growing = self._growing, ""
         calls, self._calls = self._calls, {}
         self._live.update(Text())
-        for call in calls.values():
-            self._live.console.print(call.line)
-        if growing.strip():
-            self._print(growing)
+        if calls:
+            self._print(Group(*calls.values()))
+        self._print_block(growing)
 
     def _wait(self) -> None:
         self._live.update(Spinner("dots", style="dim"))
 
     def _grow(self, text: str) -> None:
         blocks, self._growing = part(self._growing + text)
+        # First the new end, then what stands above it: printing draws both, and nothing is seen twice.
         self._live.update(Prose(self._growing, last=max(1, self._live.console.height - MARGIN)))
         for block in blocks:
-            self._print(block)
-
-    def _print(self, block: str) -> None:
-        """Blocks are parted by an empty line, as in the text they come from."""
-        if self._printed.strip():
-            self._live.console.print()
-        self._live.console.print(Prose(block))
-        self._printed += block
+            self._print_block(block)
 
     def _restart(self) -> None:
         """Growing words vanish; of printed ones it is said that they are void."""
         if self._printed.strip():
-            self._live.console.print(Text(self._restarted, style="dim"))
+            self._print(Text(self._restarted, style="dim"))
         self._printed = self._growing = ""
+        self._calls = {}
         self._wait()
 
     def _start_call(self, event: ToolStarted) -> None:
         if not self._calls:
             self.settle()
-            self._space()
+            self._printed = ""
         self._calls[event.call_id] = _Call(event)
         self._live.update(Group(*self._calls.values()))
 
@@ -162,6 +155,18 @@ class _RichDrawing:
         if all(call.finished for call in self._calls.values()):
             self.settle()
             self._wait()
+
+    def _print_block(self, block: str) -> None:
+        if block.strip():
+            self._print(Prose(block))
+        self._printed += block
+
+    def _print(self, content: RenderableType) -> None:
+        """Print for good, after an empty line where something stands already."""
+        if self._begun:
+            self._live.console.print()
+        self._begun = True
+        self._live.console.print(content)
 
 
 def _complaint(sentence: str, note: str) -> RenderableType:

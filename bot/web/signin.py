@@ -82,7 +82,9 @@ class SignIn:
         if "text/html" not in request.headers.get("accept", ""):
             return JSONResponse({"error": problem or words["needed"]}, status, headers)
         fields = {name: escape(text) for name, text in words.items()}
-        page = self._form.substitute(fields, language=language, bot_name=escape(self._bot_name), problem=escape(problem))
+        page = self._form.substitute(
+            fields, language=language, bot_name=escape(self._bot_name), problem=escape(problem)
+        )
         # With no-referrer a browser would send the form with "Origin: null".
         return HTMLResponse(page, status, headers | {"Referrer-Policy": "same-origin"})
 
@@ -108,8 +110,8 @@ class Throttle:
 
     def wait_s(self, address: str) -> float:
         """Seconds until this address may try again; 0 where it may now."""
-        tries = self._wrong.get(address, ())
-        return max(0.0, tries[0] + WINDOW_S - self._clock()) if len(tries) == TRIES else 0.0
+        tries = self._wrong.get(address)
+        return max(0.0, tries[0] + WINDOW_S - self._clock()) if tries and len(tries) == TRIES else 0.0
 
     def wrong(self, address: str) -> None:
         """Note a wrong try; of too many addresses the one that tried longest ago is forgotten."""

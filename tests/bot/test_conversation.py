@@ -3,74 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from redis.asyncio import Redis
-from starlette.routing import BaseRoute
 
-from bot.agent import Agent
-from bot.channels import Arrival, Delivery
-from bot.conversation import Conversations, Defaults
-from bot.errors import DeliverLater, DeliveryRefused, TryAgain
+from bot.errors import TryAgain
 from bot.journal import SAID, Said
-from bot.live import LiveEvent, TurnStarted
-from bot.metrics import Metrics
-from bot.providers.scripted import Scripted, Step
+from bot.live import TurnStarted
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.texts import load
-from bot.transcript import Author, Message, Text, ToolCall, encode
-from tests.fakes.tools import Echo, tool_map
-
-HERE = "mailbox:room-0001"
-
-
-class Mailbox:
-    """A channel that keeps what it is given, or fails as it is told to."""
-
-    name = "mailbox"
-    style = "STYLE"
-
-    def __init__(self) -> None:
-        self.delivered: list[Delivery] = []
-        self.failures: list[Exception] = []
-        self.seen: list[LiveEvent] = []
-
-    def routes(self) -> Sequence[BaseRoute]:
-        return ()
-
-    def watcher(self, conversation: str) -> Mailbox:
-        return self
-
-    async def show(self, event: LiveEvent) -> None:
-        self.seen.append(event)
-
-    async def deliver(self, conversation: str, delivery: Delivery) -> None:
-        if self.failures:
-            raise self.failures.pop(0)
-        self.delivered.append(delivery)
-
-    @property
-    def texts(self) -> list[str]:
-        return [delivery.reply.text for delivery in self.delivered]
-
-
-class Place:
-    """A conversation service on a real store, with a model that plays a script."""
-
-    def __init__(self, store: Store, steps: Iterable[Any], box: Mailbox | None = None) -> None:
-        self.store = store
-        self.box = box or Mailbox()
-        self.model = Scripted(steps)
-        self.metrics = Metrics()
-        agent = Agent(self.model, tool_map(Echo()), "SYSTEM", self.metrics)
-        channels = {"mailbox": self.box}
-        self.care = Conversations(store, agent, channels, load(), self.metrics, Defaults("en", "UTC"))
-
-    async def hear(self, text: str, message_id: str, address: str = "") -> None:
-        message = Message(message_id, "user", (Text(text),), 1_000, Author("u1"))
-        assert await self.store.inbox.accept(HERE, message_id, encode(Arrival(message, address)))
+from bot.transcript import Message, Text, ToolCall, encode
+from tests.bot.place import HERE, Place
 
 
 async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
@@ -223,57 +167,6 @@ async def test_a_cut_answer_says_so(store: Store) -> None:
     await place.hear("tell me a story", "m1")
     await place.care.attend(HERE)
     assert place.box.texts == ["Once upon a\n\n(The answer was cut here: it reached the length limit.)"]
-
-
-async def test_a_postponed_delivery_waits_and_keeps_its_id(store: Store) -> None:
-    """The due index names the retry's time; the second attempt carries the same id."""
-    place = Place(store, [Step("Hello!")])
-    place.box.failures = [DeliverLater("slow down", after=0.05)]
-    await place.hear("hi", "m1")
-    await place.care.attend(HERE)
-    assert place.box.delivered == []
-    while HERE not in await store.leases.due(10):
-        await asyncio.sleep(0.01)
-    await place.care.attend(HERE)
-    (delivery,) = place.box.delivered
-    assert (delivery.attempts, delivery.id) == (2, f"{delivery.turn_id}_1")
-
-
-async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> None:
-    """Back-off holds also when somebody looks earlier; new messages are answered into the outbox behind it."""
-    place = Place(store, [Step("One"), Step("Two")])
-    place.box.failures = [DeliverLater("slow down", after=60)]
-    await place.hear("hi", "m1")
-    await place.care.attend(HERE)
-    await place.hear("more", "m2")
-    await place.care.attend(HERE)
-    assert place.box.delivered == []
-    assert [message.text for message in await place.care.past(HERE)] == ["hi", "One", "more", "Two"]
-
-
-async def test_a_refused_delivery_becomes_a_dead_letter(store: Store) -> None:
-    """Kept and counted; the conversation goes on."""
-    place = Place(store, [Step("One"), Step("Two")])
-    place.box.failures = [DeliveryRefused("the chat is gone")]
-    await place.hear("hi", "m1")
-    await place.hear("hi again", "m2")
-    await place.care.attend(HERE)
-    assert (await store.depths()).dead_letters == 1
-    await place.hear("still there?", "m3")
-    await place.care.attend(HERE)
-    assert place.box.texts == ["Two"]
-
-
-async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
-    """Ten attempts, then a dead letter: no reply is tried for ever."""
-    place = Place(store, [Step("One")])
-    place.box.failures = [DeliverLater("busy", after=0) for _ in range(10)]
-    await place.hear("hi", "m1")
-    for _ in range(12):
-        await place.care.attend(HERE)
-    assert place.box.delivered == []
-    assert (await store.depths()).dead_letters == 1
-    assert await store.leases.due(10) == []
 
 
 async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Redis) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-
 from redis.asyncio import Redis
 
 from bot.errors import StoreUnavailable
@@ -34,10 +33,13 @@ class Attended:
 async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
     """What a web process adds, a worker process attends to."""
     attended = Attended()
-    async with open_docket(valkey_url) as there, open_docket(valkey_url) as here:
-        async with Worker(there, store, attended).running():
-            await DocketJobs(here).add("console:a", "console:a/m1")
-            await until(lambda: attended.finished == ["console:a"])
+    async with (
+        open_docket(valkey_url) as there,
+        open_docket(valkey_url) as here,
+        Worker(there, store, attended).running(),
+    ):
+        await DocketJobs(here).add("console:a", "console:a/m1")
+        await until(lambda: attended.finished == ["console:a"])
 
 
 async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, store: Store) -> None:
@@ -57,10 +59,9 @@ async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, sto
     """The conversation stays due, so the sweep brings it back."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
-    async with open_docket(valkey_url) as docket:
-        async with Worker(docket, store, attended).running():
-            await store.inbox.accept("console:again", "m1", b"{}")
-            await until(lambda: attended.finished == ["console:again"], seconds=15)
+    async with open_docket(valkey_url) as docket, Worker(docket, store, attended).running():
+        await store.inbox.accept("console:again", "m1", b"{}")
+        await until(lambda: attended.finished == ["console:again"], seconds=15)
 
 
 async def test_leaving_waits_for_running_turns(valkey_url: str, store: Store) -> None:
@@ -80,10 +81,9 @@ async def test_leaving_does_not_wait_for_ever(valkey_url: str, store: Store) -> 
     """A turn that outlasts the patience is cancelled, for another worker to take."""
     attended = Attended()
     attended.hold = asyncio.Event()
-    async with open_docket(valkey_url) as docket:
-        async with Worker(docket, store, attended, drain_s=0.2).running():
-            await DocketJobs(docket).add("console:a", "console:a/m1")
-            await until(lambda: attended.conversations == ["console:a"])
+    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, drain_s=0.2).running():
+        await DocketJobs(docket).add("console:a", "console:a/m1")
+        await until(lambda: attended.conversations == ["console:a"])
     assert attended.finished == []
 
 
@@ -97,10 +97,9 @@ async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
 async def test_docket_keeps_no_record_of_finished_jobs(valkey_url: str, store: Store, redis: Redis) -> None:
     """Hints are not worth keeping: a job leaves no key behind."""
     attended = Attended()
-    async with open_docket(valkey_url) as docket:
-        async with Worker(docket, store, attended).running():
-            await DocketJobs(docket).add("console:a", "console:a/m1")
-            await until(lambda: attended.finished == ["console:a"])
+    async with open_docket(valkey_url) as docket, Worker(docket, store, attended).running():
+        await DocketJobs(docket).add("console:a", "console:a/m1")
+        await until(lambda: attended.finished == ["console:a"])
     assert [key async for key in redis.scan_iter(f"{DOCKET}:*m1*")] == []
 
 

@@ -12,9 +12,9 @@ import asyncio
 import base64
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -55,6 +55,7 @@ class Answer:
     body: bytes | None = None
     status: int = 200
     content_type: str = SSE
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,9 @@ class GeminiFake:
 
     async def _send(self, request: web.Request, arrived: GeminiRequest, answer: Answer) -> web.StreamResponse:
         if answer.body is not None:
-            return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type)
+            return web.Response(
+                status=answer.status, body=answer.body, content_type=answer.content_type, headers=answer.headers
+            )
         if answer.end == "stalled" and not answer.events:
             await asyncio.Event().wait()
         if request.query.get("alt") != "sse":

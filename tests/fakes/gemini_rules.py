@@ -81,7 +81,7 @@ def check(model: str, body: Any, own_parts: list[JSON]) -> None:
     _check_turns(contents)
     if generation(model) >= 3:
         _check_signatures(contents)
-    _check_specification(body, own_parts)
+    _check_specification(body, _camel(own_parts))
 
 
 def generation(model: str) -> float:
@@ -217,11 +217,11 @@ def _identity(called: JSON) -> tuple[str, str | None]:
 
 
 def _check_signatures(contents: list[JSON]) -> None:
-    """Of the turn that is going on, the first call of every step must be signed."""
+    """Of the turn that is going on, the first call of every step must be signed; an empty signature is one."""
     asked = max(i for i, one in enumerate(contents) if one.get("role", "user") == "user" and not responses_of(one))
     for position, content in enumerate(contents[asked:], asked):
         first = next((part for part in content["parts"] if "functionCall" in part), None)
-        if first is not None and not first.get("thoughtSignature"):
+        if first is not None and "thoughtSignature" not in first:
             name = first["functionCall"]["name"]
             raise Refused(MISSING_SIGNATURE.format(name=name, position=position + 1))
 

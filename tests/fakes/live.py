@@ -22,9 +22,9 @@ class LocalLive:
         self._viewers: dict[str, set[asyncio.Queue[bytes]]] = {}
 
     @property
-    def watched(self) -> set[str]:
-        """The conversations that somebody watches now."""
-        return {conversation for conversation, viewers in self._viewers.items() if viewers}
+    def viewers(self) -> int:
+        """How many watch now."""
+        return sum(map(len, self._viewers.values()))
 
     async def publish(self, conversation: str, event: bytes) -> None:
         if self.away:

@@ -17,12 +17,13 @@ from bot import texts
 from bot.channels import Arrival, Delivery, Reply
 from bot.channels.console import Console
 from bot.errors import StoreUnavailable
-from bot.live import AnswerText, ToolFinished, ToolStarted, TurnStarted
+from bot.live import AnswerRestarted, AnswerText, ToolFinished, ToolStarted, TurnStarted
 from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
 from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving
 from tests.fakes.live import LocalLive
+from tests.waiting import until
 
 AT = 1_763_700_000_000
 
@@ -35,13 +36,13 @@ class Site:
         history: the committed messages by conversation.
     """
 
-    def __init__(self, *, demo: bool = False, token: str = "") -> None:
+    def __init__(self, *, demo: bool = False, token: str = "", bot_name: str = "Kaiwa") -> None:
         self.away = False
         self.live = LocalLive()
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self._arrivals: asyncio.Queue[tuple[str, Arrival]] = asyncio.Queue()
         self._seen: set[str] = set()
-        self._info = PageInfo("Kaiwa", "gemini-flash-latest", demo, "en")
+        self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en")
         self._token = token
         self._port = 0
 
@@ -60,15 +61,24 @@ class Site:
             secret=SecretStr(""),
             texts=catalogue,
             language="en",
-            bot_name="Kaiwa",
+            bot_name=self._info.bot_name,
         )
         routes = [*page_routes(self._info, catalogue), *console.routes()]
-        self._console = console
+        self.console = console
         with listen("127.0.0.1", self._port) as sock:
             self._port = sock.getsockname()[1]
             async with serving(Starlette(routes=[Mount("/", routes=routes, middleware=[guard])]), sock):
                 yield self
                 console.close()
+
+    @property
+    def waiting(self) -> int:
+        """How many messages no turn has taken."""
+        return self._arrivals.qsize()
+
+    async def watched(self, viewers: int = 1) -> None:
+        """Wait until so many pages follow."""
+        await until(lambda: self.live.viewers == viewers)
 
     async def turn(self) -> Turn:
         """Wait for a message and begin the turn that answers it."""
@@ -93,22 +103,30 @@ class Site:
 
 
 class Turn:
-    """One answer in the making: what it shows, it also puts on record."""
+    """One answer in the making: what it shows, it also puts on record.
+
+    Attributes:
+        asked: the message it answers.
+    """
 
     def __init__(self, site: Site, conversation: str, asked: Message) -> None:
         self._site = site
-        self._conversation = conversation
-        self._asked = asked
+        self.conversation = conversation
+        self.asked = asked
         self._id = new_id("turn")
         self._added = [asked]
-        self._watcher = site._console.watcher(conversation)
+        self._watcher = site.console.watcher(conversation)
 
     async def begin(self) -> None:
-        await self._watcher.show(TurnStarted(self._id, (self._asked.id,)))
+        await self._watcher.show(TurnStarted(self._id, (self.asked.id,)))
 
     async def says(self, words: str) -> None:
         """Stream a piece of the answer."""
         await self._watcher.show(AnswerText(words))
+
+    async def begins_again(self) -> None:
+        """Send the model's request again."""
+        await self._watcher.show(AnswerRestarted())
 
     async def calls(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         """Let a tool run."""
@@ -127,10 +145,14 @@ class Turn:
     def commit(self, text: str) -> None:
         """End the turn on record."""
         answer = Message(new_id("msg"), "model", (Text(text),), AT)
-        self._site.history[self._conversation] += [*self._added, answer]
+        self._site.history[self.conversation] += [*self._added, answer]
+
+    async def tells(self, text: str, note: str = "") -> None:
+        """Deliver the reply; with a note, the turn has failed."""
+        reply = Reply(text, failed=bool(note), note=note)
+        await self._site.console.deliver(self.conversation, Delivery(f"{self._id}_1", self._id, reply))
 
     async def answers(self, text: str, note: str = "") -> None:
-        """End the turn on record and tell whoever watches; with a note, it has failed."""
+        """End the turn on record and tell whoever watches."""
         self.commit(text)
-        reply = Reply(text, failed=bool(note), note=note)
-        await self._site._console.deliver(self._conversation, Delivery(f"{self._id}_1", self._id, reply))
+        await self.tells(text, note)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from bot import cli
+from bot.cli import cli
 from tests.house import ROOT, files, name_of
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *files("docs/*.md")]
@@ -43,7 +42,7 @@ def unknown_target(words: list[str]) -> str:
 
 def unknown_word(words: list[str]) -> str:
     """The first subcommand or option of a ``kaiwa`` command that the command line does not have."""
-    command: Any = get_command(next(value for value in vars(cli).values() if isinstance(value, Typer)))
+    command: Any = get_command(cli)
     for word in words:
         if word.startswith("-"):
             options = {name for parameter in command.params for name in parameter.opts} | {"--help"}

@@ -1,8 +1,11 @@
-"""Contexts in which tools are called."""
+"""What tools are called with in tests: a context, and an HTTP client."""
 
 from __future__ import annotations
 
+import ssl
 import time
+
+import httpx
 
 from toolset.tool import ToolContext
 
@@ -20,3 +23,8 @@ def context(locale: str = "en", time_zone: str = "Asia/Tokyo", seconds: float = 
         idempotency_key="key_1",
         deadline=time.monotonic() + seconds,
     )
+
+
+def http_client() -> httpx.AsyncClient:
+    """A client that trusts no certificate: reading the system's takes longer than most tests."""
+    return httpx.AsyncClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-import httpx
 import pytest
 
 import toolset
+from tests.toolset.contexts import http_client
 from toolset.clock import GetCurrentTime
 from toolset.tool import ToolSetupError
 
@@ -54,7 +54,7 @@ async def test_built_tools_are_configured_and_stand_between_their_schemas() -> N
         configured.append(config)
         return config()
 
-    async with httpx.AsyncClient() as http:
+    async with http_client() as http:
         tools = toolset.build(toolset.find(), http, configure)
     assert list(tools) == ["calculate", "get_current_time", "get_weather"]
     assert configured == [tool.Config for tool in toolset.find()]

@@ -13,7 +13,6 @@ from toolset.wttr.report import Report, read
 BODY_CAP = 1024 * 1024  # bytes
 RETRY_PAUSE_S = 0.2
 RETRIED = frozenset({500, 502, 504})
-TIMEOUT = "API request failed: timeout"
 NOT_FOUND = "location not found"
 
 # How bodies begin that are no report. The server gives some of them with status 200 and as application/json.
@@ -55,7 +54,7 @@ class WttrClient:
             async with asyncio.timeout(self._timeout_s):
                 body = await self._ask_twice(place, language)
         except TimeoutError as error:
-            raise ToolError(TIMEOUT) from error
+            raise ToolError("API request failed: timeout") from error
         return read(body, language)
 
     async def _ask_twice(self, place: str, language: str) -> bytes:
@@ -72,8 +71,6 @@ class WttrClient:
     async def _ask(self, place: str, language: str) -> bytes:
         try:
             status, body = await self._exchange(place, language)
-        except httpx.TimeoutException as error:
-            raise ToolError(TIMEOUT) from error
         except httpx.ConnectError as error:
             raise _Passing("API request failed: connection failed") from error
         except httpx.HTTPError as error:
@@ -88,7 +85,7 @@ class WttrClient:
             f"{self._base_url}/{quote(place, safe='')}",
             params={"format": "j1", "lang": language} if language else {"format": "j1"},
             headers={"Accept-Encoding": "identity"},  # nothing may swell by decompression: the cap counts what arrives
-            timeout=self._timeout_s,
+            timeout=None,  # httpx counts each phase and each read anew; the budget around all of it is report()'s
         )
         response = await self._http.send(request, stream=True, follow_redirects=False)
         try:

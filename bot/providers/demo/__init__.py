@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from bot.providers import AUTO, Completed, ModelResponse, StreamEvent, ToolChoice, replay
@@ -44,7 +44,7 @@ class Demo:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Call what is wished for and not answered yet, else answer; tokens are counted as four bytes each."""
         turn = read_turn(messages, self._language)
         offered = [tool.name for tool in tools]

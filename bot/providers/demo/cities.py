@@ -6,7 +6,7 @@ import re
 import unicodedata
 from zoneinfo import ZoneInfo
 
-AREAS = ("Asia", "Europe", "America", "Australia", "Africa", "Pacific", "Atlantic", "America/Argentina")
+AREAS = ("Asia", "Europe", "America", "Australia", "Africa", "Pacific", "Atlantic")
 
 # Cities and countries that do not give their zone its name.
 CITIES = {
@@ -36,6 +36,7 @@ CITIES = {
     "America/Vancouver": "バンクーバー",
     "America/Toronto": "ottawa montreal トロント モントリオール",
     "America/Mexico_City": "mexico メキシコ メキシコシティ",
+    "America/Argentina/Buenos_Aires": "argentina buenos_aires ブエノスアイレス",
     "America/Sao_Paulo": "rio rio_de_janeiro サンパウロ リオデジャネイロ",
     "Europe/London": "bst uk england edinburgh manchester イギリス 英国 ロンドン",
     "Europe/Dublin": "ireland アイルランド ダブリン",

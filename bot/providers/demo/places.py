@@ -82,6 +82,7 @@ def _english(piece: str) -> list[str]:
             name = TAIL.sub("", after["place"]).strip(" .!?-")
             if _is_name(name, strict=False):
                 return [name]
+        piece = preposition.sub(" ", piece)
     words = re.findall(r"[^\s?!]+", piece)
     left = [word for word in words if word.lower().strip(".") not in NO_PLACE_WORDS]
     known = [" ".join(left), *left]
@@ -92,9 +93,9 @@ def _english(piece: str) -> list[str]:
 
 
 def _is_name(name: str, strict: bool = True) -> bool:
-    """Whether this can be a place; strict where no preposition says that it is one."""
+    """Whether this can be a place; strict where no preposition before a capital says that it is one."""
     words = name.lower().split()
     if not 1 <= len(words) <= MOST_WORDS or len(name) > LONGEST:
         return False
-    doubtful = words if strict else words[:1]
+    doubtful = words if strict else words[: name[0].islower()]
     return NAME.fullmatch(name) is not None and NO_PLACE_WORDS.isdisjoint(doubtful)

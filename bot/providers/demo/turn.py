@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
         text="\n".join(message.text for message in asked),
         wishes=tuple(dict.fromkeys(wishes)),
         focus=focus,
-        results=dict(_results(current)),
+        results=_results(current),
         language=language,
         is_first=start == 0,
         has_media=any(isinstance(part, Media) for message in asked for part in message.parts),
@@ -90,9 +90,7 @@ def _is_answer(message: Message) -> bool:
     return message.role == "model" and not message.calls
 
 
-def _results(messages: Sequence[Message]) -> Iterator[tuple[bytes, ToolResult]]:
-    calls = {call.id: call for message in messages for call in message.calls}
-    for message in messages:
-        for result in message.results:
-            if call := calls.get(result.call_id):
-                yield signature(call.name, call.arguments), result
+def _results(messages: Sequence[Message]) -> dict[bytes, ToolResult]:
+    results = {result.call_id: result for message in messages for result in message.results}
+    calls = [call for message in messages for call in message.calls]
+    return {signature(call.name, call.arguments): results[call.id] for call in calls if call.id in results}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 WEATHER = (
-    r"\b(?:weather|forecast|temperature|umbrella|raincoat|jacket|coat|rain(?:y|ing)?|snow(?:y|ing)?|sunny|cloudy|windy|"
+    r"\b(?:weather|forecast|temp(?:erature)?|umbrella|raincoat|jacket|coat|rain(?:y|ing)?|snow(?:y|ing)?|sunny|cloudy|windy|"
     r"stormy?|humid(?:ity)?|how many degrees)\b|(?<!\ba )\b(?:hot|cold|warm|chilly)\b(?! (?:dog|coffee|tea|water))|"
-    r"天気|天候|気温|温度|予報|[雨雪傘]|かさ(?=[いはがを])|晴れ|曇り|くもり|暑[いく]|寒[いく]|涼し|暖か|降[りる]"
+    r"天気|天候|気温|温度|何度(?!も)|予報|[雨雪傘]|かさ(?=[いはがを])|晴れ|曇り|くもり|暑[いく]|寒[いく]|涼し|暖か|降[りる]"
 )
 TIME = (
-    r"\bwhat time (?:is|it)\b(?: it)?|\bwhat time(?= (?:in|at)\b)|(?<!all )(?<!by )\b(?:the|current|local) time\b|"
-    r"\btime (?:is it|now|zone)\b|\btime(?= (?:in|there)\b)|^\W*time\W*$|\bday of the week\b|"
-    r"\b(?:what|which) (?:day|date)\b(?: of the week)?|\b(?:today's|the) date\b|"
+    r"\bwhat time (?:is|it)\b(?: it)?|\bwhat time(?= (?:in|at)\b)|\btime (?:is it|now|zone)\b|"
+    r"\btime(?= (?:in|there)\b)|(?<!all )(?<!by )\b(?:the|current|local) time\b(?! difference)|^\W*time\W*$|"
+    r"\bday of the week\b|\b(?:what|which) (?:day|date)\b(?: of the week)?|\b(?:today's|the) date\b(?! of)|"
     r"何時(?![間にかま頃ご])|なんじ|時刻|時間(?=は|を教|\?|$)|何?曜日|なんようび|日付|何日(?![間に])|何月"
 )
 TOPIC = re.compile(rf"(?P<weather>{WEATHER})|(?P<time>{TIME})", re.IGNORECASE)
@@ -34,7 +34,7 @@ REGION = (
     "Oregon|Maine|Texas|California|Ontario|[A-Z]{2}"
 )
 PIECES = re.compile(rf",(?!\s*(?:{REGION})\b)|、|[+&]|\b(?i:and|or|also|then)\b|(?<=[A-Za-z㐀-䶿一-鿿々ァ-ヴー])[とや]")
-SAID_WHERE = re.compile(r"\b(?:in|at|for|near)\b", re.IGNORECASE)
+SAID_WHERE = re.compile(r"\b(?:in|at|for|near)\s+\S", re.IGNORECASE)
 THERE = re.compile(r"\bthere\b|そこ|現地|あちら", re.IGNORECASE)
 ASKS_ON = re.compile(
     r"\?\W*$|^\W*(?:and|how about|what about|in)\b|(?:は|なら|も|だと|だったら|って|の方|の場合)\W*$", re.IGNORECASE

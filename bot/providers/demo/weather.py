@@ -21,8 +21,10 @@ def weather(voice: Voice, wish: Wish, report: Report) -> str:
     asked = [days[name] for name in map(RELATIVE_DAYS.__getitem__, wish.days or (0,)) if name in days]
     now = [] if wish.days and 0 not in wish.days else [_now(voice, report)]
     reading = voice.join("followed", [*now, *(_day(voice, day) for day in asked)])
+    if not reading:
+        return voice.say("no_forecast", place=place) if wish.days else voice.say("weather_failed", subject=place)
     lines = [
-        voice.say("weather", place=place, reading=reading) if reading else voice.say("no_forecast", place=place),
+        voice.say("weather", place=place, reading=reading),
         _advice(voice, asked) if wish.umbrella else "",
         voice.say("another_place") if report.get("note") else "",
     ]
@@ -67,4 +69,4 @@ def _advice(voice: Voice, days: list[Report]) -> str:
 
 def _rain(day: Report) -> float | None:
     """The highest chance of the day in percent."""
-    return max(map(float, day.get("rain_chance", {}).values()), default=None)
+    return max((float(chance) for chance in day.get("rain_chance", {}).values() if chance), default=None)

@@ -8,18 +8,20 @@ that is JSON already.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
+import aiohttp
 import httpx
 from google import genai
-from google.genai import errors, types
+from google.genai import types
 
 from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
-from bot.providers.gemini.failures import VENDOR_ERRORS, translated
-from bot.providers.gemini.relay import Relay
+from bot.providers.gemini.failures import translating
+from bot.providers.gemini.relay import Relay, events_of, kept_streams
 from bot.providers.gemini.request import PROVIDER, contents, declarations, generation_config, tool_config
-from bot.providers.gemini.response import Answer, read
+from bot.providers.gemini.response import Answer, Event, read
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
@@ -82,29 +84,24 @@ class Gemini:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Ask once.
 
         Raises:
             ModelError: no answer, or one that broke off.
         """
         answer = Answer(self.model)
-        async for event in self._events(self._body(system, messages, tools, tool_choice)):
-            content = read(event)
-            if content.error is not None:
-                failure = errors.APIError(0, {"error": content.error})
-                raise translated(failure, self.model, self._api_key) from failure
-            for delta in answer.take(content):
-                yield delta
+        async with aclosing(self._events(self._body(system, messages, tools, tool_choice))) as events:
+            async for event in events:
+                for delta in answer.take(event):
+                    yield delta
         yield Completed(answer.response())
 
     async def check(self) -> str:
         """Look the model up, which takes a working key and generates nothing."""
-        try:
+        with translating(self.model, self._api_key):
             async with asyncio.timeout(self._first_token_s):
                 found = await self._client.aio.models.get(model=self.model)
-        except VENDOR_ERRORS as error:
-            raise translated(error, self.model, self._api_key) from error
         return f"{found.display_name or self.model} answers"
 
     async def aclose(self) -> None:
@@ -128,26 +125,35 @@ class Gemini:
             self._declared = (tools, declarations(tools))
         return self._declared[1]
 
-    async def _events(self, body: dict[str, Any]) -> AsyncIterator[str]:
-        """The events of one answer, as Google wrote them, within the time-outs."""
+    async def _events(self, body: dict[str, Any]) -> AsyncGenerator[Event]:
+        """The events of one answer, within the time-outs."""
+        now = asyncio.get_running_loop().time
+        started = now()
+        deadline = started + self._first_token_s
+        with translating(self.model, self._api_key):
+            async with asyncio.timeout_at(deadline):
+                stream = await self._send(body)
+            async with aclosing(events_of(stream)) as events:
+                while True:
+                    async with asyncio.timeout_at(deadline):
+                        event = await anext(events, None)
+                    if event is None:
+                        return
+                    yield read(event)
+                    deadline = started + self._request_s
+
+    async def _send(self, body: dict[str, Any]) -> aiohttp.ClientResponse:
+        """Have the SDK make the request; what follows its 200 is ours to read."""
         config: types.GenerateContentConfigDict = {
             "http_options": {"extra_body": body},
             "automatic_function_calling": {"disable": True},
             "automatic_continuation": False,
         }
-        now = asyncio.get_running_loop().time
-        started = now()
-        deadline = started + self._first_token_s
-        try:
-            chunks = await self._client.aio.models.generate_content_stream(
+        with kept_streams() as kept:
+            async for _ in await self._client.aio.models.generate_content_stream(
                 model=self.model, contents=PLACEHOLDER, config=config
-            )
-            while True:
-                async with asyncio.timeout_at(deadline):
-                    chunk = await anext(chunks, None)
-                if chunk is None:
-                    return
-                yield chunk.response_id or ""
-                deadline = started + self._request_s
-        except VENDOR_ERRORS as error:
-            raise translated(error, self.model, self._api_key) from error
+            ):
+                pass  # only an answer in another form than was asked for comes this way
+        if not kept:
+            raise ValueError("no event stream")
+        return kept[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
@@ -14,8 +16,7 @@ PASSING = {408, 425}  # and every 5xx
 WORDS_CAP = 300  # characters of Google's own words in a cause
 
 # ValueError is what the SDK raises for a body it cannot read, pydantic's and its own classes included.
-VENDOR_ERRORS = (
-    errors.APIError,
+OUTAGES = (
     errors.ContinuationInterruptedError,
     aiohttp.ClientError,
     httpx.HTTPError,
@@ -25,10 +26,24 @@ VENDOR_ERRORS = (
 )
 
 
-def translated(error: Exception, model: str, api_key: str) -> ModelError:
-    """The same failure in ``bot.errors``' words; its cause never holds the key."""
-    if isinstance(error, errors.APIError):
-        return _refusal(error, model, api_key)
+@contextmanager
+def translating(model: str, api_key: str) -> Iterator[None]:
+    """Turn what is raised inside into ``bot.errors``; no text of it holds the key.
+
+    Raises:
+        ModelError: whatever went wrong.
+    """
+    try:
+        yield
+    except (
+        errors.APIError
+    ) as error:  # not chained: Google may quote the key ("Consumer 'api_key:…' has been suspended")
+        raise _refusal(error, model, api_key) from None
+    except OUTAGES as error:
+        raise _outage(error, model) from error
+
+
+def _outage(error: Exception, model: str) -> TryAgain:
     if isinstance(error, TimeoutError):
         return TryAgain("timed_out", f"{model} did not answer in time")
     if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError):

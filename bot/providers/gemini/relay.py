@@ -1,8 +1,8 @@
-"""The way to Google and back: the SDK's requests over one aiohttp session, and every event handed through whole.
+"""The way to Google and back: the SDK's requests over one aiohttp session, the events of an answer past the SDK.
 
 Gemini wants its parts back byte for byte, but the SDK's models drop the fields they do not know, refuse
-``"args": ""`` and stop at an SSE comment. So an event travels through the SDK as the value of one text field,
-``responseId``, for ``response.py`` to read; that also halves the CPU time of a request.
+``"args": ""`` and take most of a request's CPU time. So the SDK sends the request and judges the status; the stream
+that follows a 200 is kept for ``response.py``, and the SDK sees an empty one.
 
 aiohttp carries what httpx has built because httpx's own pool becomes slow beyond a hundred requests in flight.
 """
@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
-from yarl import URL
-
-from bot.transcript import encode
 
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+EVENT_STREAM = "text/event-stream"
 KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here
 KEEP_ALIVE_S = 60.0
 CONNECT_S = 10.0
+
+_streams: ContextVar[list[aiohttp.ClientResponse] | None] = ContextVar("streams", default=None)
 
 
 class Relay(httpx.AsyncBaseTransport):
@@ -39,17 +42,20 @@ class Relay(httpx.AsyncBaseTransport):
             aiohttp.ClientError: as aiohttp raises it; the caller translates.
         """
         if self._session is None:
-            self._session = _open_session(self._tls)
+            self._session = _open_session(self._tls, _proxy(request.url))
         response = await self._session.request(
             request.method,
-            URL(str(request.url), encoded=True),
+            str(request.url),
             headers=request.headers.multi_items(),
             data=await request.aread(),
             allow_redirects=False,
         )
         headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-        is_stream = response.status == 200 and response.content_type == "text/event-stream"
-        return httpx.Response(response.status, headers=headers, stream=(Events if is_stream else Body)(response))
+        kept = _streams.get()
+        if kept is not None and response.status == 200 and response.content_type == EVENT_STREAM:
+            kept.append(response)
+            return httpx.Response(200, headers=headers)
+        return httpx.Response(response.status, headers=headers, stream=_Body(response))
 
     async def aclose(self) -> None:
         """Close the session's connections."""
@@ -57,9 +63,7 @@ class Relay(httpx.AsyncBaseTransport):
             await self._session.close()
 
 
-class Body(httpx.AsyncByteStream):
-    """A response as it comes."""
-
+class _Body(httpx.AsyncByteStream):
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
@@ -68,40 +72,51 @@ class Body(httpx.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Give the connection back, or drop it where the response was not read to its end."""
         self._response.release()
 
 
-class Events(Body):
-    """A stream of server-sent events, each wrapped for its way through the SDK."""
+@contextmanager
+def kept_streams() -> Iterator[list[aiohttp.ClientResponse]]:
+    """The streams that requests made inside have opened. Whoever takes one releases it."""
+    kept: list[aiohttp.ClientResponse] = []
+    token = _streams.set(kept)
+    try:
+        yield kept
+    finally:
+        _streams.reset(token)
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        rest = b""
-        async for piece in super().__aiter__():
+
+async def events_of(stream: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    """The data of each server-sent event; a connection that was not read to its end is dropped."""
+    rest = b""
+    try:
+        async for piece in stream.content.iter_any():
             *blocks, rest = BLANK_LINE.split(rest + piece)
             for block in blocks:
                 if event := _data(block):
-                    yield _wrapped(event)
+                    yield event
         if event := _data(rest):
-            yield _wrapped(event)
+            yield event
+    finally:
+        stream.release()
 
 
-def _open_session(tls: ssl.SSLContext) -> aiohttp.ClientSession:
+def _data(block: bytes) -> bytes:
+    """The data of one event, empty for a comment; plain JSON is an error that Google sends without the form."""
+    if block.lstrip().startswith(b"{"):
+        return block
+    return b"\n".join(line[5:].strip() for line in block.splitlines() if line.startswith(b"data:"))
+
+
+def _open_session(tls: ssl.SSLContext, proxy: str | None) -> aiohttp.ClientSession:
     """No limit on connections: how many turns run at once is the worker's to say. Time-outs are the provider's."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-        trust_env=True,
+        proxy=proxy,
     )
 
 
-def _data(block: bytes) -> bytes:
-    """The data of one event, empty for a comment; plain JSON is an error Google sends without the SSE form."""
-    if block.lstrip().startswith(b"{"):
-        return block
-    lines = (line[5:].strip() for line in block.splitlines() if line.startswith(b"data:"))
-    return b"\n".join(lines)
-
-
-def _wrapped(event: bytes) -> bytes:
-    return b'data: {"responseId":' + encode(event.decode()) + b"}\n\n"
+def _proxy(url: httpx.URL) -> str | None:
+    """The system's proxy, looked up once: aiohttp's ``trust_env`` looks in a thread, for every request."""
+    return None if proxy_bypass(url.host) else getproxies().get(url.scheme)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from google.genai.errors import APIError
 from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder
 
@@ -70,7 +71,7 @@ class _UsageMetadata(Struct, rename="camel"):
 
 
 class Event(Struct, rename="camel"):
-    """One event of a stream; ``error`` is a failure that came after the 200."""
+    """One event of a stream."""
 
     candidates: list[_Candidate] | None = None
     prompt_feedback: _PromptFeedback | None = None
@@ -90,16 +91,20 @@ _event = Decoder(Event).decode
 _part = Decoder(_Part).decode
 
 
-def read(event: str) -> Event:
+def read(data: bytes) -> Event:
     """Read one event.
 
     Raises:
+        APIError: it is an error that came after the 200.
         TryAgain: it is not what Gemini sends.
     """
     try:
-        return _event(event)
+        event = _event(data)
     except DecodeError as error:
         raise _unreadable() from error
+    if event.error is not None:
+        raise APIError(0, {"error": event.error})
+    return event
 
 
 class Answer:

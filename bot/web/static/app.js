@@ -1,13 +1,13 @@
 // The page: what is typed goes out, what happens is shown.
 
+import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
+import { Server } from "./server.js";
 import { Stream } from "./stream.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
 
 const CURRENT = "kaiwa.conversation";
-const DRAFT = "kaiwa.draft";
-const SEND_LIMIT_MS = 15_000;
 const TICK_MS = 5000;
 const LATE_MS = 15_000; // without a live event the history is asked whether one got lost
 const SLOW_MS = 30_000;
@@ -19,6 +19,11 @@ class Page {
     this.words = new Words(catalogue, info.language);
     this.parts = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
     this.view = new View(this.parts.log, this.words);
+    this.server = new Server(this.words, () => location.reload());
+    this.composer = new Composer(this.parts, {
+      send: (text) => this.send(text),
+      edited: () => this.notify("send", ""),
+    });
     this.stream = new Stream({
       opened: () => this.opened(),
       received: (event) => this.received(event),
@@ -34,23 +39,15 @@ class Page {
   start() {
     this.listen();
     this.speak();
-    this.parts.box.value = sessionStorage.getItem(DRAFT) ?? "";
-    sessionStorage.removeItem(DRAFT);
     this.enter(localStorage.getItem(CURRENT) ?? randomId());
     setInterval(() => this.tick(), TICK_MS);
     this.parts.page.hidden = false;
-    this.resizeBox();
-    if (matchMedia("(pointer: fine)").matches) this.parts.box.focus();
+    this.composer.fit();
+    if (matchMedia("(pointer: fine)").matches) this.composer.focus();
   }
 
   listen() {
     const { parts } = this;
-    parts.composer.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.submit();
-    });
-    parts.box.addEventListener("keydown", (event) => this.boxKey(event));
-    parts.box.addEventListener("input", () => this.edited());
     parts.new.addEventListener("click", () => this.begin());
     parts.language.addEventListener("click", () => this.switchLanguage());
     parts.newest.addEventListener("click", () => this.pin());
@@ -90,7 +87,7 @@ class Page {
     const id = randomId();
     history.pushState({ conversation: id }, "");
     this.enter(id);
-    this.parts.box.focus();
+    this.composer.focus();
   }
 
   enter(id) {
@@ -100,6 +97,7 @@ class Page {
     localStorage.setItem(CURRENT, id);
     history.replaceState({ conversation: id }, "");
     this.stream.follow(`/console/${id}/events`);
+    for (const message of this.conversation.unsure) this.deliver(message);
     this.render();
   }
 
@@ -133,22 +131,18 @@ class Page {
   async refresh() {
     const { conversation } = this;
     const number = (this.asked += 1);
-    const response = await fetch(`/console/${conversation.id}`, this.asking()).catch(() => null);
-    if (response?.status === 401) this.signIn();
-    if (!response?.ok) return;
-    const { messages } = await response.json();
-    if (number < this.shown || conversation !== this.conversation) return;
+    const messages = await this.server.history(conversation.id);
+    if (!messages || number < this.shown || conversation !== this.conversation) return;
     this.shown = number;
     this.loaded = true;
-    conversation.replaceHistory(messages);
     this.recognise(messages.map((message) => message.id));
+    conversation.replaceHistory(messages);
     this.render();
   }
 
   tick() {
     const { conversation } = this;
-    const busy = conversation.activity !== "idle";
-    if (busy && performance.now() - this.newsAt > LATE_MS) {
+    if (conversation.activity !== "idle" && performance.now() - this.newsAt > LATE_MS) {
       this.newsAt = performance.now();
       this.refresh();
     }
@@ -158,51 +152,27 @@ class Page {
 
   // Sending
 
-  submit() {
-    const text = this.parts.box.value.trim();
-    if (!text) return;
-    this.parts.box.value = "";
-    this.edited();
-    this.send(text);
-  }
-
-  async send(text) {
+  send(text) {
     // The same words again have the same id: if the first try arrived after all, they still count once.
     const id = this.returned?.text === text ? this.returned.id : randomId();
-    const message = { id, text, at: Date.now() };
-    const { conversation } = this;
     this.returned = null;
     this.newsAt = performance.now();
-    conversation.send(message);
-    this.pin();
+    this.pinned = true;
+    this.conversation.send({ id, text, at: Date.now() });
+    this.deliver({ id, text });
     this.render();
-    const problem = await this.post(conversation.id, message);
-    if (problem) this.giveBack(conversation, message, problem);
   }
 
-  /** Returns what went wrong, in words. */
-  async post(conversation, { id, text }) {
-    const { words } = this;
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const locale = navigator.language.startsWith(words.language) ? navigator.language : words.language;
-    const asking = this.asking({ "Content-Type": "application/json" });
-    const body = JSON.stringify({ id, text, locale, time_zone: zone });
-    const signal = AbortSignal.timeout(SEND_LIMIT_MS);
-    const url = `/console/${conversation}/messages`;
-    const response = await fetch(url, { ...asking, method: "POST", body, signal }).catch(() => null);
-    if (!response) return words.say("unreachable");
-    if (response.ok) return "";
-    if (response.status === 401) this.signIn(text);
-    const { error } = await response.json().catch(() => ({}));
-    return error ?? words.say("refused", { status: response.status });
-  }
-
-  giveBack(conversation, message, problem) {
-    const { box } = this.parts;
-    conversation.unsend(message.id);
+  async deliver(message) {
+    const { conversation } = this;
+    const problem = await this.server.send(conversation.id, message);
+    if (!problem) {
+      conversation.accepted(message.id);
+      return;
+    }
     this.returned = message;
-    box.value = [message.text, box.value].filter(Boolean).join("\n");
-    this.resizeBox();
+    conversation.unsend(message.id);
+    this.composer.giveBack(message.text);
     this.notify("send", problem);
     this.render();
   }
@@ -213,47 +183,8 @@ class Page {
     if (!returned || !ids.includes(returned.id)) return;
     this.returned = null;
     this.notify("send", "");
-    if (this.parts.box.value === returned.text) this.parts.box.value = "";
-    this.resizeBox();
-    this.conversation.send(returned);
-  }
-
-  signIn(draft = this.parts.box.value) {
-    sessionStorage.setItem(DRAFT, draft);
-    location.reload();
-  }
-
-  asking(headers = {}) {
-    return { headers: { "Accept-Language": this.words.language, ...headers }, cache: "no-store" };
-  }
-
-  // Keys
-
-  boxKey(event) {
-    // Enter also ends the composition of kana; Safari reports that one as key 229 after the composition.
-    const composing = event.isComposing || event.keyCode === 229;
-    if (event.key !== "Enter" || event.shiftKey || composing) return;
-    event.preventDefault();
-    this.submit();
-  }
-
-  escape(event) {
-    if (event.isComposing) return;
-    const open = event.target.closest?.("details[open]");
-    if (open) open.open = false;
-    (open?.querySelector("summary") ?? this.parts.box).focus();
-  }
-
-  edited() {
-    this.notify("send", "");
-    this.resizeBox();
-  }
-
-  resizeBox() {
-    const { box, send } = this.parts;
-    send.disabled = !box.value.trim();
-    box.style.height = "auto";
-    box.style.height = `${box.scrollHeight}px`;
+    this.composer.forget(returned.text);
+    this.conversation.send({ ...returned, at: Date.now(), accepted: true });
   }
 
   // Showing
@@ -280,6 +211,13 @@ class Page {
     this.notices[kind] = text;
     const shown = Object.values(this.notices).find(Boolean) ?? "";
     if (this.parts.notice.textContent !== shown) this.parts.notice.textContent = shown;
+  }
+
+  escape(event) {
+    if (event.isComposing) return;
+    const open = event.target.closest?.("details[open]");
+    if (open) open.open = false;
+    (open?.querySelector("summary") ?? this.parts.box).focus();
   }
 
   scrolled() {

@@ -11,15 +11,16 @@ export class Conversation {
     this.turns = []; // { id, users: [ids], segments: [{text} | {call}], gap, over, reply }
     this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
-    this.sent = readSent(id); // { id, text, at }
-  }
-
-  static fresh() {
-    return new Conversation(randomId());
+    this.sent = readSent(id); // { id, text, at, accepted }
   }
 
   send(message) {
     this.sent.push(message);
+    this.storeSent();
+  }
+
+  accepted(id) {
+    for (const message of this.sent) message.accepted ||= message.id === id;
     this.storeSent();
   }
 
@@ -83,6 +84,11 @@ export class Conversation {
   get waiting() {
     const taken = new Set(this.turns.flatMap((turn) => turn.users));
     return this.sent.filter((message) => !taken.has(message.id));
+  }
+
+  /** Sent messages of which it is not known whether they arrived; sending them again does no harm. */
+  get unsure() {
+    return this.sent.filter((message) => !message.accepted);
   }
 
   /** Everything to show, in order, each with a key that stays when a live turn becomes history. */

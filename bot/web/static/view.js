@@ -78,7 +78,8 @@ const update = {
     setText(returned, words.say("result"));
     const [shownArguments, shownResult] = element.querySelectorAll("pre");
     setText(shownArguments, JSON.stringify(call.arguments, null, 2));
-    setText(shownResult, call.response ? JSON.stringify(call.response, null, 2) : words.say("no_result"));
+    const none = words.say(call.running ? "tool_running" : "no_result");
+    setText(shownResult, call.response ? JSON.stringify(call.response, null, 2) : none);
   },
 };
 

@@ -13,6 +13,11 @@ export class Words {
     return Object.keys(this.catalogue).find((language) => language !== this.language);
   }
 
+  /** The browser's own tag where it is of this language: British dates for a British reader. */
+  get locale() {
+    return navigator.languages.find((tag) => tag.startsWith(this.language)) ?? this.language;
+  }
+
   choose(language) {
     this.language = language;
     localStorage.setItem(CHOICE, language);
@@ -39,15 +44,15 @@ export class Words {
   day(at) {
     const date = new Date(at);
     const year = date.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
-    return date.toLocaleDateString(this.language, { year, month: "long", day: "numeric", weekday: "long" });
+    return date.toLocaleDateString(this.locale, { year, month: "long", day: "numeric", weekday: "long" });
   }
 
   time(at) {
-    return new Date(at).toLocaleTimeString(this.language, { hour: "numeric", minute: "2-digit" });
+    return new Date(at).toLocaleTimeString(this.locale, { hour: "numeric", minute: "2-digit" });
   }
 
   duration(ms) {
-    const [value, unit] = ms < 1000 ? [ms, "millisecond"] : [ms / 1000, "second"];
-    return value.toLocaleString(this.language, { style: "unit", unit, maximumFractionDigits: 1 });
+    const [value, unit] = ms < 1000 ? [ms, "ms"] : [ms / 1000, "s"];
+    return `${value.toLocaleString(this.locale, { maximumFractionDigits: 1 })} ${unit}`;
   }
 }

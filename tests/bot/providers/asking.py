@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import toolset
 from bot.providers import AUTO, Completed, ModelResponse, Provider, StreamEvent, ToolChoice
@@ -29,7 +30,7 @@ class Asked:
         return self.response.message.text
 
     @property
-    def calls(self) -> list[tuple[str, dict[str, object]]]:
+    def calls(self) -> list[tuple[str, dict[str, Any]]]:
         """Name and arguments of each call."""
         return [(call.name, call.arguments) for call in self.response.message.calls]
 
@@ -51,7 +52,7 @@ def model(*parts: str | Part) -> Message:
     return Message(new_id("m"), "model", tuple(Text(part) if isinstance(part, str) else part for part in parts), 2_000)
 
 
-def results(asked: Message, *responses: dict[str, object]) -> Message:
+def results(asked: Message, *responses: dict[str, Any]) -> Message:
     """The results of a model message's calls, in their order; an ``error`` makes one an error."""
     told = zip(asked.calls, responses, strict=True)
     parts = tuple(ToolResult(call.id, call.name, response, "error" in response) for call, response in told)

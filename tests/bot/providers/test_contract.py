@@ -26,7 +26,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("get_weather", {"location": "Tokyo"}),
     ("get_weather", {"location": "Osaka"}),
 )
-SUNNY: dict[str, object] = {"location": "Tokyo, Japan", "condition": "Sunny", "current_temp_c": "18", "days": []}
+SUNNY = {"location": "Tokyo, Japan", "condition": "Sunny", "current_temp_c": "18", "days": []}
 
 
 @asynccontextmanager

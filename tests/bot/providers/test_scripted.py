@@ -73,9 +73,13 @@ async def test_an_error_is_raised_after_the_words() -> None:
     """A stream can break off halfway."""
     error = TryAgain("model_down", "503")
     events: list[StreamEvent] = []
-    with pytest.raises(TryAgain) as raised:
+
+    async def watch() -> None:
         async for event in Scripted([Step("Let me", error=error)]).stream("", [user("?")], ()):
             events.append(event)
+
+    with pytest.raises(TryAgain) as raised:
+        await watch()
     assert raised.value is error
     assert events == [TextDelta("Let "), TextDelta("me")]
 

@@ -106,10 +106,11 @@ async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, re
     await store.journal.begin(lease, "turn-1")
     journal = (key("turn", HERE), key("journal", HERE))
     assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
-    for name in journal:
-        await redis.expire(name, 60)
-    await store.journal.record(lease, "said", b"hello")
-    assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
+    for step in (store.journal.join(lease), store.journal.record(lease, "said", b"hello")):
+        for name in journal:
+            await redis.expire(name, 60)
+        await step
+        assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
     await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=10)
     assert await redis.ttl(key("outbox", HERE)) == WORK_S
     assert await redis.ttl(key("history", HERE)) == 30 * DAY_S

@@ -38,7 +38,12 @@ def test_the_indexes_of_the_shard_are_among_the_keys(conversation: str) -> None:
 
 @pytest.mark.parametrize(
     ("conversation", "shard"),
-    [("console:alice", "12"), ("line:U0:user:U1", "08"), ("slack:T1:C1", "14"), ("slack:T1:C1:1700000000.000100", "07")],
+    [
+        ("console:alice", "12"),
+        ("line:U0:user:U1", "08"),
+        ("slack:T1:C1", "14"),
+        ("slack:T1:C1:1700000000.000100", "07"),
+    ],
 )
 def test_a_conversation_keeps_its_shard(conversation: str, shard: str) -> None:
     """The shard is part of stored names: another rule would lose what is stored."""

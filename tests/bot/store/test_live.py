@@ -20,7 +20,12 @@ NOWHERE = "unix:///nowhere/valkey.sock"
 async def received(events: AsyncIterator[bytes], count: int) -> list[bytes]:
     """The next events."""
     async with asyncio.timeout(5):
-        return [await anext(events) for _ in range(count)]
+        taken = []
+        async for event in events:
+            taken.append(event)
+            if len(taken) == count:
+                break
+        return taken
 
 
 async def subscribers(redis: Redis) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from redis.asyncio import Redis
 
 from bot.store import Depths, Store
@@ -9,6 +11,12 @@ from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
 from tests.bot.store.turns import key, leased
 
 HERE = "console:alice"
+
+
+async def dead_letters(redis: Redis) -> list[dict[bytes, bytes]]:
+    """The dead letters of the conversation's shard, oldest first."""
+    entries: Any = await redis.xrange(key("dead", HERE))
+    return [letter for _, letter in entries]
 
 
 async def test_deliveries_leave_in_order(store: Store) -> None:
@@ -40,8 +48,9 @@ async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Red
     await store.outbox.bury_head(lease, b"no such user")
     assert await store.outbox.head(HERE) == b"two"
     assert await store.depths() == Depths(due=1, dead_letters=1)
-    [(_, letter)] = await redis.xrange(key("dead", HERE))
-    assert letter == {b"conversation": HERE.encode(), b"delivery": b"\x00one", b"reason": b"no such user"}
+    assert await dead_letters(redis) == [
+        {b"conversation": HERE.encode(), b"delivery": b"\x00one", b"reason": b"no such user"}
+    ]
     assert await redis.ttl(key("dead", HERE)) == DEAD_S
 
 
@@ -58,8 +67,8 @@ async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:
     await redis.xadd(key("dead", HERE), {"delivery": "ancient"}, id=f"{too_old}-0")
     await store.journal.commit(lease, None, [b"%d" % number for number in range(DEAD_LETTERS + 2)], keep_turns=1)
     await store.outbox.bury_head(lease, b"refused")
-    assert [letter[b"delivery"] for _, letter in await redis.xrange(key("dead", HERE))] == [b"0"]
+    assert [letter[b"delivery"] for letter in await dead_letters(redis)] == [b"0"]
     for _ in range(DEAD_LETTERS + 1):
         await store.outbox.bury_head(lease, b"refused")
-    letters = [letter[b"delivery"] for _, letter in await redis.xrange(key("dead", HERE))]
-    assert letters == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]
+    kept = [letter[b"delivery"] for letter in await dead_letters(redis)]
+    assert kept == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]

@@ -1,0 +1,113 @@
+"""The command line: ``kaiwa run | worker | chat | tools | doctor``. What the commands do stands in ``bot.commands``.
+
+That module is imported by each command: all that it brings takes a second to load, and ``--help`` needs none of it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from bot.errors import BadInput, SettingsError, StoreUnavailable
+
+cli = typer.Typer(name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+tools_cli = typer.Typer()
+cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
+
+
+def main() -> None:
+    """Run a command. What an operator can mend is told in one line; exit code 1 for the store, else 2."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an odd byte, or a terminal without ✓, is no reason to end
+    try:
+        cli(prog_name="kaiwa")
+    except (SettingsError, BadInput) as error:
+        _give_up(str(error), 2)
+    except StoreUnavailable as error:
+        _give_up(f"REDIS_URL: the store does not answer ({error}); is the address right, and does Redis run?", 1)
+
+
+def _give_up(reason: str, code: int) -> NoReturn:
+    typer.echo(f"kaiwa: {reason}", err=True)
+    raise SystemExit(code)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"kaiwa {version('kaiwa')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def kaiwa(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """An assistant people talk to in LINE and Slack. Settings are environment variables; .env.example lists them."""
+
+
+@cli.command()
+def run(
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave the answering to kaiwa worker.")] = False,
+) -> None:
+    """Run web server, page and worker in one process."""
+    from bot import commands
+
+    commands.run(worker=not no_worker)
+
+
+@cli.command()
+def worker() -> None:
+    """Run a worker without web server, beside kaiwa run --no-worker."""
+    from bot import commands
+
+    commands.worker()
+
+
+@cli.command()
+def chat(
+    new: Annotated[bool, typer.Option("--new", help="Start a new conversation.")] = False,
+    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the system prompt and exit.")] = False,
+) -> None:
+    """Talk in this terminal, or through a pipe: echo "weather in Tokyo" | kaiwa chat"""
+    from bot import commands
+
+    if show_prompt:
+        commands.show_prompt()
+    else:
+        raise typer.Exit(commands.chat(new=new))
+
+
+@tools_cli.callback()
+def tools(context: typer.Context) -> None:
+    """List the tools that a model may call, or call one."""
+    from bot import commands
+
+    if context.invoked_subcommand is None:
+        commands.list_tools()
+
+
+@tools_cli.command()
+def call(
+    name: Annotated[str, typer.Argument(help="The tool, such as get_weather.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, an object.")] = "{}",
+) -> None:
+    """Call a tool and print its result: kaiwa tools call get_weather '{"location": "Tokyo"}'"""
+    from bot import commands
+
+    raise typer.Exit(commands.call_tool(name, arguments))
+
+
+@cli.command()
+def doctor() -> None:
+    """Check what works and what does not, and say how to mend it."""
+    from bot import commands
+
+    raise typer.Exit(commands.doctor())

@@ -1,0 +1,175 @@
+"""What the commands of ``kaiwa`` do. Those that end return their exit code."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+import uvloop
+from rich.console import Console
+
+from bot import app, log, settings, texts
+from bot.by_hand import call_by_hand
+from bot.chat import Chat, Talk
+from bot.doctor import Openers, examine
+from bot.errors import BadInput
+from bot.report import parts
+from bot.settings import Settings
+from bot.terminal import Screen, keyboard, machine
+from bot.terminal.background import background
+from bot.terminal.plain_screen import PlainScreen
+from bot.terminal.reports import Row, print_rows, print_table
+from bot.terminal.rich_screen import RichScreen
+from toolset.tool import ToolDefinition, ToolOutcome
+
+AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
+MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
+
+
+def run(*, worker: bool) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    config = _started()
+
+    def announce(port: int) -> None:
+        host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
+
+    uvloop.run(app.serve(config, worker=worker, announce=announce))
+
+
+def worker() -> None:
+    """Take turns until SIGTERM or Ctrl-C."""
+    config = _started()
+    uvloop.run(app.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
+
+
+def show_prompt() -> None:
+    """Print what the model is told before a conversation."""
+    print(app.console_prompt(settings.load()))
+
+
+def chat(*, new: bool) -> int:
+    """Hold a conversation; in a pipe, 1 says that the last message got no answer."""
+    config = settings.load()
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    answered = True
+    with _ended_by(signal.SIGTERM, signal.SIGHUP), suppress(KeyboardInterrupt):
+        answered = _talk(config, new=new, interactive=interactive)
+    return 0 if answered or interactive else 1
+
+
+def list_tools() -> None:
+    """Print every tool with its risk, parameters and description."""
+
+    async def definitions() -> Iterable[ToolDefinition]:
+        async with app.open_tools(settings.load()) as tools:
+            return tools.definitions
+
+    rows = [(tool.name, tool.risk, _parameters(tool), tool.description) for tool in uvloop.run(definitions())]
+    print_table(("tool", "risk", "parameters", "description"), rows)
+
+
+def call_tool(name: str, arguments: str) -> int:
+    """Call a tool and print its result; 1 says that it is an error."""
+    given = _object(arguments)
+    config = _prepared("ERROR")
+
+    async def called() -> ToolOutcome:
+        async with app.open_tools(config) as tools:
+            return await call_by_hand(tools, name, given, config)
+
+    outcome = uvloop.run(called())
+    print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
+    return 1 if outcome.is_error else 0
+
+
+def doctor() -> int:
+    """Examine everything and print what was found; 1 says that something has failed."""
+    config = _prepared("CRITICAL")
+    openers = Openers(
+        store=lambda: app.open_store_of(config),
+        tools=lambda: app.open_tools(config),
+        provider=lambda: app.open_provider(config),
+    )
+    findings = uvloop.run(examine(config, openers))
+    print_rows(Row(MARKS[found.result], found.name, found.detail, found.mend) for found in findings)
+    return 1 if any(found.result == "failure" for found in findings) else 0
+
+
+def _prepared(log_level: str = "") -> Settings:
+    """The settings, with the log going where it should."""
+    config = settings.load()
+    log.configure(log_level or config.log_level, config.secrets)
+    return config
+
+
+def _started() -> Settings:
+    """The settings of a process that is to stay, after a report of what is on and what is off."""
+    config = _prepared()
+    print_rows(Row("✓" if part.on else "–", part.name, part.detail, part.hint) for part in parts(config))
+    return config
+
+
+def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
+    """Hold a conversation; true where its last message got an answer."""
+    conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
+    log.configure(config.log_level, config.secrets, file=config.kaiwa_data_dir / "kaiwa.log")
+    catalogue = texts.load()
+    words = catalogue.table("terminal", config.language)
+    screen = _screen(words)
+    who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
+    screen.tell(catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model))
+    with background() as loop, loop.opened(app.open_chat(config, conversation)) as wired:
+        talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
+        front = Chat(talk, loop, screen, words)
+        lines: Iterable[str] = sys.stdin
+        if interactive:
+            screen.tell(words["hint"])
+            lines = keyboard.typed(front.resume())
+        return front.hold(lines)
+
+
+def _screen(words: dict[str, str]) -> Screen:
+    console = Console(highlight=False)
+    return RichScreen(console, words) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, words)
+
+
+def _parameters(tool: ToolDefinition) -> str:
+    """The names of a tool's parameters; those that may be left out have a question mark."""
+    required = tool.parameters.get("required", ())
+    return ", ".join(name if name in required else f"{name}?" for name in tool.parameters.get("properties", {}))
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The arguments of a tool call.
+
+    Raises:
+        BadInput: they are no JSON object.
+    """
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"JSON: {error}; {AN_OBJECT}") from error
+    if not isinstance(given, dict):
+        raise BadInput(f"JSON: not an object; {AN_OBJECT}")
+    return given
+
+
+@contextmanager
+def _ended_by(*signals: signal.Signals) -> Iterator[None]:
+    """Leave in order when told to: a terminal that is closed must not leave a store behind."""
+
+    def leave(_number: int, _frame: object) -> NoReturn:
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, leave) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,50 @@
+"""Reports for an operator: aligned on a terminal, plain lines where something else reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STYLES = {"✓": "green", "!": "yellow", "✗": "red", "–": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``mark`` is one of ✓ ! ✗ –; ``hint`` says what could be done."""
+
+    mark: str
+    name: str
+    detail: str
+    hint: str = ""
+
+
+def print_rows(rows: Iterable[Row]) -> None:
+    """What was found, line by line."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        for row in rows:
+            print(f"{row.mark} {row.name}: {row.detail}{f' ({row.hint})' if row.hint else ''}", flush=True)
+        return
+    grid = Table.grid(padding=(0, 2))
+    for row in rows:
+        grid.add_row(Text(row.mark, STYLES[row.mark]), row.name, Text(row.detail), Text(row.hint, "dim"))
+    console.print(grid)
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """One line for each row; the last column takes what room is left. Elsewhere: no head, parted by tabs."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        for row in rows:
+            print("\t".join(row))
+        return
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for name in head:
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == head[-1] else None)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)

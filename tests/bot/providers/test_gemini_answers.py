@@ -1,0 +1,294 @@
+"""What Gemini answers, read from its strict stand-in: every shape it is known to take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from bot.errors import TryAgain
+from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
+from bot.providers.gemini import Gemini
+from bot.transcript import Text, ToolCall, Usage
+from tests.bot.providers.asking import Asked, ask, results, user
+from tests.fakes.gemini import SSE, GeminiFake, event
+
+JSON = dict[str, Any]
+
+CALL = {"functionCall": {"name": "calculate", "args": {"expression": "1+1"}}}
+BLOCKING = [
+    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "ESCALATION"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
+]
+OTHERS = [
+    *("OTHER", "FINISH_REASON_UNSPECIFIED", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "CONTINUATION"),
+    *("NO_IMAGE", "SOMETHING_NEW"),
+]
+
+
+async def answered(fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP") -> Asked:
+    """The answer that these parts make."""
+    fake.parts(*events, finish=finish)
+    return await ask(gemini, [user("?")])
+
+
+async def broken(gemini: Gemini) -> tuple[list[StreamEvent], TryAgain]:
+    """What a stream told before it failed, and how it failed."""
+    seen = []
+    try:
+        async for one in gemini.stream("", [user("?")], ()):
+            seen.append(one)
+    except TryAgain as error:
+        return seen, error
+    raise AssertionError("the stream did not fail")
+
+
+def sse(*events: JSON) -> bytes:
+    """A stream, word for word."""
+    return b"".join(b"data: " + msgspec.json.encode(one) + b"\r\n\r\n" for one in events)
+
+
+async def test_text_streams_piece_by_piece(fake: GeminiFake, gemini: Gemini) -> None:
+    """Each event is a delta; the answer holds the whole text as one part, its tokens and its model."""
+    fake.say("It is ", "sunny.", "")
+    asked = await ask(gemini, [user("?")])
+    assert asked.events[:-1] == (TextDelta("It is "), TextDelta("sunny."))
+    assert asked.response.message.parts == (Text("It is sunny."),)
+    assert asked.response.stop_reason == "end_turn"
+    assert asked.response.usage == Usage(input=100, cached=0, output=10, thinking=5)
+    assert asked.response.model == "gemini-3.5-flash"
+    assert asked.response.detail == ""
+
+
+async def test_calls_stream_whole(fake: GeminiFake, gemini: Gemini) -> None:
+    """Text beside calls is kept, parallel calls keep their order, and deltas and calls share their ids."""
+    fake.calls(("a", {"x": 1}), ("b", {}), text="Let me see.")
+    asked = await ask(gemini, [user("?")])
+    first, second = asked.response.message.calls
+    assert asked.response.message.parts == (Text("Let me see."), first, second)
+    assert asked.calls == [("a", {"x": 1}), ("b", {})]
+    assert asked.events[:-1] == (
+        TextDelta("Let me see."),
+        ToolCallDelta(0, first.id, "a", '{"x":1}'),
+        ToolCallDelta(1, second.id, "b", "{}"),
+    )
+    assert asked.response.stop_reason == "tool_use"
+
+
+async def test_calls_of_one_turn_may_come_in_separate_events(fake: GeminiFake, gemini: Gemini) -> None:
+    """They are one answer all the same."""
+    fake.calls(("a", {}), ("b", {}), ("c", {}), split=True)
+    assert [name for name, _ in (await ask(gemini, [user("?")])).calls] == ["a", "b", "c"]
+
+
+async def test_a_missing_id_becomes_our_own(fake: GeminiFake, gemini: Gemini) -> None:
+    """Absent, empty or repeated ids are replaced by unique ones; a good one stays."""
+    given: list[JSON] = [{}, {"id": ""}, {"id": "x"}, {"id": "x"}]
+    asked = await answered(fake, gemini, [{"functionCall": {"name": "f", **one}} for one in given])
+    ids = [call.id for call in asked.response.message.calls]
+    assert ids[2] == "x"
+    assert len(set(ids)) == 4
+    assert all(ours.startswith("call_") and len(ours) == 37 for ours in (*ids[:2], ids[3]))
+
+
+@pytest.mark.parametrize("given", [{}, {"args": None}, {"args": ""}, {"args": {}}])
+async def test_missing_arguments_are_none(fake: GeminiFake, gemini: Gemini, given: JSON) -> None:
+    """Absent, null and "" are the same empty object."""
+    asked = await answered(fake, gemini, [{"functionCall": {"name": "f", **given}}])
+    assert asked.calls == [("f", {})]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"text": "hi", "thoughtSignature": "c2ln"},
+        {"text": "", "thoughtSignature": "c2ln"},
+        {**CALL, "thoughtSignature": ""},
+        {**CALL, "thoughtSignature": "a+b/cw=="},
+        {"text": "hmm", "thought": True, "thoughtSignature": "c2ln"},
+        {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"},
+        {"hologram": {"depth": 1.0, "snake_case": [None, "東京 < &"]}, "partMetadata": {"a": 1}},
+        {"functionCall": {"name": "f", "args": {}, "novelty": {"deep": True}}, "thoughtSignature": "c2ln"},
+    ],
+)
+async def test_every_part_is_kept_word_for_word(fake: GeminiFake, gemini: Gemini, part: JSON) -> None:
+    """Signatures on any kind of part, empty ones, unknown kinds and fields: all go back as they came."""
+    question = user("?")
+    fake.parts([part, {"text": "done"}])
+    message = (await ask(gemini, [question])).response.message
+    assert message.opaque is not None
+    assert message.opaque.data == msgspec.json.encode([part, {"text": "done"}])
+    fake.say("ok")
+    answers = [results(message, {})] if message.calls else [user("and?")]
+    await ask(gemini, [question, message, *answers])
+    assert fake.requests[-1].body["contents"][1] == {"role": "model", "parts": [part, {"text": "done"}]}
+
+
+async def test_thoughts_are_never_shown(fake: GeminiFake, gemini: Gemini) -> None:
+    """A thought is neither streamed nor part of the text."""
+    asked = await answered(fake, gemini, [{"text": "secret", "thought": True}], [{"text": "hello"}])
+    assert asked.events[:-1] == (TextDelta("hello"),)
+    assert asked.text == "hello"
+
+
+@pytest.mark.parametrize("parts", [[{"text": "secret", "thought": True}], [{"text": ""}], [{"text": " \n"}], []])
+async def test_an_answer_that_says_nothing_is_malformed(fake: GeminiFake, gemini: Gemini, parts: list[JSON]) -> None:
+    """STOP without words and calls is no success."""
+    assert (await answered(fake, gemini, parts)).response.stop_reason == "malformed"
+
+
+@pytest.mark.parametrize("reason", BLOCKING)
+async def test_a_blocked_answer_is_blocked(fake: GeminiFake, gemini: Gemini, reason: str) -> None:
+    """Whatever the filter is called; its name goes into the detail."""
+    fake.finish(reason, "No.")
+    response = (await ask(gemini, [user("?")])).response
+    assert (response.stop_reason, response.detail) == ("blocked", f"{reason} No.")
+
+
+async def test_a_blocked_prompt_is_blocked(fake: GeminiFake, gemini: Gemini) -> None:
+    """There are no candidates then, only a reason."""
+    feedback = {"blockReason": "JAILBREAK", "blockReasonMessage": "filtered"}
+    fake.raw(sse({"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 7}}))
+    response = (await ask(gemini, [user("?")])).response
+    assert (response.stop_reason, response.detail) == ("blocked", "JAILBREAK filtered")
+    assert response.usage == Usage(input=7)
+    assert response.message.opaque is None
+
+
+@pytest.mark.parametrize("reason", OTHERS)
+async def test_an_unknown_end_keeps_the_text_and_no_calls(fake: GeminiFake, gemini: Gemini, reason: str) -> None:
+    """The words can be delivered with a remark; a call of an answer that did not end well is not run."""
+    response = (await answered(fake, gemini, [{"text": "half"}, CALL], finish=reason)).response
+    assert (response.stop_reason, response.message.parts, response.detail) == ("other", (Text("half"),), reason)
+
+
+async def test_a_cut_answer_has_no_calls(fake: GeminiFake, gemini: Gemini) -> None:
+    """At the token limit it may be half a call: it is not passed on, nor sent back, where it would need a result."""
+    response = (await answered(fake, gemini, [{"text": "half"}, CALL], finish="MAX_TOKENS")).response
+    assert (response.stop_reason, response.message.parts) == ("max_tokens", (Text("half"),))
+    assert response.message.opaque is not None
+    assert response.message.opaque.data == b'[{"text":"half"}]'
+    fake.say("ok")
+    await ask(gemini, [user("?"), response.message, user("go on")])
+
+
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"])
+async def test_a_malformed_answer_is_malformed(fake: GeminiFake, gemini: Gemini, reason: str) -> None:
+    """Even with a call beside it."""
+    response = (await answered(fake, gemini, [CALL], finish=reason)).response
+    assert (response.stop_reason, response.message.calls) == ("malformed", ())
+
+
+async def test_an_unexpected_call_is_passed_on_when_it_is_whole(fake: GeminiFake, gemini: Gemini) -> None:
+    """The loop answers it with ``unknown tool``."""
+    asked = await answered(fake, gemini, [CALL], finish="UNEXPECTED_TOOL_CALL")
+    assert asked.response.stop_reason == "tool_use"
+    assert asked.calls == [("calculate", {"expression": "1+1"})]
+
+
+async def test_an_unexpected_call_without_a_call_is_malformed(fake: GeminiFake, gemini: Gemini) -> None:
+    """Also when there are words: they announce what did not come."""
+    response = (await answered(fake, gemini, [{"text": "I'll look."}], finish="UNEXPECTED_TOOL_CALL")).response
+    assert response.stop_reason == "malformed"
+
+
+async def test_a_call_without_a_name_is_no_call(fake: GeminiFake, gemini: Gemini) -> None:
+    """It cannot be answered, so it does not go back either."""
+    response = (await answered(fake, gemini, [{"functionCall": {"args": {}}}, {"text": "hm"}])).response
+    assert (response.stop_reason, response.message.parts) == ("end_turn", (Text("hm"),))
+    assert response.message.opaque is not None
+    assert response.message.opaque.data == b'[{"text":"hm"}]'
+
+
+async def test_almost_every_field_may_be_absent(fake: GeminiFake, gemini: Gemini) -> None:
+    """Candidates, content, parts, role, counts and the model's version: none of them is relied on."""
+    nulls = {"candidates": None, "usageMetadata": None, "modelVersion": None, "promptFeedback": None}
+    fake.raw(
+        sse(
+            {},
+            nulls,
+            {"candidates": []},
+            {"candidates": [{}]},
+            {"candidates": [{"content": {}}]},
+            {"candidates": [{"content": {"parts": [{"text": "hi"}, {"text": None}]}}], "usageMetadata": {}},
+            {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"cachedContentTokenCount": 3}},
+            {"usageMetadata": {"promptTokenCount": 4, "cachedContentTokenCount": 3}},
+        )
+    )
+    response = (await ask(gemini, [user("?")])).response
+    assert (response.message.text, response.stop_reason) == ("hi", "end_turn")
+    assert response.usage == Usage(input=4, cached=3)
+    assert response.model == "gemini-3.5-flash"
+
+
+@pytest.mark.parametrize("break_", [b"\n", b"\r\n"])
+async def test_events_are_read_as_the_standard_has_them(fake: GeminiFake, gemini: Gemini, break_: bytes) -> None:
+    """Either line break, comments, other fields, data over several lines, no blank line at the end."""
+    lines = [
+        *(b": keep-alive", b""),
+        *(b"id: 1", b"data:" + msgspec.json.encode(event([{"text": "a\u2028"}])), b""),
+        *(b'data: {"candidates": [{"content": {"parts":', b'data: [{"text": "b"}]}, "finishReason": "STOP"}]}'),
+    ]
+    fake.raw(break_.join(lines))
+    assert (await ask(gemini, [user("?")])).text == "a\u2028b"
+
+
+async def test_a_broken_off_stream_is_tried_again(fake: GeminiFake, gemini: Gemini) -> None:
+    """An end without a finish reason is no end, and the calls so far are not passed on."""
+    fake.parts([CALL], finish="")
+    seen, error = await broken(gemini)
+    assert error.apology == "model_down"
+    assert [type(one) for one in seen] == [ToolCallDelta]
+
+
+async def test_a_lost_connection_is_tried_again(fake: GeminiFake, gemini: Gemini) -> None:
+    """The words so far have been streamed; there is no completed answer."""
+    fake.say("It is ", end="cut")
+    seen, error = await broken(gemini)
+    assert error.apology == "model_down"
+    assert seen == [TextDelta("It is ")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"data: {not json}\n\n", b"data: [1]\n\n", b'data: {"candidates": 5}\n\n', b'data: {"modelVersion": "\xff"}\n\n'],
+)
+async def test_what_cannot_be_read_is_tried_again(fake: GeminiFake, gemini: Gemini, body: bytes) -> None:
+    """A garbled event is no answer."""
+    fake.raw(body)
+    with pytest.raises(TryAgain) as raised:
+        await ask(gemini, [user("?")])
+    assert raised.value.apology == "malformed"
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in to the network</html>", b'{"candidates": []}'])
+async def test_an_answer_that_is_no_stream_is_tried_again(fake: GeminiFake, gemini: Gemini, body: bytes) -> None:
+    """A proxy's page, or JSON where a stream was asked for."""
+    fake.raw(body, content_type="text/html")
+    with pytest.raises(TryAgain) as raised:
+        await ask(gemini, [user("?")])
+    assert raised.value.apology == "malformed"
+
+
+async def test_a_part_that_cannot_be_read_is_tried_again(fake: GeminiFake, gemini: Gemini) -> None:
+    """Also inside an event that can be."""
+    fake.raw(sse({"candidates": [{"content": {"parts": [{"text": 5}]}, "finishReason": "STOP"}]}))
+    with pytest.raises(TryAgain) as raised:
+        await ask(gemini, [user("?")])
+    assert raised.value.apology == "malformed"
+
+
+async def test_an_answer_survives_the_transcript(fake: GeminiFake, gemini: Gemini) -> None:
+    """A call's arguments come out as plain objects."""
+    fake.call("get_weather", {"location": "東京", "days": [1, 2.5, None]})
+    response = (await ask(gemini, [user("?")])).response
+    [call] = response.message.calls
+    assert call == ToolCall(call.id, "get_weather", {"location": "東京", "days": [1, 2.5, None]})
+
+
+async def test_the_completed_answer_is_the_last_event(fake: GeminiFake, gemini: Gemini) -> None:
+    """And the only one of its kind."""
+    fake.raw(sse(event([{"text": "hi"}]), {"candidates": [{"finishReason": "STOP"}]}), content_type=SSE)
+    asked = await ask(gemini, [user("?")])
+    assert [type(one) for one in asked.events] == [TextDelta, Completed]

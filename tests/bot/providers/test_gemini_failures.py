@@ -1,0 +1,239 @@
+"""How Gemini fails: every exception of the SDK and the network comes out as one of ours, and never with the key."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import socket
+import traceback
+from contextlib import aclosing
+
+import aiohttp
+import httpx
+import pytest
+from google.genai import errors
+
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.providers import TextDelta
+from bot.providers.gemini import Gemini
+from bot.providers.gemini.failures import translating
+from tests.bot.providers.asking import ask, user
+from tests.fakes.gemini import KEY, Answer, GeminiFake
+from tests.waiting import until
+
+MODEL = "gemini-3.5-flash"
+BAD_KEY = "GEMINI_API_KEY was refused ({}): set a valid key"
+
+
+def exceptions_of(module: object) -> list[type[Exception]]:
+    """Every exception class a module offers, warnings aside."""
+    classes = [member for _, member in inspect.getmembers(module, inspect.isclass)]
+    return [one for one in classes if issubclass(one, Exception) and not issubclass(one, Warning)]
+
+
+CLIENT_ERRORS = [one for one in exceptions_of(aiohttp) if issubclass(one, aiohttp.ClientError)]
+HTTPX_ERRORS = [one for one in exceptions_of(httpx) if issubclass(one, httpx.HTTPError | httpx.StreamError)]
+
+
+async def failure(provider: Gemini) -> ModelError:
+    """How an answer fails."""
+    try:
+        await ask(provider, [user("my secret diary")])
+    except ModelError as error:
+        return error
+    raise AssertionError("the request did not fail")
+
+
+def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
+    """All that a caller goes by."""
+    return type(error), error.apology, error.cause, error.after if isinstance(error, TryAgain) else None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "delay", "expected"),
+    [
+        (429, "", "", (TryAgain, "rate_limited", f"{MODEL} is over its quota (429)", None)),
+        (429, "", "7.5s", (TryAgain, "rate_limited", f"{MODEL} is over its quota (429)", 7.5)),
+        (429, "", "soon", (TryAgain, "rate_limited", f"{MODEL} is over its quota (429)", None)),
+        (408, "", "", (TryAgain, "model_down", f"{MODEL} answers 408", None)),
+        (500, "", "", (TryAgain, "model_down", f"{MODEL} answers 500", None)),
+        (503, "", "2s", (TryAgain, "model_down", f"{MODEL} answers 503", 2.0)),
+        (529, "", "", (TryAgain, "model_down", f"{MODEL} answers 529", None)),
+        (400, "API_KEY_INVALID", "", (ModelUnusable, "key_refused", BAD_KEY.format(400), None)),
+        (401, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(401), None)),
+        (403, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(403), None)),
+        (404, "", "", (ModelUnusable, "model_unknown", f"MODEL: Gemini knows no model {MODEL}; name another", None)),
+        (400, "", "", (RequestRefused, "request_refused", f"{MODEL} refused the request (400): too long", None)),
+        (413, "", "", (RequestRefused, "request_refused", f"{MODEL} refused the request (413): too long", None)),
+    ],
+)
+async def test_an_error_of_the_service_is_translated(
+    fake: GeminiFake, gemini: Gemini, status: int, reason: str, delay: str, expected: object
+) -> None:
+    """Status, reason and delay decide what may be done about it; the cause names what to mend."""
+    fake.fail(status, "too long", reason=reason, retry_delay=delay)
+    assert told(await failure(gemini)) == expected
+
+
+async def test_a_wrong_key_is_refused_at_once(fake: GeminiFake) -> None:
+    """One request, no other attempt of the SDK's own."""
+    provider = Gemini("another-key", MODEL, fake.base_url)
+    error = await failure(provider)
+    await provider.aclose()
+    assert (type(error), error.apology) == (ModelUnusable, "key_refused")
+    assert len(fake.requests) == 1
+
+
+async def test_an_unknown_model_names_the_setting(fake: GeminiFake) -> None:
+    """The operator sees which variable to mend."""
+    provider = Gemini(KEY, "gemini-9-nonsense", fake.base_url)
+    error = await failure(provider)
+    await provider.aclose()
+    assert error.cause == "MODEL: Gemini knows no model gemini-9-nonsense; name another"
+
+
+async def test_the_sdk_does_not_repeat_a_request(fake: GeminiFake, gemini: Gemini) -> None:
+    """Attempts are counted and timed in one place, and that is not the SDK."""
+    fake.fail(503)
+    await failure(gemini)
+    assert len(fake.requests) == 1
+
+
+async def test_html_instead_of_json_is_an_outage(fake: GeminiFake, gemini: Gemini) -> None:
+    """A proxy on the way speaks its own language; its Retry-After is heard."""
+    page = Answer(body=b"<html>Bad Gateway</html>", status=502, content_type="text/html", headers={"Retry-After": "3"})
+    fake.answer(page)
+    assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", 3.0)
+
+
+async def test_an_error_inside_a_stream_is_an_error(fake: GeminiFake, gemini: Gemini) -> None:
+    """The 200 has been sent by then; with and without the form of an event."""
+    for body in (b'data: {"error": {"code": 503, "message": "overloaded"}}\r\n\r\n', b'{"error": {"code": 503}}'):
+        fake.raw(body)
+        assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 503", None)
+
+
+async def test_an_error_without_a_code_is_an_outage(fake: GeminiFake, gemini: Gemini) -> None:
+    """Nothing says that the request was at fault."""
+    fake.raw(b'data: {"error": {"details": [5]}}\r\n\r\n')
+    assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 500", None)
+
+
+async def test_a_redirect_is_not_followed(fake: GeminiFake, gemini: Gemini) -> None:
+    """The key goes to one host."""
+    fake.answer(Answer(body=b"", status=302, headers={"Location": f"{fake.base_url}/v1beta/models/gemini-2.5-pro"}))
+    assert (await failure(gemini)).apology == "request_refused"
+    assert len(fake.requests) == 1
+
+
+async def test_nobody_there_is_an_outage() -> None:
+    """A closed port, a wrong name: the network fails in many classes, and all mean the same."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        provider = Gemini(KEY, MODEL, f"http://127.0.0.1:{reserved.getsockname()[1]}")
+        error = await failure(provider)
+        await provider.aclose()
+    assert told(error) == (TryAgain, "model_down", f"{MODEL} cannot be reached: ClientConnectorError", None)
+
+
+async def test_the_first_token_has_its_own_time_out(fake: GeminiFake) -> None:
+    """A silent service is given up long before a slow one."""
+    fake.stall()
+    provider = Gemini(KEY, MODEL, fake.base_url, first_token_s=0.05)
+    assert told(await failure(provider)) == (TryAgain, "timed_out", f"{MODEL} did not answer in time", None)
+    await provider.aclose()
+
+
+async def test_an_answer_that_does_not_end_times_out(fake: GeminiFake) -> None:
+    """The first token is in time, the last one never comes."""
+    fake.say("It is", end="stalled")
+    provider = Gemini(KEY, MODEL, fake.base_url, request_s=0.05)
+    assert told(await failure(provider)) == (TryAgain, "timed_out", f"{MODEL} did not answer in time", None)
+    await provider.aclose()
+
+
+async def test_a_stream_nobody_reads_any_more_is_dropped(fake: GeminiFake, gemini: Gemini) -> None:
+    """A turn that was given up does not keep its connection."""
+    fake.say("It is", end="stalled")
+    async with aclosing(gemini.stream("", [user("?")], ())) as events:
+        assert await anext(events) == TextDelta("It is")
+        assert fake.streaming == 1
+    await until(lambda: fake.streaming == 0)
+
+
+async def test_requests_in_flight_have_no_limit(fake: GeminiFake, gemini: Gemini) -> None:
+    """How many turns run at once is for the worker to say: a pool would make the others wait in line unseen."""
+    count = 120  # above the hundred that HTTP clients like to stop at
+    for _ in range(count):
+        fake.stall()
+    asking = [asyncio.create_task(ask(gemini, [user("?")])) for _ in range(count)]
+    await until(lambda: fake.streaming == count)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    await until(lambda: fake.streaming == 0)
+
+
+async def test_the_environment_does_not_change_who_is_asked(fake: GeminiFake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK would take a key and even another service from there."""
+    monkeypatch.setenv("GOOGLE_API_KEY", "another-key")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v9")
+    provider = Gemini(KEY, MODEL, fake.base_url)
+    fake.say("ok")
+    assert (await ask(provider, [user("?")])).text == "ok"
+    await provider.aclose()
+    assert [(request.version, request.headers["x-goog-api-key"]) for request in fake.requests] == [("v1beta", KEY)]
+
+
+async def test_the_systems_proxy_is_used(fake: GeminiFake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the way out leads through one."""
+    monkeypatch.setenv("http_proxy", fake.base_url)
+    monkeypatch.setenv("no_proxy", "")
+    provider = Gemini(KEY, MODEL, "http://gemini.invalid")
+    fake.say("ok")
+    assert (await ask(provider, [user("?")])).text == "ok"
+    await provider.aclose()
+    assert [request.headers["Host"] for request in fake.requests] == ["gemini.invalid"]
+
+
+async def test_check_looks_the_model_up(fake: GeminiFake, gemini: Gemini) -> None:
+    """Key and model work, and nothing was generated."""
+    assert await gemini.check() == "Gemini 3.5 Flash answers"
+    assert [request.action for request in fake.requests] == ["get"]
+
+
+@pytest.mark.parametrize(
+    ("key", "model", "apology"),
+    [("another-key", MODEL, "key_refused"), (KEY, "gemini-9-nonsense", "model_unknown")],
+)
+async def test_check_tells_what_is_wrong(fake: GeminiFake, key: str, model: str, apology: str) -> None:
+    """The same words as a turn would hear."""
+    provider = Gemini(key, model, fake.base_url)
+    with pytest.raises(ModelUnusable) as raised:
+        await provider.check()
+    await provider.aclose()
+    assert raised.value.apology == apology
+
+
+@pytest.mark.parametrize(
+    "kind", [*exceptions_of(errors), *CLIENT_ERRORS, *HTTPX_ERRORS, OSError, TimeoutError], ids=str
+)
+def test_every_exception_has_a_translation(kind: type[Exception]) -> None:
+    """A class the SDK or the network gains later becomes one of ours too."""
+    error = kind(503, {}) if issubclass(kind, errors.APIError) else kind.__new__(kind)
+    with pytest.raises(TryAgain) as raised, translating(MODEL, KEY):
+        raise error
+    assert raised.value.apology in ("model_down", "timed_out", "malformed")
+
+
+async def test_no_text_holds_the_key(fake: GeminiFake, gemini: Gemini) -> None:
+    """Google quotes it now and then; neither our words nor a logged traceback do."""
+    fake.fail(400, f"you sent {KEY}, which is  long\n" * 100)
+    fake.fail(400, KEY, reason="API_KEY_INVALID")
+    fake.fail(403, f"Permission denied: Consumer 'api_key:{KEY}' has been suspended.")
+    fake.fail(429, KEY)
+    for _ in range(4):
+        error = await failure(gemini)
+        assert KEY not in f"{error!r} {error.cause} {''.join(traceback.format_exception(error))}"
+        assert len(error.cause) < 400

@@ -1,0 +1,54 @@
+"""Bodies are read up to their limit, whether their length is announced or not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from bot.body import read_body
+
+LIMIT = 10
+
+
+async def measuring(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that says how long the body was, or that it was too long."""
+    body = await read_body(Request(scope, receive), LIMIT)
+    response: Response = PlainTextResponse("too long" if body is None else f"{len(body)} bytes")
+    await response(scope, receive, send)
+
+
+async def in_pieces(*pieces: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "0 bytes"),
+        (b"x" * LIMIT, "10 bytes"),
+        (b"x" * (LIMIT + 1), "too long"),
+        (in_pieces(b"x" * 5, b"x" * 5), "10 bytes"),
+        (in_pieces(b"x" * 5, b"x" * 6), "too long"),
+    ],
+    ids=["empty", "at the limit", "beyond it", "in pieces", "in pieces beyond it"],
+)
+async def test_a_body_is_read_up_to_the_limit(body: bytes | AsyncIterator[bytes], said: str) -> None:
+    """The limit holds for announced lengths and for bodies that come in pieces."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(measuring), base_url="http://here") as client:
+        assert (await client.post("/", content=body)).text == said
+
+
+async def test_an_announced_length_is_believed_before_anything_is_read() -> None:
+    """Nobody waits for a body that is too long already by its header."""
+
+    async def nothing_comes() -> dict[str, object]:
+        raise AssertionError("the body was read")
+
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-length", b"11")]}
+    assert await read_body(Request(scope, nothing_comes), LIMIT) is None

@@ -1,0 +1,82 @@
+"""Whatever a model, a tool or a user writes stays text; and the page opens only to whoever may see it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.fakes.site import Site
+from tests.visit import expect_thread, say, visit
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+EVIL = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
+
+
+async def test_scripts_in_any_text_stay_text(browser: Browser) -> None:
+    """In the user's words, the answer, a tool's name, arguments and result, and the operator's note."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, EVIL)
+        turn = await site.turn()
+        call = await turn.calls(f"tool {EVIL}", {"a": EVIL})
+        await turn.returns(call, {"error": EVIL})
+        await turn.answers(f"{EVIL}\n\n- **{EVIL}**\n\n```{EVIL}\n{EVIL}\n```", note=EVIL)
+        await expect(page.locator("#log")).to_have_attribute("aria-busy", "false")
+        await page.locator("summary").click()
+        log = page.locator("#log")
+        await expect(log.locator("img, script, iframe, [onerror]")).to_have_count(0)
+        for place in (".user", ".name", ".gist", ".markdown p", ".markdown strong", ".markdown code", ".note"):
+            await expect(log.locator(place).first).to_contain_text("<script>document.title='hacked'</script>")
+        await expect(log.locator("pre")).to_have_count(3)
+        assert await page.title() == "Kaiwa"
+
+
+async def test_links_lead_to_the_web_only(browser: Browser) -> None:
+    """Neither scripts, nor data, nor files; and the page that is opened learns nothing of ours."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "Links?")
+        bad = "[a](javascript:alert(1)) [b](data:text/html,x) [c](file:///etc/passwd) [d](/console/info)"
+        await (await site.turn()).answers(f"{bad} [e](JaVaScRiPt:x) [f](https://example.com/x)")
+        await expect_thread(page, "user: Links?", "answer: a b c d e f")
+        [link] = await page.locator(".markdown a").all()
+        assert await link.get_attribute("href") == "https://example.com/x"
+        assert await link.get_attribute("rel") == "noopener noreferrer nofollow"
+
+
+async def test_the_browser_itself_would_stop_a_script(browser: Browser) -> None:
+    """Should a mistake of ours ever let HTML in, neither its scripts run nor does the assignment work."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        refused = await page.evaluate(
+            "html => { try { document.body.innerHTML = html; return '' } catch (error) { return error.name } }", EVIL
+        )
+        assert refused == "TypeError"
+
+
+async def test_signing_in_opens_the_page(browser: Browser) -> None:
+    """A wrong token says so, the right one leads to the page, and the page works."""
+    async with Site(token="open sesame").open() as site, visit(browser, site.url) as page:
+        token = page.get_by_label("Access token")
+        await expect(token).to_be_focused()
+        await token.fill("close sesame")
+        await token.press("Enter")
+        await expect(page.get_by_role("alert")).to_have_text("That is not the token.")
+        await token.fill("open sesame")
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.locator("#welcome")).to_be_visible()
+        await say(page, "Hello")
+        await (await site.turn()).answers("Good morning.")
+        await expect_thread(page, "user: Hello", "answer: Good morning.")
+
+
+async def test_a_session_that_ends_asks_for_the_token_and_keeps_the_words(browser: Browser) -> None:
+    """What was being sent when the cookie had ended is in the box after signing in."""
+    async with Site(token="open sesame").open() as site, visit(browser, site.url) as page:
+        await page.get_by_label("Access token").fill("open sesame")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#welcome")).to_be_visible()
+        await page.context.clear_cookies()
+        await say(page, "Hello")
+        await page.get_by_label("Access token").fill("open sesame")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#box")).to_have_value("Hello")
+        assert site.waiting == 0

@@ -1,0 +1,121 @@
+"""``kaiwa run`` as the process it is, with its data in a folder of the test's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.waiting import until_true
+
+ADDRESS = r"http://[\d.]+:\d+"
+ENTRY = "from bot.cli import main; main()"
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Running:
+    """A process of Kaiwa.
+
+    Attributes:
+        lines: what it has printed so far, log included.
+        base_url: of its web server; empty for a worker.
+    """
+
+    process: asyncio.subprocess.Process
+    lines: list[str] = field(default_factory=list)
+    base_url: str = ""
+
+    @property
+    def output(self) -> str:
+        return "\n".join(self.lines)
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 28) -> int:
+        """Send a signal and wait for the exit code."""
+        self.process.send_signal(number)
+        async with asyncio.timeout(seconds):
+            return await self.process.wait()
+
+    async def say(self, conversation: str, text: str, **fields: Any) -> None:
+        """Post a message as the page does."""
+        async with httpx.AsyncClient(base_url=self.base_url) as http:
+            posted = await http.post(f"/console/{conversation}/messages", json={"text": text, **fields})
+        assert posted.status_code == 202, posted.text
+
+    async def history(self, conversation: str) -> list[dict[str, Any]]:
+        """The committed messages, as the page gets them."""
+        async with httpx.AsyncClient(base_url=self.base_url) as http:
+            answer = await http.get(f"/console/{conversation}")
+        messages: list[dict[str, Any]] = answer.json()["messages"]
+        return messages
+
+    async def answers(self, conversation: str, count: int, seconds: float = 20) -> list[str]:
+        """The final answers, as soon as there are so many."""
+        said: list[str] = []
+
+        async def enough() -> bool:
+            said[:] = [m["text"] for m in await self.history(conversation) if m["role"] == "model" and not m["calls"]]
+            return len(said) >= count
+
+        await until_true(enough, seconds)
+        return said
+
+    async def ready(self, seconds: float) -> None:
+        """Wait until ``/readyz`` says so."""
+        async with httpx.AsyncClient(base_url=self.base_url) as http:
+
+            async def is_ready() -> bool:
+                return (await http.get("/readyz")).status_code == 200
+
+            await until_true(is_ready, seconds)
+
+    def log(self, event: str) -> list[dict[str, Any]]:
+        """The log lines of one event."""
+        entries = [json.loads(line) for line in self.lines if line.startswith("{")]
+        return [entry for entry in entries if entry["event"] == event]
+
+
+@asynccontextmanager
+async def kaiwa(folder: Path, *arguments: str, ready: str = ADDRESS, **variables: str) -> AsyncIterator[Running]:
+    """Start a command and wait until it says that it is ready; whatever happens, it is gone afterwards."""
+    environment = {"PATH": "/usr/bin:/bin", "PORT": "0", "KAIWA_DATA_DIR": str(folder / "data"), **variables}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        ENTRY,
+        *arguments,
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    running = Running(process)
+    started = asyncio.Event()
+
+    async def listen() -> None:
+        assert process.stdout is not None
+        async for line in process.stdout:
+            running.lines.append(line.decode().rstrip())
+            if match := re.search(ready, running.lines[-1]):
+                running.base_url = match[0] if match[0].startswith("http") else ""
+                started.set()
+        started.set()
+
+    listening = asyncio.create_task(listen())
+    try:
+        async with asyncio.timeout(20):
+            await started.wait()
+        yield running
+    finally:
+        if process.returncode is None:
+            await running.stop()
+        await listening

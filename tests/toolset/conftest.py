@@ -1,0 +1,27 @@
+"""The weather's two sides: a stand-in for the service, and the tool that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.toolset.contexts import http_client
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.weather import GetWeather, WeatherConfig
+
+
+@pytest.fixture
+async def wttr() -> AsyncIterator[WttrFake]:
+    """A stand-in for wttr.in that knows no place yet."""
+    async with wttr_fake() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def get_weather(wttr: WttrFake) -> AsyncIterator[ValidatedTool]:
+    """The tool between its schemas, as the model gets it."""
+    async with http_client() as http:
+        made = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
+        yield ValidatedTool(made, *read_schemas("get_weather"))

@@ -1,0 +1,205 @@
+"""``get_weather``: from a place in words to a small report, or an error the model understands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.fakes.wttr import Answer, WttrFake
+from tests.shared_data import recorded
+from tests.toolset.contexts import context, http_client
+from toolset.tool import ToolError, ToolOutcome, ValidatedTool
+from toolset.weather import GetWeather, WeatherConfig
+
+MORNING = datetime(2026, 4, 3, 9, 30)
+RAIN = (0, 10, 20, 60, 70, 30, 5, 0)
+
+
+async def weather(get_weather: ValidatedTool, location: str, locale: str = "en") -> dict[str, Any]:
+    """A report; an error fails the test."""
+    outcome = await get_weather.call({"location": location}, context(locale=locale))
+    assert not outcome.is_error, outcome.response
+    return outcome.response
+
+
+async def test_a_report_tells_now_and_three_days(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """In metric units, with the place that was found and its own dates."""
+    wttr.place("Tokyo", temp=21, high=25, low=15, rain=RAIN, observed=MORNING)
+    chances = {"night": "10", "morning": "60", "afternoon": "70", "evening": "5"}
+    forecast = {"condition": "Sunny", "high_c": "25", "low_c": "15", "rain_chance": chances}
+    assert await weather(get_weather, "Tokyo") == {
+        "location": "Tokyo, Japan",
+        "local_observation_time": "2026-04-03T09:30",
+        "condition": "Sunny",
+        "current_temp_c": "21",
+        "feels_like_c": "20",
+        "humidity_percent": "58",
+        "wind_kmh": "8",
+        "wind_direction": "SW",
+        "days": [
+            {"day": "today", "date": "2026-04-03", "weekday": "Friday", **forecast},
+            {"day": "tomorrow", "date": "2026-04-04", "weekday": "Saturday", **forecast},
+            {"day": "day after tomorrow", "date": "2026-04-05", "weekday": "Sunday", **forecast},
+        ],
+    }
+
+
+async def test_a_recorded_answer_becomes_a_report(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """The server's own test data, end to end."""
+    wttr.replay(Answer(200, recorded("wttr", "01_heideck_de_2026-04_root.json").read_bytes()))
+    heideck = await weather(get_weather, "Heideck", locale="de")
+    assert heideck["location"] == "Heideck, Bayern, Germany"
+    assert (heideck["condition"], heideck["current_temp_c"]) == ("Overcast", "9")
+    assert [(day["day"], day["date"], day["condition"], day["high_c"], day["low_c"]) for day in heideck["days"]] == [
+        ("today", "2026-04-03", "Patchy rain nearby", "11", "1"),
+        ("tomorrow", "2026-04-04", "Patchy rain nearby", "9", "6"),
+        ("day after tomorrow", "2026-04-05", "Sunny", "19", "5"),
+    ]
+    assert heideck["days"][2]["rain_chance"] == {"night": "0", "morning": "0", "afternoon": "83", "evening": "100"}
+
+
+@pytest.mark.parametrize("locale", ["en-US", "en_US", "es-PR"])
+async def test_where_fahrenheit_is_used_it_comes_along(wttr: WttrFake, get_weather: ValidatedTool, locale: str) -> None:
+    """The metric readings stay."""
+    wttr.place("New York", temp=21, high=25, low=15)
+    report = await weather(get_weather, "New York", locale)
+    assert (report["current_temp_c"], report["current_temp_f"], report["feels_like_f"]) == ("21", "70", "68")
+    assert (report["wind_kmh"], report["wind_mph"]) == ("8", "5")
+    assert (report["days"][0]["high_f"], report["days"][0]["low_f"]) == ("77", "59")
+
+
+@pytest.mark.parametrize("locale", ["", "en", "en-GB", "ja-JP", "us"])
+async def test_elsewhere_it_does_not(wttr: WttrFake, get_weather: ValidatedTool, locale: str) -> None:
+    """Fewer numbers, fewer mistakes."""
+    wttr.place("New York")
+    report = await weather(get_weather, "New York", locale)
+    assert [name for name in [*report, *report["days"][0]] if name.endswith(("_f", "_mph"))] == []
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"),
+    [("ja", "ja"), ("ja-JP", "ja"), ("pt-BR", "pt-br"), ("zh_TW", "zh-tw"), ("en-GB", ""), ("xx", ""), ("", "")],
+)
+async def test_conditions_are_asked_for_in_the_users_language(
+    wttr: WttrFake, get_weather: ValidatedTool, locale: str, language: str
+) -> None:
+    """Where the service has it."""
+    wttr.place("東京")
+    report = await weather(get_weather, "東京", locale)
+    assert [request.lang for request in wttr.requests] == [language]
+    assert report["condition"] == ("晴れ" if language == "ja" else "Sunny")
+
+
+async def test_snow_is_told_where_any_may_fall(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """Elsewhere it would only take room."""
+    wttr.place("札幌", area="Sapporo", region="Hokkaido", country="Japan", snow=80)
+    report = await weather(get_weather, "札幌")
+    assert report["days"][0]["snow_chance"] == dict.fromkeys(("night", "morning", "afternoon", "evening"), "80")
+
+
+def days_from(first: int) -> list[dict[str, str]]:
+    """Four days of April, from this one on."""
+    return [{"date": f"2026-04-{first + ahead:02}", "maxtempC": "20"} for ahead in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("observed", "first", "told"),
+    [
+        ("2026-04-03 11:50 PM", 3, ["2026-04-03", "2026-04-04", "2026-04-05"]),
+        ("2026-04-03 11:50 PM", 4, ["2026-04-04", "2026-04-05", "2026-04-06"]),
+        ("2026-04-04 12:10 AM", 3, ["2026-04-04", "2026-04-05", "2026-04-06"]),
+        ("", 3, ["2026-04-03", "2026-04-04", "2026-04-05"]),
+        ("2026-04-06 10:00 AM", 3, ["2026-04-06"]),
+        ("2026-05-01 10:00 AM", 3, []),
+    ],
+)
+async def test_today_is_the_places_own_date(
+    wttr: WttrFake, get_weather: ValidatedTool, observed: str, first: int, told: list[str]
+) -> None:
+    """Around midnight observation and forecast may disagree by a day; what is past is left out."""
+    condition = {"temp_C": "9", "weatherDesc": [{"value": "Fog"}], "localObsDateTime": observed}
+    answer = {"current_condition": [condition], "weather": days_from(first)}
+    wttr.replay(Answer(200, json.dumps(answer).encode()))
+    report = await weather(get_weather, "Tokyo")
+    assert [day["date"] for day in report["days"]] == told
+    assert [day["day"] for day in report["days"]] == ["today", "tomorrow", "day after tomorrow"][: len(told)]
+
+
+async def test_what_the_service_does_not_say_is_left_out(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """The smallest answer is still a report; the place is then the one that was asked for, with a word of caution."""
+    wttr.replay(Answer(200, b'{"current_condition": [{"temp_C": 9, "weatherDesc": [{"value": "Fog "}]}]}'))
+    assert await weather(get_weather, "  Tokyo　") == {
+        "location": "Tokyo",
+        "note": "The service does not say which place this is for.",
+        "condition": "Fog",
+        "current_temp_c": "9",
+        "days": [],
+    }
+
+
+async def test_an_ambiguous_name_comes_with_a_question(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """府中 is a city in Tokyo and one in Hiroshima."""
+    wttr.place("府中", area="Fuchu", region="Tokyo", country="Japan")
+    report = await weather(get_weather, "府中", locale="ja")
+    assert report["location"] == "Fuchu, Tokyo, Japan"
+    assert report["note"] == (
+        "府中 may be the one in Tokyo, Hiroshima or elsewhere; this is for Fuchu, Tokyo, Japan. "
+        "Unless the user has said which is meant, ask."
+    )
+
+
+async def test_another_place_than_asked_is_said_to_be_another(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """A report for a default city must not pass as one for Tokyo."""
+    wttr.place("東京", area="Heideck", region="Bayern", country="Germany")
+    report = await weather(get_weather, "東京")
+    assert report["note"].startswith("This is for Heideck, Bayern, Germany, not for 東京.")
+
+
+async def test_the_same_question_is_answered_from_memory(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """Whatever its case and spaces; another place or language is another question."""
+    wttr.place("Tokyo")
+    wttr.place("大阪")
+    for location, locale in (
+        ("Tokyo", "en"),
+        (" TOKYO ", "en-US"),
+        ("Ｔｏｋｙｏ", ""),
+        ("Tokyo", "ja"),
+        ("大阪", "ja"),
+    ):
+        await weather(get_weather, location, locale)
+    assert [(request.place, request.lang) for request in wttr.requests] == [
+        ("Tokyo", ""),
+        ("Tokyo", "ja"),
+        ("大阪", "ja"),
+    ]
+
+
+async def test_questions_asked_at_once_are_one_request(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """Each caller still gets its own units."""
+    wttr.place("Tokyo")
+    locales = ["en", "en-US", "en-GB"] * 5
+    reports = await asyncio.gather(*(weather(get_weather, "Tokyo", locale) for locale in locales))
+    assert ["current_temp_f" in report for report in reports] == [locale == "en-US" for locale in locales]
+    assert len(wttr.requests) == 1
+
+
+async def test_a_failure_is_told_and_not_remembered(wttr: WttrFake, get_weather: ValidatedTool) -> None:
+    """The next question is asked afresh."""
+    wttr.place("Tokyo")
+    wttr.fail("rate_limit", times=1)
+    failed = await get_weather.call({"location": "Tokyo"}, context())
+    assert failed == ToolOutcome.error("API error: status 429 (rate limit of the service, try again in some minutes)")
+    assert (await weather(get_weather, "Tokyo"))["current_temp_c"] == "21"
+
+
+async def test_the_operators_time_limit_is_the_limit(wttr: WttrFake) -> None:
+    """WEATHER_TIMEOUT_S covers everything."""
+    wttr.fail("dripping")
+    async with http_client() as http:
+        hurried = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url, weather_timeout_s=0.2))
+        with pytest.raises(ToolError, match=r"^API request failed: timeout$"):
+            await hurried.call({"location": "Tokyo"}, context())

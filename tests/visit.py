@@ -1,0 +1,44 @@
+"""A person's visit to the page, and what such a person does there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from playwright.async_api import Browser, Error, Page, expect
+
+
+@asynccontextmanager
+async def visit(browser: Browser, url: str, **profile: Any) -> AsyncIterator[Page]:
+    """Open the page in a fresh profile (English, unless it says otherwise); scripts that fail, fail the test."""
+    async with await browser.new_context(**{"locale": "en-GB"} | profile) as context:
+        context.set_default_timeout(10_000)
+        page = await context.new_page()
+        errors: list[Error] = []
+        page.on("pageerror", lambda error: errors.append(error))
+        await page.goto(url)
+        yield page
+        assert errors == []
+
+
+async def say(page: Page, text: str) -> None:
+    """Type a message and press Enter."""
+    await page.locator("#box").fill(text)
+    await page.locator("#box").press("Enter")
+
+
+async def thread(page: Page) -> list[str]:
+    """What the page shows as said, from the first word to the last: ``kind: text``."""
+    items: list[str] = await page.locator("#log > li").evaluate_all(
+        "items => items.map((item) => `${item.classList[0]}: ${item.innerText.trim().replaceAll(/\\s+/g, ' ')}`)"
+    )
+    return items
+
+
+async def expect_thread(page: Page, *items: str) -> None:
+    """Wait until the page shows exactly this."""
+    log = page.locator("#log")
+    await expect(log.locator("> li")).to_have_count(len(items))
+    await expect(log).to_have_attribute("aria-busy", "false")
+    assert await thread(page) == list(items)
