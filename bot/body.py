@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 
 async def read_body(request: Request, limit: int) -> bytes | None:
-    """The whole body, or None as soon as it is known to be longer than ``limit`` bytes.
-
-    Raises:
-        ClientDisconnect: the sender went away.
-    """
+    """The whole body; None as soon as it is known to be longer than ``limit`` bytes, or when the sender has gone."""
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:
         return None
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            return None
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                return None
+    except ClientDisconnect:
+        return None
     return bytes(body)

@@ -8,7 +8,7 @@ from concurrent.futures import wait
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from itertools import dropwhile
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from bot.errors import BadInput, StoreUnavailable
@@ -17,6 +17,7 @@ from bot.terminal import Screen
 from bot.terminal.background import Background
 from bot.transcript import Message, new_id
 
+TICK_S = 0.08  # between two pictures of something that turns
 LOOK_S = 2.0  # between two looks into the history, for an answer whose live events got lost
 
 Past = Callable[[str], Awaitable[Sequence[Message]]]
@@ -139,7 +140,14 @@ class Chat:
 
     def _draw(self, events: SimpleQueue[LiveEvent | None]) -> None:
         with self._screen.answering() as drawing:
-            while (event := events.get()) is not None:
+            while True:
+                try:
+                    event = events.get(timeout=TICK_S)
+                except Empty:
+                    drawing.tick()
+                    continue
+                if event is None:
+                    return
                 if isinstance(event, TurnStarted):
                     self._show_left()  # turns come in order: earlier ones have their answers now
                 drawing.show(event)

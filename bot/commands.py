@@ -123,13 +123,13 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     words = catalogue.table("terminal", config.language)
     screen = _screen(words)
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
-    screen.tell(catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model))
+    greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
+    screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
     with background() as loop, loop.opened(app.open_chat(config, conversation)) as wired:
         talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
         front = Chat(talk, loop, screen, words)
         lines: Iterable[str] = sys.stdin
         if interactive:
-            screen.tell(words["hint"])
             lines = keyboard.typed(front.resume())
         return front.hold(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,12 @@ def files(*patterns: str) -> list[Path]:
         text=True,
     ).stdout
     return [ROOT / name for name in sorted(listed.split("\0")) if name and (ROOT / name).is_file()]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """What a process of ours starts with: nothing of the developer's, and what coverage needs to measure it."""
+    measured = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+    return {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **measured, **variables}
 
 
 def name_of(path: Path) -> str:

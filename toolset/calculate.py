@@ -173,6 +173,8 @@ class _Parser:
             raise ToolError("no real result: a root of a negative number")
         if is_whole and (abs(base) in (0, 1) or (_bits(base) - 1) * abs(exponent) < BITS):
             return self._fit(base ** int(exponent))
+        if base == 0:
+            return base
         if exponent == Fraction(1, 2) and (root := _root(base)) is not None:
             return root
         if abs(exponent) > EXPONENT or abs(exponent * Fraction(_log2(base))) > BITS:

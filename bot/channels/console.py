@@ -144,7 +144,12 @@ class Console:
         return answer
 
     async def _history(self, request: Request) -> Response:
-        return _json({"messages": _entries(await self._past(_conversation(request)))})
+        """All entries, or those after the one the page has already: what is sent grows with what is new."""
+        entries = _entries(await self._past(_conversation(request)))
+        ids = [entry.id for entry in entries]
+        after = request.query_params.get("after")
+        first = ids.index(after) + 1 if after in ids else 0
+        return _json({"messages": entries[first:], "whole": first == 0})
 
     async def _events(self, request: Request) -> ASGIApp:
         resources = AsyncExitStack()

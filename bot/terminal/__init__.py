@@ -23,6 +23,10 @@ class Drawing(Protocol):
         """Draw one event."""
         ...
 
+    def tick(self) -> None:
+        """Time has passed: whatever turns while one waits turns on."""
+        ...
+
 
 class Screen(Protocol):
     """Where a conversation is shown."""

@@ -35,7 +35,9 @@ class _Chatted(Markdown):
 
 
 class Prose:
-    """Markdown without the spaces that Rich puts behind every line: they would be copied, and break when resized.
+    """Markdown without the empty lines that Rich puts around it, and without the spaces it puts behind every line.
+
+    Those spaces would be copied, and break the lines of a window that is made smaller.
 
     Args:
         last: so many lines from its end, for a place that may be too small; 0 for all.
@@ -46,9 +48,10 @@ class Prose:
         self._last = last
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = console.render_lines(self._markdown, options.update(height=None), pad=False)
+        rendered = console.render_lines(self._markdown, options.update(height=None), pad=False)
+        lines = _without_empty_ends([_trimmed(line) for line in rendered])
         for line in lines[-self._last :]:
-            yield from _trimmed(line)
+            yield from line
             yield Segment.line()
 
 
@@ -73,3 +76,9 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
             break
         kept.pop()
     return kept
+
+
+def _without_empty_ends(lines: list[list[Segment]]) -> list[list[Segment]]:
+    first = next((number for number, line in enumerate(lines) if line), len(lines))
+    behind_last = next((number for number in range(len(lines), first, -1) if lines[number - 1]), first)
+    return lines[first:behind_last]

@@ -73,6 +73,9 @@ class _PlainDrawing:
             case Answered(_, text):
                 self._write(unseen(text, self._shown))
 
+    def tick(self) -> None:
+        """Nothing turns here."""
+
     def end_line(self) -> None:
         """Whatever comes next begins on a line of its own."""
         if self._shown and not self._shown.endswith("\n"):

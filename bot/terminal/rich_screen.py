@@ -15,7 +15,6 @@ from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinis
 from bot.terminal import Drawing, call_text, printable, result_text, unseen
 from bot.terminal.markdown import Prose, part
 
-REFRESH_PER_S = 12
 MARGIN = 3  # lines of the screen left free of what still moves
 RECALLED = 600  # characters of the last answer, when a conversation goes on
 
@@ -34,8 +33,9 @@ class RichScreen:
     @contextmanager
     def answering(self) -> Iterator[Drawing]:
         self._console.print()
-        # Transient: whatever still moves is erased at the end, and what is to stay has been printed by then.
-        with Live(console=self._console, transient=True, refresh_per_second=REFRESH_PER_S) as live:
+        # Transient: what still moves is erased at the end, and what is to stay has been printed by then. No automatic
+        # refresh: a second thread that draws would now and then erase lines of the first.
+        with Live(console=self._console, transient=True, auto_refresh=False) as live:
             drawing = _RichDrawing(live, self._words["restarted"])
             try:
                 yield drawing
@@ -45,9 +45,11 @@ class RichScreen:
 
     def tell(self, sentence: str) -> None:
         self._console.print(Text(printable(sentence), style="dim"))
+        self._console.print()
 
     def complain(self, sentence: str, note: str = "") -> None:
         self._console.print(_complaint(sentence, note))
+        self._console.print()
 
     def give(self, answer: str) -> None:
         self._console.print(Prose(printable(answer)))
@@ -55,10 +57,7 @@ class RichScreen:
 
     def recall(self, question: str, answer: str) -> None:
         answer = answer if len(answer) <= RECALLED else f"{answer[:RECALLED]}…"
-        self._console.print()
-        self._console.print(Text(f"› {printable(question)}", style="dim"))
-        self._console.print()
-        self._console.print(Text(printable(answer), style="dim"))
+        self._console.print(Text(f"› {printable(question)}\n\n{printable(answer)}\n", style="dim"))
 
 
 class _Call:
@@ -115,6 +114,9 @@ class _RichDrawing:
                 self._growing = unseen(printable(text), self._printed)
                 self.settle()
 
+    def tick(self) -> None:
+        self._live.refresh()
+
     def settle(self) -> None:
         """Print what still moves, as it stands, and let nothing move."""
         growing, self._growing = self._growing, ""
@@ -125,7 +127,7 @@ class _RichDrawing:
         self._print_block(growing)
 
     def _wait(self) -> None:
-        self._live.update(Spinner("dots", style="dim"))
+        self._live.update(Spinner("dots", style="dim"), refresh=True)
 
     def _grow(self, text: str) -> None:
         blocks, self._growing = part(self._growing + text)
@@ -133,6 +135,7 @@ class _RichDrawing:
         self._live.update(Prose(self._growing, last=max(1, self._live.console.height - MARGIN)))
         for block in blocks:
             self._print_block(block)
+        self._live.refresh()
 
     def _restart(self) -> None:
         """Growing words vanish; of printed ones it is said that they are void."""
@@ -147,7 +150,7 @@ class _RichDrawing:
             self.settle()
             self._printed = ""
         self._calls[event.call_id] = _Call(event)
-        self._live.update(Group(*self._calls.values()))
+        self._live.update(Group(*self._calls.values()), refresh=True)
 
     def _finish_call(self, event: ToolFinished) -> None:
         if call := self._calls.get(event.call_id):

@@ -52,3 +52,16 @@ async def test_an_announced_length_is_believed_before_anything_is_read() -> None
 
     scope = {"type": "http", "method": "POST", "headers": [(b"content-length", b"11")]}
     assert await read_body(Request(scope, nothing_comes), LIMIT) is None
+
+
+async def test_a_sender_who_goes_away_in_the_middle_is_no_error() -> None:
+    """Nobody is left to be answered, and nothing has gone wrong here."""
+    messages: list[dict[str, object]] = [
+        {"type": "http.request", "body": b"half", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> dict[str, object]:
+        return messages.pop(0)
+
+    assert await read_body(Request({"type": "http", "method": "POST", "headers": []}, receive), LIMIT) is None

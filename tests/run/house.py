@@ -15,11 +15,11 @@ from typing import Any
 
 import httpx
 
+from tests.house import environment
 from tests.waiting import until_true
 
 ADDRESS = r"http://[\d.]+:\d+"
 ENTRY = "from bot.cli import main; main()"
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -87,14 +87,14 @@ class Running:
 @asynccontextmanager
 async def kaiwa(folder: Path, *arguments: str, ready: str = ADDRESS, **variables: str) -> AsyncIterator[Running]:
     """Start a command and wait until it says that it is ready; whatever happens, it is gone afterwards."""
-    environment = {"PATH": "/usr/bin:/bin", "PORT": "0", "KAIWA_DATA_DIR": str(folder / "data"), **variables}
+    own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         ENTRY,
         *arguments,
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **environment},
+        env=environment(**own | variables),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -131,12 +131,12 @@ class Page {
   async refresh() {
     const { conversation } = this;
     const number = (this.asked += 1);
-    const messages = await this.server.history(conversation.id);
-    if (!messages || number < this.shown || conversation !== this.conversation) return;
+    const news = await this.server.history(conversation.id, conversation.history.at(-1)?.id);
+    if (!news || number < this.shown || conversation !== this.conversation) return;
     this.shown = number;
     this.loaded = true;
-    this.recognise(messages.map((message) => message.id));
-    conversation.replaceHistory(messages);
+    this.recognise(news.messages.map((message) => message.id));
+    conversation.learn(news);
     this.render();
   }
 
@@ -144,6 +144,7 @@ class Page {
     const { conversation } = this;
     if (conversation.activity !== "idle" && performance.now() - this.newsAt > LATE_MS) {
       this.newsAt = performance.now();
+      conversation.forgetHalfway();
       this.refresh();
     }
     const slow = conversation.waiting.some((message) => Date.now() - message.at > SLOW_MS);

@@ -29,17 +29,24 @@ export class Conversation {
     this.storeSent();
   }
 
-  replaceHistory(entries) {
-    this.history = entries;
-    const known = new Set(entries.map((entry) => entry.id));
+  /** Take what the server has committed: all of it, or what came after the last entry known here. */
+  learn({ messages, whole }) {
+    const present = new Set(whole ? [] : this.history.map((entry) => entry.id));
+    this.history = [...(whole ? [] : this.history), ...messages.filter((entry) => !present.has(entry.id))];
+    const known = new Set(this.history.map((entry) => entry.id));
     this.sent = this.sent.filter((message) => !known.has(message.id));
     this.turns = this.turns.filter((turn) => (turn.users.length ? !turn.users.every((id) => known.has(id)) : !turn.over));
     this.storeSent();
   }
 
+  /** Nothing was heard for long: a turn that belongs to nobody here may be over. */
+  forgetHalfway() {
+    this.turns = this.turns.filter((turn) => turn.over || turn.users.length);
+  }
+
   /** The live events were cut off: what they told so far has a hole from here on. */
   interrupted() {
-    this.turns = this.turns.filter((turn) => turn.users.length);
+    this.forgetHalfway();
     for (const turn of this.turns) {
       if (!turn.over) breakOff(turn);
     }
@@ -76,7 +83,7 @@ export class Conversation {
     const turn = this.turns.find((candidate) => !candidate.over);
     if (!turn) return this.waiting.length ? "thinking" : "idle";
     const newest = turn.segments.at(-1);
-    if (turn.segments.some((segment) => segment.call && isRunning(segment.call))) return "tool";
+    if (turn.segments.some((segment) => segment.call?.running)) return "tool";
     return newest?.text ? "writing" : "thinking";
   }
 
@@ -163,8 +170,6 @@ export function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(18));
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
 }
-
-export const isRunning = (call) => call.running === true;
 
 function readSent(id) {
   try {

@@ -9,10 +9,10 @@ export class Server {
     this.signIn = signIn;
   }
 
-  /** The committed messages, or null when they cannot be had now. */
-  async history(conversation) {
-    const response = await this.ask(`/console/${conversation}`);
-    return response?.ok ? (await response.json()).messages : null;
+  /** The committed messages { messages, whole } after the one known already; null when they cannot be had now. */
+  async history(conversation, after) {
+    const response = await this.ask(`/console/${conversation}${after ? `?after=${encodeURIComponent(after)}` : ""}`);
+    return response?.ok ? response.json() : null;
   }
 
   /** Returns what went wrong, in words; nothing where the message was accepted. */

@@ -138,8 +138,16 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
             entry("m4", "model", "Sunny."),
             entry("m5", "user", "And?"),
             entry("m6", "model", "", unfinished),
-        ]
+        ],
+        "whole": True,
     }
+    newer = await client.get(HERE, params={"after": "m4"})
+    assert newer.json() == {
+        "messages": [entry("m5", "user", "And?"), entry("m6", "model", "", unfinished)],
+        "whole": False,
+    }
+    assert (await client.get(HERE, params={"after": "m6"})).json() == {"messages": [], "whole": False}
+    assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
 
 async def test_events_are_streamed_as_they_happen(site: Site, client: httpx.AsyncClient) -> None:

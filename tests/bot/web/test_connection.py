@@ -185,6 +185,37 @@ async def test_two_tabs_show_one_conversation(browser: Browser) -> None:
             await expect_thread(tab, "user: Hello", "answer: Good morning.")
 
 
+async def test_what_another_device_says_is_shown_with_its_answer(browser: Browser) -> None:
+    """The page follows a turn whose question it does not know, and asks the history for what is new only."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "Hello")
+        turn = await site.turn()
+        await turn.answers("Good morning.")
+        await expect_thread(page, "user: Hello", "answer: Good morning.")
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        conversation = turn.conversation.removeprefix("console:")
+        await page.request.post(f"{site.url}/console/{conversation}/messages", data={"text": "From my phone"})
+        turn = await site.turn()
+        call = await turn.calls("get_weather", {})
+        await page.locator("summary").click()
+        await turn.returns(call, {"condition": "Sunny"})
+        await turn.answers("Sunny.")
+        shown = page.locator(".tool pre").last
+        await expect(shown).to_be_visible()
+        await expect(page.locator(".user")).to_have_count(2)
+        await expect(shown).to_have_text('{ "condition": "Sunny" }')
+        assert [item.partition(" Arguments")[0] for item in await thread(page)] == [
+            "user: Hello",
+            "answer: Good morning.",
+            "user: From my phone",
+            "tool: get_weather 312 ms",
+            "answer: Sunny.",
+        ]
+        newest = site.history[turn.conversation][1].id
+        assert asked == [f"{site.url}/console/{conversation}?after={newest}"]
+
+
 async def test_two_messages_at_once_are_answered_in_order(browser: Browser) -> None:
     """The second waits below the first one's answer."""
     async with Site().open() as site, visit(browser, site.url) as page:
