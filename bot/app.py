@@ -89,8 +89,8 @@ async def open_provider(settings: Settings) -> AsyncIterator[Provider]:
 @asynccontextmanager
 async def open_url(settings: Settings) -> AsyncIterator[str]:
     """The Redis to use: the operator's, or the bundled Valkey."""
-    if settings.redis_url is not None:
-        yield settings.redis_url.get_secret_value()
+    if settings.store_url:
+        yield settings.store_url
     else:
         async with embedded(settings.kaiwa_data_dir) as url:
             yield url

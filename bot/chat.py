@@ -18,7 +18,7 @@ from bot.terminal.background import Background
 from bot.transcript import Message, new_id
 
 TICK_S = 0.08  # between two pictures of something that turns
-LOOK_S = 2.0  # between two looks into the history, for an answer whose live events got lost
+LOOK_S = 2.0
 
 Past = Callable[[str], Awaitable[Sequence[Message]]]
 
@@ -68,13 +68,17 @@ class Chat:
 
     Args:
         words: our own sentences, by key.
+        look_s: seconds between two looks into the history, for an answer whose live events got lost.
     """
 
-    def __init__(self, talk: Talk, background: Background, screen: Screen, words: Mapping[str, str]) -> None:
+    def __init__(
+        self, talk: Talk, background: Background, screen: Screen, words: Mapping[str, str], *, look_s: float = LOOK_S
+    ) -> None:
         self._talk = talk
         self._background = background
         self._screen = screen
         self._words = words
+        self._look_s = look_s
         self._left: list[str] = []  # ids of messages whose answers nobody waited for
 
     def resume(self) -> list[str]:
@@ -118,7 +122,7 @@ class Chat:
             Whether it was answered, and not with an apology.
         """
         events: SimpleQueue[LiveEvent | None] = SimpleQueue()
-        exchange = Exchange(self._talk, text, events.put)
+        exchange = Exchange(self._talk, text, events.put, self._look_s)
         running = self._background.start(exchange.run())
         running.add_done_callback(lambda _: events.put(None))
         try:
@@ -182,13 +186,14 @@ class Exchange:
         answer: once it is there.
     """
 
-    def __init__(self, talk: Talk, text: str, show: Callable[[LiveEvent], None]) -> None:
+    def __init__(self, talk: Talk, text: str, show: Callable[[LiveEvent], None], look_s: float) -> None:
         self.message_id = new_id("msg")
         self.kept = False
         self.answer: Answered | None = None
         self._talk = talk
         self._text = text
         self._show = show
+        self._look_s = look_s
         self._over = asyncio.Event()
 
     async def run(self) -> None:
@@ -239,7 +244,7 @@ class Exchange:
 
     async def _is_over(self) -> bool:
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(self._look_s):
                 await self._over.wait()
         return self._over.is_set()
 

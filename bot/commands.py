@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NoReturn
 
 import uvloop
@@ -128,10 +128,10 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     with background() as loop, loop.opened(app.open_chat(config, conversation)) as wired:
         talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
         front = Chat(talk, loop, screen, words)
-        lines: Iterable[str] = sys.stdin
-        if interactive:
-            lines = keyboard.typed(front.resume())
-        return front.hold(lines)
+        if not interactive:
+            return front.hold(sys.stdin)
+        with closing(keyboard.typed(front.resume())) as lines:
+            return front.hold(lines)
 
 
 def _screen(words: dict[str, str]) -> Screen:

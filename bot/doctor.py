@@ -66,7 +66,7 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
     found = await asyncio.gather(
         within("model", _check_model(report["model"], openers)),
         within("store", _check_store(report["store"], openers)),
-        within("tools", _check_tools(settings, openers)),
+        within("tools", _check_tools(report["tools"], settings, openers)),
         within("port", _check_port(settings)),
     )
     page = report["page"]
@@ -123,9 +123,9 @@ def _judge_work(depths: Depths) -> Finding:
     )
 
 
-async def _check_tools(settings: Settings, openers: Openers) -> list[Finding]:
+async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list[Finding]:
     async with openers.tools() as tools:
-        found = [Finding("ok", "tools", ", ".join(tools), "READ_ONLY=1 offers low-risk tools only")]
+        found = [Finding("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
             mend = "is WTTR_BASE_URL right, and reachable from here?"

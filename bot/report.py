@@ -37,5 +37,10 @@ def parts(settings: Settings) -> list[Part]:
             "open to whoever has the token" if token else "open to this machine only",
             "" if token else "set CONSOLE_TOKEN to open it to others",
         ),
-        Part("tools", True, "low-risk tools only" if settings.read_only else "all tools", "READ_ONLY"),
+        Part(
+            "tools",
+            True,
+            "low-risk tools only" if settings.read_only else "all tools",
+            "unset READ_ONLY to offer all" if settings.read_only else "set READ_ONLY=1 to offer low-risk ones only",
+        ),
     ]

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationErro
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
+from bot.texts import LANGUAGES
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -45,6 +46,12 @@ def _model(value: str) -> str:
     raise ValueError("write gemini:MODEL (for example gemini:gemini-flash-latest) or demo")
 
 
+def _language(value: str) -> str:
+    """Desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``: the first one we speak counts."""
+    spoken = (tag[:2].lower() for tag in value.split(":"))
+    return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
+
+
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 NO_SECRET = SecretStr("")
 
@@ -76,7 +83,7 @@ class Settings(BaseSettings):
 
     bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
     persona_file: Path | None = None
-    language: Literal["en", "ja"] = "en"
+    language: Annotated[str, AfterValidator(_language)] = "en"
     timezone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -88,6 +95,14 @@ class Settings(BaseSettings):
         if self.model:
             return self.model
         return "gemini:gemini-flash-latest" if self.gemini_api_key.get_secret_value() else "demo"
+
+    @property
+    def store_url(self) -> str:
+        """REDIS_URL, empty for the bundled Valkey; Heroku's Redis shows a certificate that it has signed itself."""
+        url = self.redis_url.get_secret_value() if self.redis_url else ""
+        if self.dyno and url.startswith("rediss://") and "ssl_cert_reqs" not in url:
+            return f"{url}{'&' if '?' in url else '?'}ssl_cert_reqs=none"
+        return url
 
     @property
     def secrets(self) -> list[str]:

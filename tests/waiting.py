@@ -20,5 +20,5 @@ async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
 async def until_true(asks: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
     """The same where asking takes a while."""
     async with asyncio.timeout(seconds):
-        while not await asks():
+        while not await asks():  # noqa: ASYNC110 -- as above
             await asyncio.sleep(0.02)

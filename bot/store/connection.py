@@ -32,8 +32,8 @@ def connect(url: str, max_connections: int) -> Redis:
             url,
             max_connections=max_connections,
             timeout=ANSWER_S,
-            # answering() is the limit. redis-py would use wait_for, which may swallow a cancellation before Python 3.12.
-            # https://github.com/python/cpython/issues/86296
+            # answering() is the limit. redis-py would use wait_for, which may swallow a cancellation before
+            # Python 3.12: https://github.com/python/cpython/issues/86296
             socket_timeout=None,
             socket_connect_timeout=CONNECT_S,
             retry=Retry(NoBackoff(), 0),

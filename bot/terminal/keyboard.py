@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+import termios
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 PROMPT = "› "
 COLOURED = "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
+LOCAL_MODES = 3  # their place in what tcgetattr gives
 
 
-def typed(said: Iterable[str]) -> Iterator[str]:
+def typed(said: Iterable[str]) -> Generator[str]:
     """The lines typed at this terminal, until Ctrl-C or Ctrl-D.
 
     Args:
@@ -21,14 +25,29 @@ def typed(said: Iterable[str]) -> Iterator[str]:
         except (EOFError, KeyboardInterrupt):
             print()
             return
-        yield line
+        with _unechoed():
+            yield line
 
 
 def _begin_editing(said: Iterable[str]) -> bool:
     try:
-        import readline  # changes what input() does, which is this module's business alone
-    except ImportError:  # a Python built without it
+        import readline  # noqa: PLC0415 -- there are Pythons without it, and importing it changes what input() does
+    except ImportError:
         return False
     for line in said:
         readline.add_history(line)
     return True
+
+
+@contextmanager
+def _unechoed() -> Iterator[None]:
+    """What is typed while an answer is drawn waits for the next prompt, and does not get into the drawing."""
+    before = termios.tcgetattr(sys.stdin)
+    quiet = [*before]
+    quiet[LOCAL_MODES] &= ~termios.ECHO
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)

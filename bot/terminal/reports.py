@@ -31,7 +31,7 @@ def print_rows(rows: Iterable[Row]) -> None:
         return
     grid = Table.grid(padding=(0, 2))
     for row in rows:
-        grid.add_row(Text(row.mark, STYLES[row.mark]), row.name, Text(row.detail), Text(row.hint, "dim"))
+        grid.add_row(Text(row.mark, STYLES[row.mark]), row.name, Text.assemble(row.detail, "  ", (row.hint, "dim")))
     console.print(grid)
 
 
@@ -44,7 +44,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for name in head:
-        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == head[-1] else None)
+        table.add_column(name, no_wrap=name != head[-1])  # Rich takes room from columns that wrap
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     console.print(table)

@@ -41,7 +41,7 @@ class RichScreen:
                 yield drawing
             finally:
                 drawing.settle()
-        self._console.print()
+                self._console.print()
 
     def tell(self, sentence: str) -> None:
         self._console.print(Text(printable(sentence), style="dim"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal, cast
 
 import msgspec
 import pytest
 
-from bot.providers import AUTO, NONE, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import AUTO, NONE, Completed, Provider, Restarted, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.demo import Demo
 from bot.providers.gemini import Gemini
 from bot.providers.scripted import Scripted, Step
@@ -187,7 +187,7 @@ async def test_a_forced_tool_choice_brings_calls(opening: Opening, choice: ToolC
 async def test_a_stream_may_be_left_early(opening: Opening) -> None:
     """Somebody stops reading; the next request is answered all the same."""
     async with opening("words", "words") as provider:
-        stream = cast(AsyncGenerator[StreamEvent, None], provider.stream("", [user("Hello")], declared(), AUTO))
+        stream = provider.stream("", [user("Hello")], declared(), AUTO)
         await anext(stream)
         await stream.aclose()
         assert (await ask(provider, [user("Hello")], declared())).text

@@ -1,0 +1,81 @@
+"""Markdown as it is drawn on a terminal, and where a growing text may be parted."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bot.terminal.markdown import Prose, part
+
+
+def drawn(text: str, last: int = 0, *, colour: bool = False) -> str:
+    """The text as it comes out, 40 cells wide."""
+    file = io.StringIO()
+    console = Console(file=file, width=40, force_terminal=colour, color_system="standard" if colour else None)
+    console.print(Prose(text, last))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Title\ntext", "Title\n\ntext\n"),
+        ("one\ntwo", "one\ntwo\n"),
+        ("Vec<T> and <b>bold</b>", "Vec<T> and <b>bold</b>\n"),
+        ("<div>\nblock\n</div>\n", "<div>\nblock\n</div>\n"),
+        ("[here](https://example.com)", "here (https://example.com)\n"),
+        ("- a\n- b", " • a\n • b\n"),
+        ("3. c\n4. d", " 3 c\n 4 d\n"),
+        ("| a |\n|---|", " a\n ───\n"),
+        ("", "\n"),
+    ],
+)
+def test_what_is_written_is_what_is_read(text: str, expected: str) -> None:
+    """No word is lost, line breaks count, and no line ends in blanks."""
+    assert drawn(text) == expected
+
+
+def test_the_colour_behind_code_reaches_to_the_edge() -> None:
+    """Blanks that have a colour are seen, so they stay."""
+    lines = drawn("```\nx\n```", colour=True).splitlines()
+    assert len(lines) == 3
+    assert all(" " * 38 in line for line in lines[::2])
+
+
+def test_only_the_last_lines_are_drawn_where_room_is_short() -> None:
+    """The newest words are at the end."""
+    assert drawn("- a\n- b\n- c", last=2) == " • b\n • c\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks", "rest"),
+    [
+        ("", [], ""),
+        ("one", [], "one"),
+        ("one\n\ntwo", [], "one\n\ntwo"),
+        ("one\n\ntwo\n", ["one\n\n"], "two\n"),
+        ("1. a\n\n2", [], "1. a\n\n2"),
+        ("1. a\n\n2. b\n", [], "1. a\n\n2. b\n"),
+        ("```\na\n\nb\n", [], "```\na\n\nb\n"),
+        ("# t\n```\na\n```\nz\n", ["# t\n", "```\na\n```\n"], "z\n"),
+        ("\n\none\n\ntwo\n", ["\n\none\n\n"], "two\n"),
+        ("one\n\n---\n\ntwo\n", ["one\n\n", "---\n\n"], "two\n"),
+    ],
+)
+def test_a_text_is_parted_before_its_last_block(text: str, blocks: list[str], rest: str) -> None:
+    """A list, a fence or a half-written line may still take in what follows; what stands before it is settled."""
+    assert part(text) == (blocks, rest)
+
+
+@given(st.text("ab1.-*#>`|\n \u2028", max_size=60))
+def test_parting_loses_nothing(text: str) -> None:
+    """However words arrive, blocks and rest together are the text."""
+    printed, growing = "", ""
+    for character in text:
+        blocks, growing = part(growing + character)
+        printed += "".join(blocks)
+    assert printed + growing == text

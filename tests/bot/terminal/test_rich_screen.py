@@ -1,0 +1,209 @@
+"""An answer on a terminal: it grows, nothing is seen twice, and what stays is what a person should read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, cast
+
+import pytest
+from rich.console import Console
+
+from bot import texts
+from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.terminal.rich_screen import RichScreen
+from tests.fakes.glass import Glass
+
+WORDS = texts.load().table("terminal", "en")
+LONG = "\n".join(f"- item {number}" for number in range(30))
+
+
+class Room:
+    """A terminal and the screen that draws on it."""
+
+    def __init__(self, width: int = 60, height: int = 12) -> None:
+        self.glass = Glass(width, height)
+        console = Console(
+            file=cast(IO[str], self.glass), width=width, height=height, force_terminal=True, highlight=False
+        )
+        self.screen = RichScreen(console, WORDS)
+
+    def draw(self, *events: LiveEvent) -> list[str]:
+        """An answer from these events; the lines that are left in the end."""
+        with self.screen.answering() as drawing:
+            for event in events:
+                drawing.show(event)
+                drawing.tick()
+        return self.glass.text.split("\n")
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+def streamed(text: str, size: int = 4) -> Iterator[AnswerText]:
+    """The text in small pieces."""
+    return (AnswerText(text[start : start + size]) for start in range(0, len(text), size))
+
+
+def test_a_growing_answer_is_read_once(room: Room) -> None:
+    """Paragraphs, lists and tables come out as if they had been printed whole."""
+    text = "Two **places**:\n\n1. 東京\n2. Kyoto\n\n| a | b |\n|---|---|\n| 1 | 京都 |\n\nThat is `all`."
+    assert room.draw(*streamed(text), Answered("t1", text)) == [
+        "",
+        "Two places:",
+        "",
+        " 1 東京",
+        " 2 Kyoto",
+        "",
+        " a  b",
+        " ───────",
+        " 1  京都",
+        "",
+        "That is all.",
+    ]
+
+
+def test_words_are_seen_before_the_answer_is_over(room: Room) -> None:
+    """What has come is on the screen, the unfinished block included."""
+    with room.screen.answering() as drawing:
+        for event in streamed("First.\n\nSecond, unfin"):
+            drawing.show(event)
+        assert room.glass.text == "\nFirst.\n\nSecond, unfin"
+
+
+def test_a_list_longer_than_the_screen_is_neither_doubled_nor_cut(room: Room) -> None:
+    """While it grows its end is shown; what has left the screen cannot be erased, so it is not drawn yet."""
+    expected = ["", *(f" • item {number}" for number in range(30)), "", "Done."]
+    assert room.draw(*streamed(f"{LONG}\n\nDone."), Answered("t1", f"{LONG}\n\nDone.")) == expected
+
+
+def test_the_end_of_a_long_block_is_what_is_shown_of_it(room: Room) -> None:
+    """A reader follows the newest words."""
+    with room.screen.answering() as drawing:
+        drawing.show(AnswerText(LONG))
+        assert room.glass.text.split("\n")[-1] == " • item 29"
+        assert len(room.glass.text.split("\n")) < room.glass.height
+
+
+def test_something_turns_while_one_waits(room: Room) -> None:
+    """Before the first word there is a sign of life, and nothing of it stays."""
+    with room.screen.answering() as drawing:
+        drawing.show(TurnStarted("t1", ("m1",)))
+        assert room.glass.text.strip() in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+    assert room.glass.text == ""
+
+
+def test_calls_stand_with_arguments_result_and_time(room: Room) -> None:
+    """Side by side while they run, in the order of the calls whatever ends first; each on lines that do not wrap."""
+    events = [
+        AnswerText("Let me look."),
+        ToolStarted("c1", "get_weather", {"location": "東京", "days": 2}),
+        ToolStarted("c2", "get_weather", {"location": "Nowhere"}),
+        ToolFinished("c2", "get_weather", {"error": "location not found"}, True, 46),
+        ToolFinished("c1", "get_weather", {"location": "Tokyo", "note": "x" * 80}, False, 412),
+        AnswerText("21 degrees."),
+        Answered("t1", "21 degrees."),
+    ]
+    assert room.draw(*events) == [
+        "",
+        "Let me look.",
+        "",
+        '✓ get_weather(location="東京", days=2)  412 ms',
+        '  {"location":"Tokyo","note":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxx…',
+        '✗ get_weather(location="Nowhere")  46 ms',
+        "  location not found",
+        "",
+        "21 degrees.",
+    ]
+
+
+def test_a_running_call_is_seen_at_once(room: Room) -> None:
+    """The name and the arguments, before there is a result."""
+    with room.screen.answering() as drawing:
+        drawing.show(ToolStarted("c1", "calculate", {"expression": "1+1" * 40}))
+        assert "calculate(expression=" in room.glass.text
+        assert room.glass.text.endswith("…")
+
+
+def test_a_failure_is_told_with_its_note(room: Room) -> None:
+    """What had come stays; the apology follows, and beneath it cause and mend for whoever runs the bot."""
+    events = [AnswerText("I think"), Answered("t1", "That took too long.", failed=True, note="GEMINI_API_KEY is wrong")]
+    assert room.draw(*events) == ["", "I think", "", "That took too long.", "  GEMINI_API_KEY is wrong"]
+
+
+def test_a_failure_without_a_note_is_one_line(room: Room) -> None:
+    """Nothing is put beneath where there is nothing to say."""
+    assert room.draw(Answered("t1", "Blocked.", failed=True)) == ["", "Blocked."]
+
+
+def test_growing_words_vanish_when_the_model_starts_over(room: Room) -> None:
+    """What was not printed for good needs no apology."""
+    assert room.draw(AnswerText("Wro"), AnswerRestarted(), AnswerText("Right"), Answered("t1", "Right")) == [
+        "",
+        "Right",
+    ]
+
+
+def test_printed_words_are_called_void_when_the_model_starts_over(room: Room) -> None:
+    """A terminal takes nothing back, so the reader is told."""
+    lines = room.draw(AnswerText("Wrong.\n\nMore.\n\n"), AnswerRestarted(), Answered("t1", "Right."))
+    assert lines == ["", "Wrong.", "", WORDS["restarted"], "", "Right."]
+
+
+def test_lost_words_are_made_good_by_the_whole_answer(room: Room) -> None:
+    """Live events may get lost; the last one has everything."""
+    assert room.draw(AnswerText("It is"), Answered("t1", "It is 21 °C.")) == ["", "It is 21 °C."]
+
+
+def test_an_answer_that_differs_from_printed_words_is_shown_whole(room: Room) -> None:
+    """Better twice than with a hole."""
+    lines = room.draw(AnswerText("One.\n\nTwo"), Answered("t1", "Zero.\n\nOne.\n\nTwo"))
+    assert lines == ["", "One.", "", "Zero.", "", "One.", "", "Two"]
+
+
+def test_an_interrupted_answer_stays_as_far_as_it_came(room: Room) -> None:
+    """Ctrl-C keeps what was read already, calls that still run included."""
+
+    def interrupted() -> None:
+        with room.screen.answering() as drawing:
+            drawing.show(AnswerText("Half an answ"))
+            drawing.show(ToolStarted("c1", "slow", {}))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    lines = room.glass.text.split("\n")
+    assert lines[:3] == ["", "Half an answ", ""]
+    assert lines[3].endswith("slow()")
+
+
+def test_the_result_of_an_unknown_call_is_passed_over(room: Room) -> None:
+    """Its start got lost on the way; the answer is what counts."""
+    lines = room.draw(ToolFinished("c9", "calculate", {}, False, 1), Answered("t1", "2"))
+    assert lines == ["", "2"]
+
+
+def test_nobody_steers_the_terminal(room: Room) -> None:
+    """Escape sequences of a model, a tool or a user come out as harmless text."""
+    evil = "a\x1b[2Jb\x07\x9b1mc\u202e"
+    lines = room.draw(
+        ToolStarted("c1", "tool", {"x": evil}),
+        ToolFinished("c1", "tool", {"error": evil}, True, 1),
+        Answered("t1", evil, failed=True, note=evil),
+    )
+    room.screen.recall(evil, evil)
+    assert lines[1].startswith("✗ tool(")
+    assert "\x1b" not in room.glass.text
+    assert "\x9b" not in room.glass.text
+
+
+def test_sentences_of_ours_stand_apart(room: Room) -> None:
+    """What is told, complained of, given and recalled, each with an empty line behind it."""
+    room.screen.tell("Told")
+    room.screen.complain("Refused", "because")
+    room.screen.give("- an\n- answer")
+    room.screen.recall("question", "x" * 700)
+    told = room.glass.text.split("\n")
+    assert told[:10] == ["Told", "", "Refused", "  because", "", " • an", " • answer", "", "› question", ""]
+    assert "".join(told[10:]) == "x" * 600 + "…"

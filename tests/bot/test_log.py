@@ -1,0 +1,75 @@
+"""The log: JSON off a terminal, readable on one, ids on every line, secrets on none."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from bot import log
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    """Logging is one for the whole process: leave it as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def test_lines_are_json_with_the_turns_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours and the standard library's lines look alike, and both carry what is bound to the turn."""
+    log.configure("INFO", [])
+    with structlog.contextvars.bound_contextvars(conversation="console:a", turn="t1"):
+        structlog.stdlib.get_logger("bot.x").info("model call", ms=12)
+        logging.getLogger("toolset.x").error("tool crashed", extra={"tool": "echo"})
+    ours, theirs = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (ours["event"], ours["ms"], ours["conversation"], ours["turn"]) == ("model call", 12, "console:a", "t1")
+    assert (theirs["event"], theirs["tool"], theirs["level"], theirs["turn"]) == ("tool crashed", "echo", "error", "t1")
+
+
+def test_a_secret_is_struck_out_wherever_it_turns_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """In fields, texts and tracebacks."""
+    log.configure("INFO", ["hush-key", ""])
+    try:
+        raise RuntimeError("refused: hush-key")
+    except RuntimeError:
+        structlog.stdlib.get_logger("bot.x").exception("failed", url="https://x?key=hush-key")
+    printed = capsys.readouterr().err
+    assert "hush-key" not in printed
+    assert "[secret]" in printed
+    assert "RuntimeError" in printed
+
+
+def test_a_terminal_gets_readable_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not JSON, but the same content."""
+    log.configure("INFO", [], terminal=True)
+    structlog.stdlib.get_logger("bot.x").info("model call", ms=12)
+    printed = capsys.readouterr().err
+    assert "model call" in printed
+    assert not printed.startswith("{")
+
+
+def test_libraries_keep_quiet_below_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their INFO lines may hold URLs and bodies."""
+    log.configure("DEBUG", [])
+    logging.getLogger("httpx").info("GET https://wttr.in/Tokyo")
+    logging.getLogger("docket").warning("Redis is away")
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["Redis is away"]
+
+
+def test_a_file_takes_the_lines_in_place_of_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The terminal chat keeps its screen clean."""
+    log.configure("INFO", [], file=tmp_path / "kaiwa.log")
+    structlog.stdlib.get_logger("bot.x").info("turn")
+    assert capsys.readouterr().err == ""
+    assert json.loads((tmp_path / "kaiwa.log").read_text())["event"] == "turn"

@@ -1,0 +1,132 @@
+"""Settings: read from environment and .env, checked, and never shown where they are secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, Field
+
+from bot.errors import SettingsError
+from bot.settings import load, tool_config
+
+
+class DiceConfig(BaseModel):
+    """A tool's own variables."""
+
+    dice_most: int = Field(20, ge=1)
+
+
+def test_nothing_set_is_the_demo_on_this_machine() -> None:
+    """The defaults are safe: demo model, bundled store, loopback."""
+    settings = load()
+    assert (settings.chosen_model, settings.host, settings.port) == ("demo", "127.0.0.1", 8000)
+    assert (settings.store_url, settings.language, settings.timezone) == ("", "en", "UTC")
+
+
+def test_a_key_turns_gemini_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One variable is enough; MODEL may still choose otherwise."""
+    monkeypatch.setenv("GEMINI_API_KEY", "key")
+    assert load().chosen_model == "gemini:gemini-flash-latest"
+    monkeypatch.setenv("MODEL", "gemini:gemini-2.5-pro")
+    assert load().chosen_model == "gemini:gemini-2.5-pro"
+    monkeypatch.setenv("MODEL", "demo")
+    assert load().chosen_model == "demo"
+
+
+def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`.env` in the working folder counts; an empty line in it changes nothing."""
+    Path(".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
+    monkeypatch.setenv("TIMEZONE", "Europe/Berlin")
+    settings = load()
+    assert (settings.bot_name, settings.port, settings.timezone) == ("Hana", 8000, "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PORT", "eighty"),
+        ("PORT", "70000"),
+        ("MODEL", "gpt-5"),
+        ("MODEL", "gemini:"),
+        ("REDIS_URL", "localhost:6379"),
+        ("TIMEZONE", "Tokyo"),
+        ("TIMEZONE", "../etc/passwd"),
+        ("LOG_LEVEL", "LOUD"),
+        ("HISTORY_DAYS", "0"),
+        ("MAX_TOOL_TURNS", "0"),
+        ("GOOGLE_GEMINI_BASE_URL", "https://host/v1beta"),
+        ("GOOGLE_GEMINI_BASE_URL", "host"),
+        ("PERSONA_FILE", "nowhere.md"),
+        ("READ_ONLY", "perhaps"),
+        ("BOT_NAME", "x" * 65),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    """One line: the variable and the mend, without the value, which may be a secret in the wrong place."""
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert refused.value.variable == variable
+    assert "\n" not in str(refused.value)
+    assert len(refused.value.mend) > 10
+    assert f" {value} " not in f" {refused.value} "
+
+
+def test_gemini_without_its_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a setting stops start-up rather than every conversation."""
+    monkeypatch.setenv("MODEL", "gemini:gemini-flash-latest")
+    with pytest.raises(SettingsError, match=r"^GEMINI_API_KEY: "):
+        load()
+
+
+def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither repr nor str of the settings hold a key; the log knows what to strike out."""
+    for variable, value in {
+        "GEMINI_API_KEY": "hush-key",
+        "CONSOLE_TOKEN": "hush-token",
+        "SECRET_KEY": "hush-secret",
+        "REDIS_URL": "redis://:hush-password@localhost/0",
+    }.items():
+        monkeypatch.setenv(variable, value)
+    settings = load()
+    assert "hush" not in f"{settings!r} {settings}"
+    assert {"hush-key", "hush-token", "hush-secret"} < set(settings.secrets)
+
+
+@pytest.mark.parametrize(
+    ("value", "language"), [("ja", "ja"), ("en_US:en", "en"), ("de:ja", "ja"), ("ja_JP.UTF-8", "ja"), ("fr", "en")]
+)
+def test_a_desktops_language_is_understood(monkeypatch: pytest.MonkeyPatch, value: str, language: str) -> None:
+    """LANGUAGE is also the desktop's variable: it must not stop a newcomer's first start."""
+    monkeypatch.setenv("LANGUAGE", value)
+    assert load().language == language
+
+
+@pytest.mark.parametrize(
+    ("url", "used"),
+    [
+        ("rediss://:p@h:1", "rediss://:p@h:1?ssl_cert_reqs=none"),
+        ("rediss://:p@h:1?db=2", "rediss://:p@h:1?db=2&ssl_cert_reqs=none"),
+        ("rediss://:p@h:1?ssl_cert_reqs=required", "rediss://:p@h:1?ssl_cert_reqs=required"),
+        ("redis://h:1", "redis://h:1"),
+    ],
+)
+def test_herokus_own_certificate_is_taken(monkeypatch: pytest.MonkeyPatch, url: str, used: str) -> None:
+    """On Heroku only, and only where the URL does not say otherwise."""
+    monkeypatch.setenv("REDIS_URL", url)
+    assert load().store_url == url
+    monkeypatch.setenv("DYNO", "web.1")
+    assert load().store_url == used
+
+
+def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool names its variables in lower case; a wrong one is refused by its name."""
+    assert tool_config(DiceConfig) == DiceConfig(dice_most=20)
+    Path(".env").write_text("DICE_MOST=3\n")
+    assert tool_config(DiceConfig) == DiceConfig(dice_most=3)
+    monkeypatch.setenv("DICE_MOST", "none")
+    with pytest.raises(SettingsError, match=r"^DICE_MOST: "):
+        tool_config(DiceConfig)
