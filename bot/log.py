@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterable, Sequence
@@ -34,7 +35,8 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     last: list[Processor] = (
-        [structlog.dev.ConsoleRenderer(colors=True)]
+        # Not the default formatter: that one is Rich's and prints local variables, users' words among them.
+        [structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)]
         if readable
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
     )
@@ -69,7 +71,8 @@ def _hush(names: Sequence[str]) -> None:
 
 
 def _strike_out(secrets: Iterable[str]) -> Processor:
-    known = [secret for secret in secrets if secret]
+    # In a JSON line a secret with quotes or backslashes stands in another form.
+    known = {form for secret in secrets if secret for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])}
 
     def strike(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
         for secret in known:

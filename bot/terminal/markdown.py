@@ -35,7 +35,7 @@ class _Chatted(Markdown):
 
 
 class Prose:
-    """Markdown without the empty lines that Rich puts around it, and without the spaces it puts behind every line.
+    """Markdown without the many empty lines that Rich puts around blocks, and without the spaces behind every line.
 
     Those spaces would be copied, and break the lines of a window that is made smaller.
 
@@ -49,7 +49,7 @@ class Prose:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         rendered = console.render_lines(self._markdown, options.update(height=None), pad=False)
-        lines = _without_empty_ends([_trimmed(line) for line in rendered])
+        lines = _spaced([_trimmed(line) for line in rendered])
         for line in lines[-self._last :]:
             yield from line
             yield Segment.line()
@@ -78,7 +78,7 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
     return kept
 
 
-def _without_empty_ends(lines: list[list[Segment]]) -> list[list[Segment]]:
-    first = next((number for number, line in enumerate(lines) if line), len(lines))
-    behind_last = next((number for number in range(len(lines), first, -1) if lines[number - 1]), first)
-    return lines[first:behind_last]
+def _spaced(lines: list[list[Segment]]) -> list[list[Segment]]:
+    """No empty line at the ends, and one at most between others."""
+    kept = [line for line, before in zip(lines, [[], *lines], strict=False) if line or before]
+    return kept if not kept or kept[-1] else kept[:-1]

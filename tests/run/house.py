@@ -116,6 +116,10 @@ async def kaiwa(folder: Path, *arguments: str, ready: str = ADDRESS, **variables
             await started.wait()
         yield running
     finally:
-        if process.returncode is None:
-            await running.stop()
-        await listening
+        try:
+            if process.returncode is None:
+                await running.stop()
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await listening

@@ -30,8 +30,8 @@ def drawn(text: str, last: int = 0, *, colour: bool = False) -> str:
         ("[here](https://example.com)", "here (https://example.com)\n"),
         ("- a\n- b", " • a\n • b\n"),
         ("3. c\n4. d", " 3 c\n 4 d\n"),
-        ("| a |\n|---|", " a\n ───\n"),
-        ("", "\n"),
+        ("| a |\n|---|", " a\n ─\n"),
+        ("", ""),
     ],
 )
 def test_what_is_written_is_what_is_read(text: str, expected: str) -> None:

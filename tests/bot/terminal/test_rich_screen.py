@@ -158,7 +158,7 @@ def test_lost_words_are_made_good_by_the_whole_answer(room: Room) -> None:
 
 def test_an_answer_that_differs_from_printed_words_is_shown_whole(room: Room) -> None:
     """Better twice than with a hole."""
-    lines = room.draw(AnswerText("One.\n\nTwo"), Answered("t1", "Zero.\n\nOne.\n\nTwo"))
+    lines = room.draw(AnswerText("One.\n\nTwo\n"), Answered("t1", "Zero.\n\nOne.\n\nTwo"))
     assert lines == ["", "One.", "", "Zero.", "", "One.", "", "Two"]
 
 

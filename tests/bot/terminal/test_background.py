@@ -1,0 +1,103 @@
+"""An event loop beside the main thread: resources are opened and closed there, whatever happens here."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+
+from bot.terminal.background import Background, background
+
+
+class Resource:
+    """Something that is open for a while, and tells what happened to it."""
+
+    def __init__(self, broken: str = "") -> None:
+        self.events: list[str] = []
+        self._broken = broken
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[str]:
+        task = asyncio.current_task()
+        if self._broken == "opening":
+            raise OSError("cannot open")
+        self.events.append(f"open in {threading.current_thread().name}")
+        try:
+            yield "value"
+        finally:
+            self.events.append("closed by the same task" if asyncio.current_task() is task else "closed by another")
+            if self._broken == "closing":
+                raise OSError("cannot close")
+
+
+@pytest.fixture
+def loop() -> Iterator[Background]:
+    with background() as loop:
+        yield loop
+
+
+def test_a_resource_lives_in_the_background(loop: Background) -> None:
+    """Opened and closed by one task, as time limits and task groups need it."""
+    resource = Resource()
+    with loop.opened(resource.opened()) as value:
+        assert value == "value"
+        assert resource.events == ["open in event loop"]
+    assert resource.events[1:] == ["closed by the same task"]
+
+
+def test_a_resource_is_closed_after_an_error(loop: Background) -> None:
+    """Ctrl-C included."""
+    resource = Resource()
+    with pytest.raises(KeyboardInterrupt), loop.opened(resource.opened()):
+        raise KeyboardInterrupt
+    assert resource.events[1:] == ["closed by the same task"]
+
+
+@pytest.mark.parametrize("broken", ["opening", "closing"])
+def test_the_errors_of_a_resource_arrive_here(loop: Background, broken: str) -> None:
+    """Nothing is swallowed in the other thread."""
+    with pytest.raises(OSError, match=f"cannot {broken.removesuffix('ing').replace('clos', 'close')}"):
+        with loop.opened(Resource(broken).opened()):
+            assert broken == "closing"
+
+
+def test_a_resource_that_ends_before_it_is_open_is_an_error(loop: Background) -> None:
+    """Nobody waits for ever for what will not come."""
+
+    @asynccontextmanager
+    async def cancelled() -> AsyncIterator[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+        yield
+
+    with pytest.raises(asyncio.CancelledError), loop.opened(cancelled()):
+        pytest.fail("it was never open")
+
+
+def test_what_still_runs_is_ended_with_the_loop() -> None:
+    """No thread and no task is left."""
+    ended = threading.Event()
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    @contextmanager
+    def running() -> Iterator[Background]:
+        with background() as loop:
+            started = loop.start(asyncio.sleep(0))
+            loop.start(endless())
+            started.result(timeout=5)
+            yield loop
+
+    with running() as loop:
+        loop.soon(lambda: None)
+    assert ended.is_set()
+    assert "event loop" not in [thread.name for thread in threading.enumerate()]

@@ -1,0 +1,102 @@
+"""What the machine tells of the person, and which conversation is theirs."""
+
+from __future__ import annotations
+
+import locale
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.errors import SettingsError
+from bot.terminal.machine import conversation_id, language_tag, time_zone
+
+ZONES = Path("/usr/share/zoneinfo")
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process whose clock is Tokyo's."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def localtime(tmp_path: Path, zone: str) -> Path:
+    """A link like /etc/localtime."""
+    link = tmp_path / "localtime"
+    link.symlink_to(ZONES / zone)
+    return link
+
+
+def test_a_conversation_goes_on_in_the_next_run(tmp_path: Path) -> None:
+    """The same id every time, until a new one is asked for."""
+    home = tmp_path / "new" / "folder"
+    first = conversation_id(home, new=False)
+    assert first.startswith("console:terminal_")
+    assert conversation_id(home, new=False) == first
+    second = conversation_id(home, new=True)
+    assert second != first
+    assert conversation_id(home, new=False) == second
+    assert home.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"../../x", "東京".encode(), b"\xff\xfe"])
+def test_a_spoiled_file_is_replaced_or_named(tmp_path: Path, content: bytes) -> None:
+    """An id that is none is not used; a file that is no text is told with its variable."""
+    (tmp_path / "terminal-id").write_bytes(content)
+    assert conversation_id(tmp_path, new=False).startswith("console:terminal_")
+
+
+def test_a_folder_that_cannot_be_used_names_its_variable(tmp_path: Path) -> None:
+    """One sentence for whoever set it."""
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError, match="KAIWA_DATA_DIR"):
+        conversation_id(tmp_path / "file", new=False)
+
+
+@pytest.mark.parametrize(
+    ("named", "tag"),
+    [
+        ("ja_JP.UTF-8", "ja-JP"),
+        ("de_CH.UTF-8@euro", "de-CH"),
+        ("en.UTF-8", "en"),
+        ("C.UTF-8", ""),
+        ("C", ""),
+        ("UTF-8", ""),
+        ("POSIX", ""),
+    ],
+)
+def test_the_language_is_that_of_the_locale(monkeypatch: pytest.MonkeyPatch, named: str, tag: str) -> None:
+    """As the system names it; ``C`` names none."""
+    monkeypatch.setattr(locale, "setlocale", lambda _category: named)
+    assert language_tag() == tag
+
+
+@pytest.mark.usefixtures("in_tokyo")
+def test_the_time_zone_is_that_of_the_system(tmp_path: Path) -> None:
+    """Read off the link that every system keeps."""
+    assert time_zone(localtime(tmp_path, "Asia/Tokyo")) == "Asia/Tokyo"
+
+
+@pytest.mark.usefixtures("in_tokyo")
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Etc/UTC", "Mars/Olympus", "../../etc/passwd"])
+def test_a_zone_that_is_not_sure_is_none(tmp_path: Path, zone: str) -> None:
+    """A clock that disagrees, a server's UTC, and what is no zone at all."""
+    assert time_zone(localtime(tmp_path, zone)) == ""
+
+
+def test_a_server_in_utc_says_nothing_of_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TIMEZONE may know better."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    assert time_zone(localtime(tmp_path, "UTC")) == ""
+
+
+def test_a_file_without_a_name_is_no_zone(tmp_path: Path) -> None:
+    """Some systems copy the file instead of linking it."""
+    (tmp_path / "localtime").touch()
+    assert time_zone(tmp_path / "localtime") == ""

@@ -1,0 +1,81 @@
+"""A conversation in a pipe: answers in one stream, all the rest in the other."""
+
+from __future__ import annotations
+
+import io
+
+from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
+from bot.terminal.plain_screen import PlainScreen
+
+
+class Pipe:
+    """Both streams of a plain screen."""
+
+    def __init__(self) -> None:
+        self.out = io.StringIO()
+        self.err = io.StringIO()
+        self.screen = PlainScreen(self.out, self.err, {"restarted": "(again)"})
+
+    def draw(self, *events: LiveEvent) -> tuple[str, str]:
+        """An answer from these events; what came out."""
+        with self.screen.answering() as drawing:
+            for event in events:
+                drawing.show(event)
+                drawing.tick()
+        return self.out.getvalue(), self.err.getvalue()
+
+
+def test_words_go_out_as_they_come() -> None:
+    """Whoever reads the pipe does not wait for the end."""
+    pipe = Pipe()
+    with pipe.screen.answering() as drawing:
+        drawing.show(AnswerText("It is "))
+        assert pipe.out.getvalue() == "It is "
+        drawing.show(Answered("t1", "It is 21 °C."))
+    assert pipe.out.getvalue() == "It is 21 °C.\n"
+
+
+def test_calls_are_told_beside_the_answer() -> None:
+    """The answer alone is in the first stream; words before a call end their line."""
+    events = [
+        AnswerText("Let me look."),
+        ToolStarted("c1", "get_weather", {"location": "東京"}),
+        ToolFinished("c1", "get_weather", {"temp": 21}, False, 412),
+        ToolFinished("c2", "lost", {"error": "timed out after 3 s"}, True, 3001),
+        AnswerText("21 °C"),
+        Answered("t1", "21 °C"),
+    ]
+    assert Pipe().draw(*events) == (
+        "Let me look.\n21 °C\n",
+        '✓ get_weather(location="東京") · 412 ms\n  {"temp":21}\n✗ lost · 3001 ms\n  timed out after 3 s\n',
+    )
+
+
+def test_a_failure_is_no_answer() -> None:
+    """The apology and its note go where errors go."""
+    assert Pipe().draw(AnswerText("I th"), Answered("t1", "Too slow.", failed=True, note="cause")) == (
+        "I th\n",
+        "Too slow.\ncause\n",
+    )
+
+
+def test_void_words_are_called_void() -> None:
+    """A pipe takes nothing back; where nothing was written nothing is said."""
+    assert Pipe().draw(AnswerRestarted(), AnswerText("Wro"), AnswerRestarted(), Answered("t1", "Right")) == (
+        "Wro\nRight\n",
+        "(again)\n",
+    )
+
+
+def test_an_answer_that_ends_its_line_gets_no_second_end() -> None:
+    """No empty lines between the answers to several questions."""
+    assert Pipe().draw(Answered("t1", "One\n")) == ("One\n", "")
+
+
+def test_control_characters_do_not_get_through() -> None:
+    """The pipe may end on a terminal."""
+    pipe = Pipe()
+    pipe.screen.give("a\x1b[31mb\tc")
+    pipe.screen.recall("before", "that")
+    assert pipe.out.getvalue() == "a[31mb\tc\n"
+    assert pipe.err.getvalue() == ""
