@@ -72,13 +72,14 @@ class NoJobs:
 @asynccontextmanager
 async def model() -> AsyncIterator[str]:
     """The stub's address."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.stub"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        yield f"http://127.0.0.1:{int(await asyncio.to_thread(process.stdout.readline))}"
-        process.stdin.close()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "benchmarks.stub", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    yield f"http://127.0.0.1:{int(await process.stdout.readline())}"
+    process.stdin.close()
+    await process.wait()
 
 
 @asynccontextmanager

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 
 import httpx
+import structlog
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount
@@ -34,6 +35,8 @@ from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving, stop_signals
 from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
 from toolset.tool import ToolMap, ToolSetupError
+
+log = structlog.stdlib.get_logger(__name__)
 
 START_TRIES = 4  # one a second, to reach the store
 
@@ -129,13 +132,13 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             docket = await stack.enter_async_context(open_docket(house.url))
             wired = _wire(house, DocketJobs(docket))
             at_work = Worker(docket, house.store, wired.conversations.attend) if worker else None
-            await stack.enter_async_context(serving(_asgi(house, wired, at_work), sock))
+            server = await stack.enter_async_context(serving(_asgi(house, wired, at_work), sock))
             stack.callback(wired.console.close)
             if at_work:
                 await stack.enter_async_context(at_work.running())
             announce(sock.getsockname()[1])
-            await stop.wait()
-            wired.intake.closed = True
+            await _until(stop, server.ended, *([at_work.ended] if at_work else []))
+            wired.intake.closed = wired.conversations.closing = True
 
 
 async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
@@ -143,9 +146,11 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
     with stop_signals() as stop:
         async with open_house(settings) as house, open_docket(house.url) as docket:
             wired = _wire(house, DocketJobs(docket))
-            async with Worker(docket, house.store, wired.conversations.attend).running():
+            worker = Worker(docket, house.store, wired.conversations.attend)
+            async with worker.running():
                 announce()
-                await stop.wait()
+                await _until(stop, worker.ended)
+                wired.conversations.closing = True
 
 
 @asynccontextmanager
@@ -188,7 +193,8 @@ def _asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
         try:
             await house.store.ping()
         except StoreUnavailable as error:
-            return f"store: {error}"
+            log.warning("not ready", store=str(error))
+            return "the store does not answer"
         return "" if worker is None or worker.alive else "the worker has stopped"
 
     async def depths() -> None:
@@ -212,6 +218,22 @@ def _asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
     )
     routes = [*health_routes(ready), Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
+
+
+async def _until(stop: asyncio.Event, *ended: Callable[[], Awaitable[None]]) -> None:
+    """Wait for the order to stop.
+
+    Raises:
+        Exception: a part has ended by itself; the process should end too, and be started anew.
+    """
+    waits = [asyncio.ensure_future(wait()) for wait in (stop.wait, *ended)]
+    try:
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in done:
+            wait.result()
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 async def _reach(store: Store) -> None:

@@ -16,12 +16,12 @@ from bot.channels import Channel, Delivery, Reply
 from bot.context import context_line, usable_zone
 from bot.delivery import Postman
 from bot.errors import LeaseLost, ModelError, StoreUnavailable, TurnFailed
-from bot.journal import JournalLedger, Kept, Said, read_entries
+from bot.journal import JournalLedger, Kept, Said, last_address, read_entries, read_record
 from bot.live import TurnStarted
 from bot.metrics import Metrics
 from bot.store import JournalledTurn, Lease, Store
 from bot.texts import Texts, language_of
-from bot.transcript import Message, Text, TurnRecord, decode_record, encode, new_id
+from bot.transcript import Message, Text, TurnRecord, encode, new_id
 from bot.turn import NOBODY, Surroundings, Turn, now_ms
 
 log = structlog.stdlib.get_logger(__name__)
@@ -61,6 +61,7 @@ class Conversations:
         self._metrics = metrics
         self._defaults = defaults
         self._postman = Postman(store, channels, metrics)
+        self.closing = False  # begins no new turn; what waits is left for others
 
     async def attend(self, conversation: str) -> None:
         """Deliver what is left and answer what waits; where another process does so already, leave at once.
@@ -85,7 +86,7 @@ class Conversations:
     async def past(self, conversation: str) -> list[Message]:
         """The committed messages, oldest first."""
         entries = await self._store.history.read(conversation, KEEP_TURNS)
-        return [message for entry in entries for message in decode_record(entry).messages]
+        return [message for entry in entries for message in read_record(entry)]
 
     @asynccontextmanager
     async def _held(self, lease: Lease) -> AsyncIterator[None]:
@@ -109,13 +110,30 @@ class Conversations:
 
     async def _care(self, lease: Lease) -> int | None:
         retry_at = await self._postman.deliver(lease)
-        while (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
+        while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 await self._take_turn(lease, journalled)
                 retry_at = await self._postman.deliver(lease)
         return retry_at
 
     async def _take_turn(self, lease: Lease, journalled: JournalledTurn) -> None:
+        try:
+            await self._answer(lease, journalled)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception:  # a turn that cannot even be begun must not be begun for ever; details go to the log
+            log.exception("turn cannot be taken")
+            await self._give_up(lease, journalled)
+
+    async def _give_up(self, lease: Lease, journalled: JournalledTurn) -> None:
+        """End a turn that cannot be taken: its messages go, and whoever can still be reached is told."""
+        text = self._texts.get("apology.crashed", self._defaults.language)
+        reply = Reply(text, failed=True, note="the turn cannot be taken, see the log")
+        delivery = Delivery(f"{journalled.turn_id}_1", journalled.turn_id, reply, last_address(journalled.entries))
+        await self._store.journal.commit(lease, None, [encode(delivery)], KEEP_TURNS)
+        self._metrics.turns.labels("failed").inc()
+
+    async def _answer(self, lease: Lease, journalled: JournalledTurn) -> None:
         started = time.monotonic()
         kept = read_entries(journalled.entries)
         turn = self._restored(lease, journalled.turn_id, kept, await self._history(lease.conversation))
@@ -186,10 +204,10 @@ class Conversations:
         """The newest turns that fit, whole turns only, so that calls and results never part."""
         entries = await self._store.history.read(conversation, READ_TURNS)
         size, first = 0, len(entries)
-        while first > 0 and size + len(entries[first - 1]) <= READ_BYTES:
+        while first > 0 and (size == 0 or size + len(entries[first - 1]) <= READ_BYTES):
             first -= 1
             size += len(entries[first])
-        return [message for entry in entries[first:] for message in decode_record(entry).messages]
+        return [message for entry in entries[first:] for message in read_record(entry)]
 
 
 def _last_words(turn: Turn) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import structlog
+from msgspec import DecodeError
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
@@ -40,7 +41,12 @@ class Postman:
         """
         outbox = self._store.outbox
         while (raw := await outbox.head(lease.conversation)) is not None:
-            delivery = decode_delivery(raw)
+            try:
+                delivery = decode_delivery(raw)
+            except DecodeError as error:
+                log.error("a delivery cannot be read", error=str(error))
+                await outbox.bury_head(lease, b"cannot be read")
+                continue
             if delivery.not_before > await self._store.now_ms():
                 return delivery.not_before
             delivery = replace(delivery, attempts=delivery.attempts + 1)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from msgspec import Struct
+import structlog
+from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from bot.channels import Arrival
 from bot.providers import StopReason
 from bot.store import Lease, Store
 from bot.store.entries import Entry
-from bot.transcript import Message, ToolResult, encode
+from bot.transcript import Message, ToolResult, decode_record, encode
+
+log = structlog.stdlib.get_logger(__name__)
 
 SAID, RESULT = "said", "result"
 
@@ -48,6 +52,24 @@ def read_entries(entries: Iterable[Entry]) -> Kept:
         else:
             kept.arrivals.append(decode_arrival(entry.body))
     return kept
+
+
+def last_address(entries: Iterable[Entry]) -> str:
+    """Where the newest arrival that can be read wants its answer; empty where none can."""
+    address = ""
+    for entry in entries:
+        with suppress(DecodeError):
+            address = decode_arrival(entry.body).address or address
+    return address
+
+
+def read_record(entry: bytes) -> tuple[Message, ...]:
+    """The messages of one turn of the history; a turn that cannot be read is left out, and told to the log."""
+    try:
+        return decode_record(entry).messages
+    except DecodeError as error:
+        log.error("a turn of the history cannot be read", error=str(error))
+        return ()
 
 
 class JournalLedger:

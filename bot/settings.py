@@ -20,9 +20,19 @@ SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="igno
 
 def _base_url(value: str) -> str:
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/") or parts.query:
+    bare = f"{parts.scheme}://{parts.netloc}" == value.rstrip("/") and "@" not in value
+    # Asking for the port checks it.
+    if not (bare and parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)):
         raise ValueError("write it as https://host or http://host:port, without a path")
     return value.rstrip("/")
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    """Keys are pasted with line ends and spaces; a letter that no header can carry is a mistake."""
+    stripped = value.get_secret_value().strip()
+    if not (stripped.isascii() and stripped.isprintable()):
+        raise ValueError("has a character that cannot be part of it; copy it again")
+    return SecretStr(stripped)
 
 
 def _redis_url(value: str) -> str:
@@ -52,6 +62,7 @@ def _language(value: str) -> str:
     return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
 
 
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 NO_SECRET = SecretStr("")
 
@@ -67,7 +78,7 @@ class Settings(BaseSettings):
     max_tool_turns: int = Field(10, ge=1, le=50)
     read_only: bool = False
 
-    gemini_api_key: SecretStr = NO_SECRET
+    gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
 
     redis_url: Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)] | None = (
@@ -78,8 +89,8 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
-    console_token: SecretStr = NO_SECRET
-    secret_key: SecretStr = NO_SECRET
+    console_token: Secret = NO_SECRET
+    secret_key: Secret = NO_SECRET
 
     bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
     persona_file: Path | None = None
@@ -120,8 +131,12 @@ def load() -> Settings:
     settings: Settings = _checked(Settings)
     if settings.chosen_model.startswith("gemini:") and not settings.gemini_api_key.get_secret_value():
         raise SettingsError("GEMINI_API_KEY", "MODEL asks for Gemini; set the key, or MODEL=demo")
-    if settings.persona_file is not None and not settings.persona_file.is_file():
-        raise SettingsError("PERSONA_FILE", "no such file; leave it empty for the persona that comes with Kaiwa")
+    if settings.persona_file is not None:
+        try:
+            settings.persona_file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            mend = "cannot be read as text; leave it empty for the persona that comes with Kaiwa"
+            raise SettingsError("PERSONA_FILE", mend) from error
     return settings
 
 

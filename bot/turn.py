@@ -129,7 +129,8 @@ class Turn:
         self._results[result.call_id] = result
         if self.calls and not self.open_calls():
             asked = self.added[-1]
-            results = tuple(self._results.pop(call.id) for call in self.calls)
+            results = tuple(self._results[call.id] for call in self.calls)
+            self._results.clear()
             self.added.append(Message(f"{asked.id}_results", "tool", results, now_ms()))
 
 

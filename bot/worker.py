@@ -21,12 +21,14 @@ Attend = Callable[[str], Awaitable[None]]
 
 DOCKET = "kaiwa"  # the prefix of Docket's own keys
 CONCURRENCY = 2000  # conversations at once in one process
+SLOTS = 8  # hints Docket takes at once: each may hold a connection
 REDELIVERY = timedelta(seconds=10)
 RECONNECT = timedelta(seconds=1)
 SWEEP_S = 1.0
 SWEEP_LIMIT = 500  # conversations a sweep brings back at most
 HINT_S = 1.0  # for one hint: a webhook's sender waits for it
-DRAIN_S = 25.0  # for running turns at shutdown
+DRAIN_S = 22.0  # for running turns at shutdown
+LAST_S = 1.5  # for whatever has been cancelled
 
 
 class DocketJobs:
@@ -34,10 +36,11 @@ class DocketJobs:
 
     def __init__(self, docket: Docket) -> None:
         self._docket = docket
+        self._places = asyncio.Semaphore(SLOTS)  # Docket opens a connection for each request at a time
 
     async def add(self, conversation: str, key: str) -> None:
         try:
-            async with asyncio.timeout(HINT_S):
+            async with asyncio.timeout(HINT_S), self._places:
                 await self._docket.add("turn", key=key)(conversation)
         except (*STORE_FAILURES, TimeoutError) as error:
             log.warning("hint lost, the sweep will find the conversation", error=type(error).__name__)
@@ -54,8 +57,8 @@ async def open_docket(url: str) -> AsyncIterator[Docket]:
 class Worker:
     """Works for every conversation: takes hints, and sweeps the due index in case one was lost.
 
-    What the sweep finds is attended to here and now, without Docket: while Docket's worker waits for Redis to come
-    back it takes no jobs, and nobody's message waits for that.
+    A hint only starts the work here, so that Docket keeps few slots and connections; what the sweep finds is started
+    without Docket, which takes no jobs while it waits for Redis to come back.
 
     Args:
         drain_s: seconds that running turns get at a shutdown.
@@ -66,32 +69,53 @@ class Worker:
         self._store = store
         self._attend = attend
         self._drain_s = drain_s
-        self._found: dict[str, asyncio.Task[None]] = {}
-        self._running: asyncio.Task[None] | None = None
+        self._at_work: dict[str, asyncio.Task[None]] = {}
+        self._services: tuple[asyncio.Task[None], ...] = ()
 
     @property
     def alive(self) -> bool:
         """Whether this worker takes work."""
-        return self._running is not None and not self._running.done()
+        return bool(self._services) and not any(service.done() for service in self._services)
+
+    async def ended(self) -> None:
+        """Wait until this worker takes no work any more, which it should not do by itself.
+
+        Raises:
+            Exception: why it has ended.
+        """
+        done, _ = await asyncio.wait(self._services, return_when=asyncio.FIRST_COMPLETED)
+        for service in done:
+            service.result()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work while the context is open; on the way out running turns get their time, then are left for others."""
-        self._docket.register(self._work, names=["turn"])
+        self._docket.register(self._hint, names=["turn"])
         async with DocketWorker(
             self._docket,
-            concurrency=CONCURRENCY,
+            concurrency=SLOTS,
             redelivery_timeout=REDELIVERY,
             reconnection_delay=RECONNECT,
             schedule_automatic_tasks=False,
         ) as worker:
-            self._running = asyncio.create_task(worker.run_forever())
-            sweeping = asyncio.create_task(self._sweep())
+            self._services = (asyncio.create_task(worker.run_forever()), asyncio.create_task(self._sweep()))
             try:
                 yield
             finally:
-                sweeping.cancel()
-                await self._drain(self._running)
+                await self._drain()
+
+    async def _hint(self, conversation: str) -> None:
+        self._start(conversation)
+
+    def _start(self, conversation: str) -> None:
+        """Attend to a conversation, unless that is under way; what finds no place here stays due."""
+        if conversation not in self._at_work and len(self._at_work) < CONCURRENCY:
+            task = asyncio.create_task(self._work(conversation))
+            self._at_work[conversation] = task
+            task.add_done_callback(partial(self._forget, conversation))
+
+    def _forget(self, conversation: str, _task: asyncio.Task[None]) -> None:
+        del self._at_work[conversation]
 
     async def _work(self, conversation: str) -> None:
         try:
@@ -99,31 +123,27 @@ class Worker:
         except StoreUnavailable as error:
             log.warning("store away, the sweep will find the conversation", error=str(error))
 
-    async def _drain(self, jobs: asyncio.Task[None]) -> None:
-        """Cancelled once, Docket's worker lets its turns finish; a second time, it cancels them."""
-        jobs.cancel()
-        _, late = await asyncio.wait({jobs, *self._found.values()}, timeout=self._drain_s)
+    async def _drain(self) -> None:
+        """Let running turns finish, then cancel what is left. Docket may need two cancels to give up its clean-up."""
+        for service in self._services:
+            service.cancel()
+        if self._at_work:
+            await asyncio.wait(self._at_work.values(), timeout=self._drain_s)
+        await asyncio.wait(self._services, timeout=LAST_S)
+        late = [task for task in (*self._at_work.values(), *self._services) if not task.done()]
         for task in late:
             task.cancel()
         if late:
-            await asyncio.wait(late)
+            await asyncio.wait(late, timeout=LAST_S)
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_S)
             try:
-                due = await self._store.leases.due(SWEEP_LIMIT)
+                for conversation in await self._store.leases.due(SWEEP_LIMIT):
+                    self._start(conversation)
             except StoreUnavailable as error:
                 log.warning("sweep failed", error=str(error))
-                continue
-            for conversation in due:
-                if conversation not in self._found and len(self._found) < CONCURRENCY:
-                    task = asyncio.create_task(self._work(conversation))
-                    self._found[conversation] = task
-                    task.add_done_callback(partial(self._forget, conversation))
-
-    def _forget(self, conversation: str, _task: asyncio.Task[None]) -> None:
-        del self._found[conversation]
 
 
 class OwnJobs:

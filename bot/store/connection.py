@@ -39,7 +39,7 @@ def connect(url: str, max_connections: int) -> Redis:
             retry=Retry(NoBackoff(), 0),
             protocol=2,  # nothing here needs the newer one, which costs a round trip more; the URL may still ask for it
         )
-    except ValueError:  # its text may hold a piece of the password
+    except (TypeError, ValueError):  # its text may hold a piece of the password
         mend = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
         raise SettingsError("REDIS_URL", mend) from None
     return Redis.from_pool(pool)

@@ -44,8 +44,24 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
+class Serving:
+    """A server at work."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    async def ended(self) -> None:
+        """Wait until it serves no more.
+
+        Raises:
+            Exception: why it has ended by itself.
+        """
+        await asyncio.wait({self._task})
+        self._task.result()
+
+
 @asynccontextmanager
-async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[None]:
+async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[Serving]:
     """Serve while the context is open."""
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=LAST_ANSWERS_S
@@ -53,7 +69,7 @@ async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[None]:
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[sock]))
     try:
-        yield
+        yield Serving(task)
     finally:
         server.should_exit = True
         await task

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from redis.asyncio import Redis
 
+from bot.channels import Arrival
 from bot.errors import TryAgain
 from bot.journal import SAID, Said
 from bot.live import TurnStarted
@@ -166,7 +167,7 @@ async def test_a_cut_answer_says_so(store: Store) -> None:
     place = Place(store, [Step("Once upon a", stop_reason="max_tokens")])
     await place.hear("tell me a story", "m1")
     await place.care.attend(HERE)
-    assert place.box.texts == ["Once upon a\n\n(The answer was cut here: it reached the length limit.)"]
+    assert place.box.texts == ["Once upon a\n\n(The answer breaks off here.)"]
 
 
 async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Redis) -> None:
@@ -195,3 +196,61 @@ async def test_a_model_is_sent_whole_turns_that_fit(store: Store) -> None:
         await place.care.attend(HERE)
     sent = [message.text[:12] for message in place.model.requests[3].messages]
     assert sent == ["question 1", "xxxxxxxxxxxx", "question 2", "short", "question 3"]
+
+
+async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Store, redis: Redis) -> None:
+    """A record of a far newer version costs its own words, not the conversation."""
+    place = Place(store, [Step("One"), Step("Two")])
+    await place.hear("first", "m1")
+    await place.care.attend(HERE)
+    (key,) = [key async for key in redis.scan_iter("kaiwa:*:history:*")]
+    await redis.lpush(key, b'{"v": 9, "messages": [{"type": "hologram"}]}')
+    await place.hear("second", "m2")
+    await place.care.attend(HERE)
+    assert [message.text for message in place.model.requests[1].messages] == ["first", "One", "second"]
+    assert place.box.texts == ["One", "Two"]
+
+
+async def test_a_turn_that_cannot_be_taken_is_given_up_with_an_apology(store: Store) -> None:
+    """An arrival that cannot be read must not block the conversation for ever."""
+    place = Place(store, [Step("Fine")])
+    assert await store.inbox.accept(HERE, "m1", b"no JSON")
+    await place.care.attend(HERE)
+    assert [delivery.reply.failed for delivery in place.box.delivered] == [True]
+    await place.hear("hi", "m2")
+    await place.care.attend(HERE)
+    assert place.box.texts[1] == "Fine"
+
+
+async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(store: Store) -> None:
+    """What waited when a channel was switched off is kept and counted, not tried every second."""
+    place = Place(store, [])
+    message = Message("m1", "user", (Text("hi"),), 1)
+    assert await store.inbox.accept("line:bot:user:u1", "m1", encode(Arrival(message)))
+    await place.care.attend("line:bot:user:u1")
+    assert (await store.depths()).dead_letters == 1
+    assert await store.leases.due(10) == []
+
+
+async def test_a_delivery_that_cannot_be_read_is_buried(store: Store) -> None:
+    """The replies behind it go out."""
+    place = Place(store, [Step("Fine")])
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    await store.journal.begin(lease, "turn_x")
+    await store.journal.commit(lease, None, [b"no JSON"], 10)
+    await store.leases.release(lease)
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    assert place.box.texts == ["Fine"]
+    assert (await store.depths()).dead_letters == 1
+
+
+async def test_a_closing_house_begins_no_new_turn(store: Store) -> None:
+    """What waits is left for another process, due at once."""
+    place = Place(store, [])
+    place.care.closing = True
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    assert place.model.requests == []
+    assert await store.leases.due(10) == [HERE]

@@ -50,6 +50,26 @@ def test_a_secret_is_struck_out_wherever_it_turns_up(capsys: pytest.CaptureFixtu
     assert "RuntimeError" in printed
 
 
+def test_a_terminals_traceback_shows_no_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    """Local variables hold users' words."""
+    log.configure("INFO", [], terminal=True)
+    words = "what the user said"
+    try:
+        raise RuntimeError(len(words))
+    except RuntimeError:
+        structlog.stdlib.get_logger("bot.x").exception("turn crashed")
+    printed = capsys.readouterr().err
+    assert "RuntimeError" in printed
+    assert words not in printed
+
+
+def test_a_secret_with_quotes_is_struck_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON writes such a secret differently; it is known in that form too."""
+    log.configure("INFO", ['pa"ss'])
+    structlog.stdlib.get_logger("bot.x").error("failed", reason='pa"ss')
+    assert json.loads(capsys.readouterr().err)["reason"] == "[secret]"
+
+
 def test_a_terminal_gets_readable_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """Not JSON, but the same content."""
     log.configure("INFO", [], terminal=True)

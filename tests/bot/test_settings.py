@@ -57,6 +57,12 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("MAX_TOOL_TURNS", "0"),
         ("GOOGLE_GEMINI_BASE_URL", "https://host/v1beta"),
         ("GOOGLE_GEMINI_BASE_URL", "host"),
+        ("GOOGLE_GEMINI_BASE_URL", "http://host:99999"),
+        ("GOOGLE_GEMINI_BASE_URL", "http://:80"),
+        ("GOOGLE_GEMINI_BASE_URL", "https://host#x"),
+        ("GOOGLE_GEMINI_BASE_URL", "https://user@host"),
+        ("GEMINI_API_KEY", "ключ"),
+        ("PERSONA_FILE", "/usr/bin/env"),
         ("PERSONA_FILE", "nowhere.md"),
         ("READ_ONLY", "perhaps"),
         ("BOT_NAME", "x" * 65),
@@ -73,6 +79,12 @@ def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     assert "\n" not in str(refused.value)
     assert len(refused.value.mend) > 10
     assert f" {value} " not in f" {refused.value} "
+
+
+def test_a_key_pasted_with_its_line_end_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spaces around a secret are no part of it."""
+    monkeypatch.setenv("GEMINI_API_KEY", " key\n")
+    assert load().gemini_api_key.get_secret_value() == "key"
 
 
 def test_gemini_without_its_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

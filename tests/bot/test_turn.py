@@ -55,3 +55,11 @@ def test_the_last_result_closes_the_round() -> None:
     assert turn.added[-1].id == "m_results"
     assert [result.call_id for result in turn.added[-1].results] == ["c1", "c2"]
     assert turn.rounds == 1
+
+
+def test_two_calls_of_one_id_share_their_result() -> None:
+    """A provider should never do that; the transcript stays whole where one does."""
+    turn = make(user("a"))
+    turn.restore_message(Message("m", "model", (ToolCall("c", "echo", {}), ToolCall("c", "echo", {})), 1), "tool_use")
+    turn.restore_result(ToolResult("c", "echo", {}))
+    assert [result.call_id for result in turn.added[-1].results] == ["c", "c"]

@@ -16,9 +16,7 @@ def test_a_report_in_a_pipe_has_plain_lines(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "✓ store: answers\n! model: demo [model] (set GEMINI_API_KEY)\n"
 
 
-def test_a_report_on_a_terminal_is_aligned(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_on_a_terminal_is_aligned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Mark, name, then the rest; brackets are no markup."""
     on_a_terminal(monkeypatch)
     print_rows(ROWS)
