@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+SHORTEST = 5  # characters of a secret that is struck out: a shorter one stands in every other word
 QUIET = ("aiohttp", "asyncio", "docket", "google_genai", "httpcore", "httpx", "redis", "uvicorn")
 
 
@@ -34,15 +35,13 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: list[Processor] = (
-        # Not the default formatter: that one is Rich's and prints local variables, users' words among them.
-        [structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)]
-        if readable
-        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
-    )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last, _strike_out(secrets)],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *_renderers(readable),
+            _strike_out(secrets),
+        ],
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -56,6 +55,13 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     root.handlers[:] = [handler]
     root.setLevel(level)
     _hush(QUIET)
+
+
+def _renderers(readable: bool) -> list[Processor]:
+    if readable:
+        # Not the default formatter: that one is Rich's and prints local variables, users' words among them.
+        return [structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)]
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
 
 
 def _handler(file: Path | None) -> logging.Handler:
@@ -72,7 +78,8 @@ def _hush(names: Sequence[str]) -> None:
 
 def _strike_out(secrets: Iterable[str]) -> Processor:
     # In a JSON line a secret with quotes or backslashes stands in another form.
-    known = {form for secret in secrets if secret for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])}
+    long = [secret for secret in secrets if len(secret) >= SHORTEST]
+    known = {form for secret in long for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])}
 
     def strike(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
         for secret in known:

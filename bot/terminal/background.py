@@ -33,16 +33,16 @@ class Background:
         closing = asyncio.Event()
 
         async def hold() -> None:
-            async with resource as value:
-                ready.set_result(value)
-                await closing.wait()
-
-        def tell(held: Future[None]) -> None:
-            if not ready.done():
-                ready.set_exception(held.exception() or RuntimeError("the resource ended before it was open"))
+            try:
+                async with resource as value:
+                    ready.set_result(value)
+                    await closing.wait()
+            except BaseException as error:
+                if not ready.done():
+                    ready.set_exception(error)
+                raise
 
         holding = self.start(hold())
-        holding.add_done_callback(tell)
         try:
             yield ready.result()
         finally:

@@ -26,11 +26,11 @@ def conversation_id(data_dir: Path, *, new: bool) -> str:
     file = data_dir / ID_FILE
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = file.read_text("ascii").strip() if file.exists() else ""
+        kept = file.read_text("ascii", "replace").strip() if file.exists() else ""
         if new or not ID.fullmatch(kept):
             kept = new_id("terminal")
             file.write_text(f"{kept}\n", "ascii")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise SettingsError("KAIWA_DATA_DIR", f"{file} cannot be used; choose a folder that can be written") from error
     return f"console:{kept}"
 

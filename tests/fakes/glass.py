@@ -6,6 +6,7 @@ import re
 
 from rich.cells import cell_len
 
+SILENT = "mhl"  # colours, and modes such as a hidden cursor
 TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|\x1b.|[\x00-\x1f]|[^\x00-\x1f\x1b]", re.DOTALL)
 
 
@@ -32,7 +33,9 @@ class Glass:
                 self._move_down()
             elif token[0] == "\r":
                 self._column = 0
-            else:
+            elif token[0] == "\b":
+                self._column -= 1
+            elif token[0] != "\a":
                 assert token[0] >= " ", f"unknown control character {token[0]!r}"
                 self._put(token[0])
         return len(text)
@@ -49,8 +52,10 @@ class Glass:
             self._row = max(top, self._row - int(argument or 1))
         elif (command, argument) == ("K", "2"):
             self._lines[self._row] = []
+        elif (command, argument) == ("K", ""):
+            del self._lines[self._row][self._column :]
         else:
-            assert command == "m" or argument == "?25", f"unknown sequence {argument}{command}"  # colour, cursor
+            assert command in SILENT, f"unknown sequence {argument}{command}"
 
     def _move_down(self) -> None:
         self._column = 0

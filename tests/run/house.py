@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import sys
@@ -123,3 +124,15 @@ async def kaiwa(folder: Path, *arguments: str, ready: str = ADDRESS, **variables
             if process.returncode is None:
                 process.kill()
             await listening
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Processes that still work in a folder."""
+    found = []
+    for process in set(Path("/proc").glob("[0-9]*")) - {Path(f"/proc/{os.getpid()}")}:
+        try:
+            if (process / "cwd").readlink().is_relative_to(folder):
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:  # gone meanwhile
+            continue
+    return found

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
-from tests.run.house import kaiwa
+from tests.run.house import kaiwa, left_behind
 from tests.waiting import until
 
 TALK = "conversation-1"
@@ -36,18 +36,6 @@ async def wttr() -> AsyncIterator[WttrFake]:
 def env(gemini: GeminiFake, wttr: WttrFake) -> dict[str, str]:
     """Gemini and the weather, both on this machine."""
     return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url, "WTTR_BASE_URL": wttr.base_url}
-
-
-def left_behind(folder: Path) -> list[str]:
-    """Processes that still work in a folder."""
-    found = []
-    for process in set(Path("/proc").glob("[0-9]*")) - {Path(f"/proc/{os.getpid()}")}:
-        try:
-            if (process / "cwd").readlink().is_relative_to(folder):
-                found.append((process / "cmdline").read_text().replace("\0", " "))
-        except OSError:  # gone meanwhile
-            continue
-    return found
 
 
 async def test_a_question_goes_through_model_and_tool_to_an_answer(

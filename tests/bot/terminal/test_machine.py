@@ -45,8 +45,8 @@ def test_a_conversation_goes_on_in_the_next_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"../../x", "東京".encode(), b"\xff\xfe"])
-def test_a_spoiled_file_is_replaced_or_named(tmp_path: Path, content: bytes) -> None:
-    """An id that is none is not used; a file that is no text is told with its variable."""
+def test_a_spoiled_file_is_replaced(tmp_path: Path, content: bytes) -> None:
+    """What is no id is not used as one."""
     (tmp_path / "terminal-id").write_bytes(content)
     assert conversation_id(tmp_path, new=False).startswith("console:terminal_")
 

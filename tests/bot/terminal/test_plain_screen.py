@@ -37,7 +37,7 @@ def test_words_go_out_as_they_come() -> None:
 
 def test_calls_are_told_beside_the_answer() -> None:
     """The answer alone is in the first stream; words before a call end their line."""
-    events = [
+    events: list[LiveEvent] = [
         AnswerText("Let me look."),
         ToolStarted("c1", "get_weather", {"location": "東京"}),
         ToolFinished("c1", "get_weather", {"temp": 21}, False, 412),

@@ -39,13 +39,12 @@ def test_a_table_on_a_terminal_keeps_one_line_for_each_row(
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines == [
         "tool         risk  description",
-        "get_weather  low   Weather Weather Weather Weath…",
+        "get_weather  low   Weather Weather Weather Weather Weather Weather Weather We…",
         "add          low   Sums",
     ]
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Rich believe that it draws on a terminal without colours, 50 cells wide."""
+    """Let Rich believe that it draws on a terminal without colours, which is 80 cells wide."""
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setenv("COLUMNS", "50")

@@ -96,7 +96,7 @@ def test_something_turns_while_one_waits(room: Room) -> None:
 
 def test_calls_stand_with_arguments_result_and_time(room: Room) -> None:
     """Side by side while they run, in the order of the calls whatever ends first; each on lines that do not wrap."""
-    events = [
+    events: list[LiveEvent] = [
         AnswerText("Let me look."),
         ToolStarted("c1", "get_weather", {"location": "東京", "days": 2}),
         ToolStarted("c2", "get_weather", {"location": "Nowhere"}),
@@ -128,8 +128,15 @@ def test_a_running_call_is_seen_at_once(room: Room) -> None:
 
 def test_a_failure_is_told_with_its_note(room: Room) -> None:
     """What had come stays; the apology follows, and beneath it cause and mend for whoever runs the bot."""
-    events = [AnswerText("I think"), Answered("t1", "That took too long.", failed=True, note="GEMINI_API_KEY is wrong")]
-    assert room.draw(*events) == ["", "I think", "", "That took too long.", "  GEMINI_API_KEY is wrong"]
+    apology = Answered("t1", "That took too long.", failed=True, note="GEMINI_API_KEY is wrong")
+    lines = room.draw(AnswerText("I think"), apology)
+    assert lines == [
+        "",
+        "I think",
+        "",
+        "That took too long.",
+        "  GEMINI_API_KEY is wrong",
+    ]
 
 
 def test_a_failure_without_a_note_is_one_line(room: Room) -> None:

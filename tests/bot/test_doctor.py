@@ -1,0 +1,239 @@
+"""The doctor: every part with its state and its mend, nothing raised, nothing waited for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+from redis.asyncio import Redis
+
+from bot import app
+from bot.doctor import Finding, Openers, examine
+from bot.errors import SettingsError
+from bot.settings import Settings, load
+from bot.store import Depths, ServerFacts, Store
+from bot.store.keys import dead_letters, due_indexes
+from tests.fakes.gemini import KEY, gemini_fake
+from tests.fakes.serving import serving
+from tests.fakes.wttr import WttrFake, wttr_fake
+
+
+@pytest.fixture
+async def wttr(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WttrFake]:
+    async with wttr_fake() as fake:
+        monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
+        yield fake
+
+
+@pytest.fixture
+def settings(valkey_url: str, redis: Redis, wttr: WttrFake, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A demo on a Valkey of ours, which is empty, with a weather service and any port."""
+    monkeypatch.setenv("REDIS_URL", valkey_url)
+    monkeypatch.setenv("PORT", "0")
+    return load()
+
+
+def openers(settings: Settings, **other: Any) -> Openers:
+    """The real parts, but for others."""
+    real = {
+        "store": lambda: app.open_store_of(settings),
+        "tools": lambda: app.open_tools(settings),
+        "provider": lambda: app.open_provider(settings),
+    }
+    return Openers(**real | other)
+
+
+async def found(settings: Settings, name: str, **other: Any) -> Finding:
+    """What the doctor says of one part."""
+    findings = await examine(settings, openers(settings, **other))
+    return next(finding for finding in findings if finding.name == name)
+
+
+async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
+    """Every part, in a fixed order; what is off says which variable turns it on."""
+    wttr.place("Tokyo", temp=21)
+    findings = await examine(settings, openers(settings))
+    version = findings[1].detail.removeprefix("your Redis: ")
+    assert version.startswith("Valkey ")
+    assert findings == [
+        Finding(
+            "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
+        ),
+        Finding("ok", "store", f"your Redis: {version}"),
+        Finding("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
+        Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
+        Finding("ok", "work", "conversations to care for: 0, dead letters: none"),
+        Finding(
+            "ok",
+            "tools",
+            "all tools: calculate, get_current_time, get_weather",
+            "set READ_ONLY=1 to offer low-risk ones only",
+        ),
+        Finding("ok", "weather", "answers for Tokyo"),
+        Finding("ok", "port", "any free one"),
+        Finding("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
+    ]
+    assert [request.place for request in wttr.requests] == ["Tokyo"]
+
+
+async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: str) -> None:
+    """Each with the option to set."""
+    theirs = settings.model_copy(update={"redis_url": SecretStr(redis_url)})
+    async with Redis.from_url(redis_url) as redis:
+        await redis.config_set("maxmemory-policy", "allkeys-lru")
+        memory, disk = await found(theirs, "memory"), await found(theirs, "disk")
+        await redis.config_set("maxmemory-policy", "noeviction")
+    assert (memory.result, memory.mend) == ("warning", "set its maxmemory-policy to noeviction")
+    assert (disk.result, disk.mend) == ("warning", "set its appendonly to yes")
+
+
+async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
+    """What never arrived is a matter for the operator; what waits is not."""
+    await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
+    await redis.xadd(dead_letters()[0], {"delivery": "x"})
+    work = await found(settings, "work")
+    assert work == Finding(
+        "warning", "work", "conversations to care for: 2, dead letters: 1", "look for “delivery failed” in the log"
+    )
+
+
+async def test_an_old_redis_is_a_failure(settings: Settings) -> None:
+    """What we use of Redis 7 is not there."""
+
+    class Old:
+        async def facts(self) -> ServerFacts:
+            return ServerFacts("Redis 6.2.1", 6, "noeviction", append_only=True)
+
+        async def depths(self) -> Depths:
+            return Depths(0, 0)
+
+    @asynccontextmanager
+    async def store() -> AsyncIterator[Store]:
+        yield cast(Store, Old())
+
+    old = await found(settings, "store", store=store)
+    assert (old.result, old.mend) == ("failure", "Redis 7 or newer, or Valkey, is needed")
+
+
+async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
+    """With the variable to look at; the other parts are examined all the same."""
+    settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
+    findings = await examine(settings, openers(settings))
+    assert [finding.name for finding in findings] == ["model", "store", "tools", "weather", "port", "page"]
+    assert findings[1].result == "failure"
+    assert findings[1].mend == "is REDIS_URL right, and does Redis run?"
+
+
+async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:
+    """The doctor ends in any case."""
+
+    @asynccontextmanager
+    async def store() -> AsyncIterator[Store]:
+        await asyncio.Event().wait()
+        yield cast(Store, None)
+
+    findings = await examine(settings, openers(settings, store=store), patience_s=0.5)
+    assert findings[1] == Finding("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
+
+
+async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> None:
+    """A tool's own variable, for one: it does not stop the doctor."""
+
+    @asynccontextmanager
+    async def tools() -> AsyncIterator[Any]:
+        raise SettingsError("WEATHER_TIMEOUT_S", "write a number")
+        yield
+
+    assert await found(settings, "tools", tools=tools) == Finding(
+        "failure", "tools", "WEATHER_TIMEOUT_S", "write a number"
+    )
+
+
+async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr: WttrFake) -> None:
+    """The bot can work without."""
+    wttr.fail("capacity")
+    weather = await found(settings, "weather")
+    assert weather.result == "warning"
+    assert weather.detail.startswith("API error: status 503")
+    assert "WTTR_BASE_URL" in weather.mend
+
+
+async def test_without_a_weather_tool_nobody_is_asked(settings: Settings, wttr: WttrFake) -> None:
+    """Somebody may have taken the tool away."""
+
+    @asynccontextmanager
+    async def tools() -> AsyncIterator[dict[str, Any]]:
+        yield {"calculate": None}
+
+    findings = await examine(settings, openers(settings, tools=tools))
+    assert "weather" not in [finding.name for finding in findings]
+    assert wttr.requests == []
+
+
+async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> None:
+    """Asked without generating anything."""
+    async with gemini_fake() as gemini:
+        ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url})
+        model = await found(ours, "model")
+    assert model == Finding("ok", "model", "Gemini Flash Latest answers")
+    assert [request.action for request in gemini.requests] == ["get"]
+
+
+async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> None:
+    """The variable is named, the key is not."""
+    async with gemini_fake() as gemini:
+        ours = settings.model_copy(
+            update={"gemini_api_key": SecretStr("wrong-key"), "google_gemini_base_url": gemini.base_url}
+        )
+        model = await found(ours, "model")
+    assert model.result == "failure"
+    assert "GEMINI_API_KEY" in model.mend
+    assert "wrong-key" not in repr(model)
+
+
+async def test_a_free_port_is_fine(settings: Settings) -> None:
+    """Then nothing runs here yet."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    settings = settings.model_copy(update={"port": port, "host": "0.0.0.0"})  # noqa: S104 -- not listened on
+    assert await found(settings, "port") == Finding(
+        "ok", "port", f"nothing listens on 127.0.0.1:{port} yet", "kaiwa run does"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "result", "words"),
+    [
+        (200, {"ready": True, "reason": None}, "ok", "Kaiwa runs on 127.0.0.1:"),
+        (503, {"ready": False, "reason": "store: away"}, "warning", "and is not ready"),
+        (200, {"something": "else"}, "warning", "something else listens"),
+        (200, ["nothing of ours"], "warning", "something else listens"),
+    ],
+)
+async def test_whoever_listens_on_the_port_is_asked_who_they_are(
+    settings: Settings, status: int, body: object, result: str, words: str
+) -> None:
+    """Kaiwa itself, ready or not, or somebody who must make room."""
+
+    async def readyz(_request: web.Request) -> web.Response:
+        return web.json_response(body, status=status)
+
+    application = web.Application()
+    application.router.add_get("/readyz", readyz)
+    with serving(application) as url:
+        port = await found(settings.model_copy(update={"port": int(url.rpartition(":")[2])}), "port")
+    assert port.result == result
+    assert words in port.detail
+    assert bool(port.mend) == (result == "warning")
+
+
+async def test_an_address_of_the_newer_kind_is_written_in_brackets(settings: Settings) -> None:
+    """As it would stand in a URL."""
+    port = await found(settings.model_copy(update={"port": 1, "host": "::1"}), "port")
+    assert port.detail == "nothing listens on [::1]:1 yet"
