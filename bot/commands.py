@@ -27,6 +27,7 @@ from bot.terminal.rich_screen import RichScreen
 from toolset.tool import ToolDefinition, ToolOutcome
 
 AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
+LEAVE = (signal.SIGTERM, signal.SIGHUP)
 MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
 
 
@@ -58,7 +59,9 @@ def chat(*, new: bool) -> int:
     config = settings.load()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     answered = True
-    with _ended_by(signal.SIGTERM, signal.SIGHUP), suppress(KeyboardInterrupt):
+    # At a prompt Ctrl-C means the answer under way, in a pipe it means everything.
+    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)
+    with _ended_by(*signals), suppress(KeyboardInterrupt):
         answered = _talk(config, new=new, interactive=interactive)
     return 0 if answered or interactive else 1
 
@@ -164,8 +167,8 @@ def _object(text: str) -> dict[str, Any]:
 def _ended_by(*signals: signal.Signals) -> Iterator[None]:
     """Leave in order when told to: a terminal that is closed must not leave a store behind."""
 
-    def leave(_number: int, _frame: object) -> NoReturn:
-        raise SystemExit(0)
+    def leave(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(0 if number in LEAVE else 128 + number)
 
     before = {number: signal.signal(number, leave) for number in signals}
     try:

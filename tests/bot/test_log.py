@@ -11,7 +11,6 @@ import structlog
 
 from bot import log
 
-
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
 

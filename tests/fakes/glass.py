@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 SILENT = "mhl"  # colours, and modes such as a hidden cursor
 TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|\x1b.|[\x00-\x1f]|[^\x00-\x1f\x1b]", re.DOTALL)
+UNFINISHED = re.compile(r"(\x1b(?:\[[?\d;]*)?|)\Z")
 
 
 class Glass:
@@ -19,6 +20,7 @@ class Glass:
         self._lines: list[list[str]] = [[]]
         self._row = 0
         self._column = 0
+        self._unfinished = ""
 
     @property
     def text(self) -> str:
@@ -26,7 +28,8 @@ class Glass:
         return "\n".join("".join(line).rstrip() for line in self._lines).rstrip("\n")
 
     def write(self, text: str) -> int:
-        for token in TOKEN.finditer(text):
+        whole, self._unfinished, _ = UNFINISHED.split(self._unfinished + text, maxsplit=1)
+        for token in TOKEN.finditer(whole):
             if command := token[2]:
                 self._obey(command, token[1])
             elif token[0] == "\n":

@@ -20,6 +20,7 @@ from tests.fakes.glass import Glass
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.house import environment
 from tests.run.house import ENTRY, kaiwa, left_behind
+from tests.waiting import until
 
 WIDTH, HEIGHT = 100, 40
 CTRL_C, CTRL_D, ARROW_UP = "\x03", "\x04", "\x1b[A"
@@ -61,7 +62,7 @@ def nothing_left_behind(tmp_path: Path) -> Iterator[None]:
 
 
 class Terminal:
-    """A terminal with ``kaiwa chat`` in it, at its prompt."""
+    """A terminal with ``kaiwa chat`` in it."""
 
     def __init__(self, variables: dict[str, str], *arguments: str) -> None:
         self._glass = Glass(WIDTH, HEIGHT)
@@ -75,7 +76,6 @@ class Terminal:
             dimensions=(HEIGHT, WIDTH),
         )
         self._child.logfile_read = self._glass
-        self.see(PROMPT)
 
     @property
     def text(self) -> str:
@@ -84,8 +84,8 @@ class Terminal:
 
     @property
     def newest(self) -> str:
-        """What can be read since the last message was typed."""
-        return self.text.removesuffix("›").rpartition("› ")[2]
+        """What can be read between the last two prompts: a message, then what it brought."""
+        return re.split("^›", self.text, flags=re.MULTILINE)[-2].removeprefix(" ")
 
     def see(self, pattern: str) -> None:
         """Wait until something is drawn."""
@@ -122,16 +122,25 @@ class Terminal:
         self._child.close(force=True)
 
 
+async def piped(variables: dict[str, str]) -> asyncio.subprocess.Process:
+    """``kaiwa chat`` between two pipes."""
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ENTRY, "chat", env=variables, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+
+
 Open = Callable[..., Terminal]
 
 
 @pytest.fixture
 def opened(nothing_left_behind: None, variables: dict[str, str]) -> Iterator[Open]:
-    """Opens terminals, and closes them whatever happens."""
+    """Opens terminals, each at its prompt, and closes them whatever happens."""
     terminals: list[Terminal] = []
 
     def open_terminal(*arguments: str, **other: str) -> Terminal:
         terminals.append(Terminal(variables | other, *arguments))
+        terminals[-1].see(PROMPT)
         return terminals[-1]
 
     yield open_terminal
@@ -142,7 +151,7 @@ def opened(nothing_left_behind: None, variables: dict[str, str]) -> Iterator[Ope
 def test_an_answer_with_a_tool_call(
     opened: Open, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake
 ) -> None:
-    """The model that answers, the call with its arguments, result and time, the words; all by the prompt one can read."""
+    """The model that answers, the call with its arguments, result and time, the words; and the prompt is no secret."""
     wttr.place("Tokyo", temp=21)
     gemini.call("get_weather", {"location": "Tokyo"})
     gemini.say("It is 21 °C", " in **Tokyo**.")
@@ -245,17 +254,22 @@ async def test_a_chat_beside_a_running_house(tmp_path: Path, variables: dict[str
     gemini.say("Here I am")
     gemini.say("Still here")
     async with kaiwa(tmp_path, "run", **variables) as house:
-        chat = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-c",
-            ENTRY,
-            "chat",
-            env=variables,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        chat = await piped(variables)
         out, _ = await chat.communicate("誰かいますか？\n".encode())
         assert (chat.returncode, out.decode()) == (0, "Here I am\n")
         await house.say("conversation-1", "And you?")
         assert await house.answers("conversation-1", 1) == ["Still here"]
+
+
+async def test_ctrl_c_ends_a_pipe(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+    """Nobody is at a prompt to go back to; the lines that follow are not said."""
+    gemini.stall()
+    chat = await piped(variables)
+    assert chat.stdin is not None
+    chat.stdin.write(b"one\ntwo\n")
+    await until(lambda: bool(gemini.requests))
+    chat.send_signal(signal.SIGINT)
+    out, _ = await chat.communicate()
+    assert (chat.returncode, out) == (128 + signal.SIGINT, b"")
+    assert len(gemini.requests) == 1
+    assert left_behind(tmp_path) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_a_resource_that_ends_before_it_is_open_is_an_error(loop: Background) ->
 
 def test_what_still_runs_is_ended_with_the_loop() -> None:
     """No thread and no task is left."""
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     async def endless() -> None:
         try:
@@ -93,15 +93,9 @@ def test_what_still_runs_is_ended_with_the_loop() -> None:
         finally:
             ended.set()
 
-    @contextmanager
-    def running() -> Iterator[Background]:
-        with background() as loop:
-            started = loop.start(asyncio.sleep(0))
-            loop.start(endless())
-            started.result(timeout=5)
-            yield loop
-
-    with running() as loop:
-        loop.soon(lambda: None)
+    with background() as loop:
+        loop.start(endless())
+        loop.soon(begun.set)
+        assert begun.wait(5)
     assert ended.is_set()
     assert "event loop" not in [thread.name for thread in threading.enumerate()]
