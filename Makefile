@@ -30,7 +30,7 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,lint,$(BIN)/ruff check --quiet .,make format mends some of it)
 	$(call step,types,$(BIN)/mypy --no-error-summary,mend the types above)
 	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
-	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term,see the tests or the coverage above)
+	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile,see the tests or the coverage above)
 
 format: dev ## format the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix-only .

@@ -25,9 +25,10 @@ from google.genai import types
 
 from bot import log
 from bot.agent import Agent
+from bot.answering import Answering, Defaults
 from bot.channels import Arrival
 from bot.channels.console import Console
-from bot.conversation import Conversations, Defaults
+from bot.conversation import Conversations
 from bot.intake import Intake
 from bot.metrics import Metrics
 from bot.providers.gemini import Gemini
@@ -94,7 +95,8 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             agent = Agent(provider, tools, "You measure.", metrics)
             channels: dict[str, Any] = {}
             texts = load()
-            care = Conversations(store, agent, channels, texts, metrics, Defaults("en", "UTC"))
+            answering = Answering(store, agent, channels, texts, metrics, Defaults("en", "UTC"))
+            care = Conversations(store, answering, channels, metrics)
             intake = Intake(store, NoJobs(), metrics)
             channels["console"] = Console(intake, store.live, care.past, texts, "en")
 

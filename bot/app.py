@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import httpx
 import structlog
@@ -16,10 +17,14 @@ from starlette.routing import Mount
 
 import toolset
 from bot.agent import Agent, system_prompt
-from bot.channels import Channel
+from bot.answering import Answering, Defaults
+from bot.channels import Accept, Channel
 from bot.channels.console import Console
-from bot.conversation import Conversations, Defaults
+from bot.channels.line import Line, checkup
+from bot.channels.line.admin import Admin, open_admin
+from bot.conversation import Conversations
 from bot.errors import SettingsError, StoreUnavailable
+from bot.findings import Finding
 from bot.intake import Intake, Jobs
 from bot.metrics import Metrics
 from bot.providers import Provider
@@ -32,9 +37,11 @@ from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
-from bot.web.server import listen, serving, stop_signals
-from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
+from bot.worker import Worker
 from toolset.tool import ToolMap, ToolSetupError
+
+if TYPE_CHECKING:
+    from bot.channels.slack import Options, Slack
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -120,49 +127,6 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         yield House(settings, url, store, metrics, load(), tools, agent)
 
 
-async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], None]) -> None:
-    """``kaiwa run``: web and, unless it runs apart, the worker, until SIGTERM.
-
-    Args:
-        announce: is told the port once requests are answered.
-    """
-    with listen(settings.host, settings.port) as sock, stop_signals() as stop:
-        async with AsyncExitStack() as stack:
-            house = await stack.enter_async_context(open_house(settings))
-            docket = await stack.enter_async_context(open_docket(house.url))
-            wired = _wire(house, DocketJobs(docket))
-            at_work = Worker(docket, house.store, wired.conversations.attend) if worker else None
-            server = await stack.enter_async_context(serving(_asgi(house, wired, at_work), sock))
-            stack.callback(wired.console.close)
-            if at_work:
-                await stack.enter_async_context(at_work.running())
-            announce(sock.getsockname()[1])
-            await _until(stop, server.ended, *([at_work.ended] if at_work else []))
-            wired.intake.closed = wired.conversations.closing = True
-
-
-async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
-    """``kaiwa worker``: turns only, until SIGTERM."""
-    with stop_signals() as stop:
-        async with open_house(settings) as house, open_docket(house.url) as docket:
-            wired = _wire(house, DocketJobs(docket))
-            worker = Worker(docket, house.store, wired.conversations.attend)
-            async with worker.running():
-                announce()
-                await _until(stop, worker.ended)
-                wired.conversations.closing = True
-
-
-@asynccontextmanager
-async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Wired]:
-    """``kaiwa chat``: everything at work, with a worker for this conversation alone."""
-    jobs = OwnJobs(conversation)
-    async with open_house(settings) as house:
-        wired = _wire(house, jobs)
-        async with jobs.running(wired.conversations.attend):
-            yield wired
-
-
 def persona(settings: Settings) -> str:
     """The system prompt, before a channel's style: the operator's file or our own."""
     path = settings.persona_file or files("bot.prompts") / "system.md"
@@ -174,19 +138,103 @@ def console_prompt(settings: Settings) -> str:
     return system_prompt(persona(settings), Console.style)
 
 
-def _wire(house: House, jobs: Jobs) -> Wired:
-    """Ways in, channels and turns, joined to one another."""
+@asynccontextmanager
+async def wire(house: House, jobs: Jobs, *, only_console: bool = False, listens: bool = False) -> AsyncIterator[Wired]:
+    """Ways in, channels and turns, joined to one another.
+
+    Args:
+        only_console: no other channel is spoken to.
+        listens: this process takes messages in, also by Slack's Socket Mode.
+    """
     settings = house.settings
     intake = Intake(house.store, jobs, house.metrics)
     channels: dict[str, Channel] = {}
-    defaults = Defaults(settings.language, settings.timezone)
-    conversations = Conversations(house.store, house.agent, channels, house.texts, house.metrics, defaults)
+    defaults = Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days)
+    answering = Answering(house.store, house.agent, channels, house.texts, house.metrics, defaults)
+    conversations = Conversations(house.store, answering, channels, house.metrics)
     console = Console(intake, house.store.live, conversations.past, house.texts, settings.language)
     channels[console.name] = console
-    return Wired(intake, console, channels, conversations)
+    async with AsyncExitStack() as stack:
+        if settings.line_on and not only_console:
+            channels["line"] = await stack.enter_async_context(aclosing(_line(house, intake)))
+        if settings.slack_on and not only_console:
+            channels["slack"] = await stack.enter_async_context(_slack(house, intake, listens=listens))
+        yield Wired(intake, console, channels, conversations)
 
 
-def _asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
+def _line(house: House, accept: Accept) -> Line:
+    settings = house.settings
+    return Line(
+        accept,
+        house.store.notes,
+        house.texts,
+        channel_secret=settings.line_channel_secret.get_secret_value(),
+        access_token=settings.line_channel_access_token.get_secret_value(),
+        api_base_url=settings.line_api_base_url,
+        data_api_base_url=settings.line_data_api_base_url,
+        push=settings.line_push,
+        language=settings.language,
+        allowed_users=settings.allowed_users,
+        allowed_groups=settings.allowed_groups,
+    )
+
+
+def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
+    from bot.channels.slack import Slack  # noqa: PLC0415 -- takes 0.4 s, only where Slack is on
+
+    return Slack(accept, house.store.notes, house.texts, _slack_options(house.settings, listens=listens))
+
+
+def _slack_options(settings: Settings, *, listens: bool) -> Options:
+    from bot.channels.slack import Options  # noqa: PLC0415 -- as above
+
+    return Options(
+        signing_secret=settings.slack_signing_secret.get_secret_value(),
+        bot_token=settings.slack_bot_token.get_secret_value(),
+        app_token=settings.slack_app_token.get_secret_value() if listens else "",
+        api_base_url=settings.slack_api_base_url,
+        language=settings.language,
+        bot_name=settings.bot_name,
+        allowed_users=settings.allowed_users,
+        allowed_channels=settings.allowed_channels,
+        follow_threads=settings.slack_follow_threads,
+    )
+
+
+def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[Finding]]]]:
+    """What examines each channel for ``kaiwa doctor``, by its name in the report; called only where it is on."""
+
+    async def line() -> list[Finding]:
+        async with open_store_of(settings) as store, _line_admin(settings) as admin:
+            return await checkup.examine(admin, store.notes)
+
+    async def slack() -> list[Finding]:
+        from bot.channels.slack.findings import examine  # noqa: PLC0415 -- as above
+
+        async with open_store_of(settings) as store:
+            return await examine(_slack_options(settings, listens=True), store.notes)
+
+    return {"LINE": line, "Slack": slack}
+
+
+async def set_line_webhook(settings: Settings, url: str) -> list[Finding]:
+    """Have LINE post to Kaiwa at this address.
+
+    Raises:
+        SettingsError: LINE is off.
+        BadInput: LINE cannot post to such an address.
+    """
+    if not settings.line_on:
+        raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
+    async with _line_admin(settings) as admin:
+        return await checkup.set_webhook(admin, url)
+
+
+def _line_admin(settings: Settings) -> AbstractAsyncContextManager[Admin]:
+    return open_admin(settings.line_channel_access_token.get_secret_value(), settings.line_api_base_url)
+
+
+def asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
     settings = house.settings
 
     async def ready() -> str:
@@ -216,24 +264,9 @@ def _asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
         language=settings.language,
         bot_name=settings.bot_name,
     )
-    routes = [*health_routes(ready), Mount("/", routes=guarded, middleware=[guard])]
+    channels = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
+    routes = [*health_routes(ready), *channels, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
-
-
-async def _until(stop: asyncio.Event, *ended: Callable[[], Awaitable[None]]) -> None:
-    """Wait for the order to stop.
-
-    Raises:
-        Exception: a part has ended by itself; the process should end too, and be started anew.
-    """
-    waits = [asyncio.ensure_future(wait()) for wait in (stop.wait, *ended)]
-    try:
-        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in done:
-            wait.result()
-    finally:
-        for wait in waits:
-            wait.cancel()
 
 
 async def _reach(store: Store) -> None:

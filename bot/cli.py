@@ -106,8 +106,13 @@ def call(
 
 
 @cli.command()
-def doctor() -> None:
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and let LINE test it.")] = False,
+    url: Annotated[str, typer.Option(help="Where Kaiwa is reached from outside, such as https://kaiwa.example.")] = "",
+) -> None:
     """Check what works and what does not, and say how to mend it."""
     from bot import commands
 
-    raise typer.Exit(commands.doctor())
+    if fix != bool(url):
+        raise BadInput("--fix and --url belong together: kaiwa doctor --fix --url https://…")
+    raise typer.Exit(commands.mend(url) if fix else commands.doctor())

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, NoReturn
 
 import uvloop
 from rich.console import Console
 
-from bot import app, log, settings, texts
+from bot import app, log, processes, settings, texts
 from bot.by_hand import call_by_hand
 from bot.chat import Chat, Talk
 from bot.doctor import Openers, examine
 from bot.errors import BadInput
+from bot.findings import Finding
 from bot.report import parts
 from bot.settings import Settings
 from bot.terminal import Screen, keyboard, machine
@@ -28,7 +29,7 @@ from toolset.tool import ToolDefinition, ToolOutcome
 
 AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
-MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
+MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
 
 
 def run(*, worker: bool) -> None:
@@ -40,13 +41,13 @@ def run(*, worker: bool) -> None:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
 
-    uvloop.run(app.serve(config, worker=worker, announce=announce))
+    uvloop.run(processes.serve(config, worker=worker, announce=announce))
 
 
 def worker() -> None:
     """Take turns until SIGTERM or Ctrl-C."""
     config = _started()
-    uvloop.run(app.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
+    uvloop.run(processes.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
 
 
 def show_prompt() -> None:
@@ -98,8 +99,17 @@ def doctor() -> int:
         store=lambda: app.open_store_of(config),
         tools=lambda: app.open_tools(config),
         provider=lambda: app.open_provider(config),
+        channels=app.examinations(config),
     )
-    findings = uvloop.run(examine(config, openers))
+    return _report(uvloop.run(examine(config, openers)))
+
+
+def mend(url: str) -> int:
+    """Have LINE post to this address and print what came of it; 1 says that it does not work."""
+    return _report(uvloop.run(app.set_line_webhook(_prepared("CRITICAL"), url)))
+
+
+def _report(findings: Sequence[Finding]) -> int:
     print_rows(Row(MARKS[found.result], found.name, found.detail, found.mend) for found in findings)
     return 1 if any(found.result == "failure" for found in findings) else 0
 
@@ -128,7 +138,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
     screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
-    with background() as loop, loop.opened(app.open_chat(config, conversation)) as wired:
+    with background() as loop, loop.opened(processes.open_chat(config, conversation)) as wired:
         talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
         front = Chat(talk, loop, screen, words)
         if not interactive:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
 from bot.by_hand import call_by_hand
 from bot.errors import ModelError, SettingsError, StoreUnavailable
+from bot.findings import Finding
 from bot.providers import Provider
 from bot.report import Part, parts
 from bot.settings import Settings
@@ -24,26 +25,19 @@ OLDEST_REDIS = 7
 BIG_CITY = "Tokyo"
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to look at, not to listen on
 
-Result = Literal["ok", "warning", "failure"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report; ``mend`` says what to do about it, or what could be set."""
-
-    result: Result
-    name: str
-    detail: str
-    mend: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class Openers:
-    """How the parts under examination are opened."""
+    """How the parts under examination are opened.
+
+    Attributes:
+        channels: what examines a channel that is on, by the channel's name in the report.
+    """
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
     tools: Callable[[], AbstractAsyncContextManager[ToolMap]]
     provider: Callable[[], AbstractAsyncContextManager[Provider]]
+    channels: Mapping[str, Callable[[], Awaitable[list[Finding]]]] = field(default_factory=dict)
 
 
 async def examine(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[Finding]:
@@ -62,11 +56,15 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
             return [Finding("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
         except SettingsError as error:
             return [Finding("failure", name, error.variable, error.mend)]
+        except StoreUnavailable as error:
+            return [Finding("failure", name, f"the store does not answer: {error}")]
 
     found = await asyncio.gather(
         within("model", _check_model(report["model"], openers)),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], settings, openers)),
+        within("LINE", _check_channel(report["LINE"], openers)),
+        within("Slack", _check_channel(report["Slack"], openers)),
         within("port", _check_port(settings)),
     )
     page = report["page"]
@@ -135,6 +133,12 @@ async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list
                 else Finding("ok", "weather", f"answers for {BIG_CITY}")
             )
     return found
+
+
+async def _check_channel(part: Part, openers: Openers) -> list[Finding]:
+    if not part.on:
+        return [Finding("off", part.name, part.detail, part.hint)]
+    return [Finding("ok", part.name, part.detail, part.hint), *await openers.channels[part.name]()]
 
 
 async def _check_port(settings: Settings) -> list[Finding]:

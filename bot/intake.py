@@ -7,7 +7,7 @@ from typing import Protocol
 from bot.channels import Arrival
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
-from bot.store import Store
+from bot.store import Accepted, Store
 from bot.transcript import encode
 
 
@@ -37,9 +37,10 @@ class Intake:
         if self.closed:
             raise StoreUnavailable("shutting down")
         message_id = arrival.message.id
-        new = await self._store.inbox.accept(conversation, message_id, encode(arrival))
-        if new:
+        accepted = await self._store.inbox.accept(conversation, message_id, encode(arrival))
+        if accepted:
             self._metrics.accepted.labels(conversation.partition(":")[0]).inc()
-        # A duplicate gets its job too: the first one may have died between the write and this line.
-        await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        return new
+        if accepted is not Accepted.ATTENDED:
+            # A duplicate gets its job too: the first one may have died between the write and this line.
+            await self._jobs.add(conversation, f"{conversation}/{message_id}")
+        return bool(accepted)

@@ -30,6 +30,8 @@ def parts(settings: Settings) -> list[Part]:
             "demo model: simple rules, no real language model" if demo else f"{provider}: {model}",
             "set GEMINI_API_KEY for Gemini" if demo else "",
         ),
+        _line(settings),
+        _slack(settings),
         Part("store", True, store, "" if settings.redis_url else "set REDIS_URL to share it between machines"),
         Part(
             "page",
@@ -44,3 +46,27 @@ def parts(settings: Settings) -> list[Part]:
             "unset READ_ONLY to offer all" if settings.read_only else "set READ_ONLY=1 to offer low-risk ones only",
         ),
     ]
+
+
+def _line(settings: Settings) -> Part:
+    if not settings.line_on:
+        return Part("LINE", False, "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on")
+    who = "allowed users and groups" if settings.allowed_users or settings.allowed_groups else "everybody"
+    return Part(
+        "LINE",
+        True,
+        f"answers {who} at /webhooks/line",
+        "" if settings.allowed_users else "set ALLOWED_USERS to answer some only",
+    )
+
+
+def _slack(settings: Settings) -> Part:
+    if not settings.slack_on:
+        return Part(
+            "Slack", False, "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
+        )
+    who = "allowed users and channels" if settings.allowed_users or settings.allowed_channels else "everybody"
+    way = "by Socket Mode" if settings.slack_app_token.get_secret_value() else "at /webhooks/slack"
+    return Part(
+        "Slack", True, f"answers {who} {way}", "" if settings.allowed_users else "set ALLOWED_USERS to answer some only"
+    )

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
@@ -41,6 +41,12 @@ def _redis_url(value: str) -> str:
     return value
 
 
+def _slack_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")) or not value.endswith("/api/"):
+        raise ValueError("write it as https://host/api/")
+    return value
+
+
 def _time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
@@ -56,6 +62,10 @@ def _model(value: str) -> str:
     raise ValueError("write gemini:MODEL (for example gemini:gemini-flash-latest) or demo")
 
 
+def _names(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
 def _language(value: str) -> str:
     """Desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``: the first one we speak counts."""
     spoken = (tag[:2].lower() for tag in value.split(":"))
@@ -64,6 +74,7 @@ def _language(value: str) -> str:
 
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 NO_SECRET = SecretStr("")
 
 
@@ -80,6 +91,22 @@ class Settings(BaseSettings):
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
+
+    line_channel_secret: Secret = NO_SECRET
+    line_channel_access_token: Secret = NO_SECRET
+    line_api_base_url: BaseURL = "https://api.line.me"
+    line_data_api_base_url: BaseURL = "https://api-data.line.me"
+    line_push: Literal["auto", "always", "never"] = "auto"
+
+    slack_signing_secret: Secret = NO_SECRET
+    slack_bot_token: Secret = NO_SECRET
+    slack_app_token: Secret = NO_SECRET
+    slack_api_base_url: Annotated[str, AfterValidator(_slack_url)] = "https://slack.com/api/"
+    slack_follow_threads: bool = False
+
+    allowed_users: Names = ()
+    allowed_groups: Names = ()
+    allowed_channels: Names = ()
 
     redis_url: Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)] | None = (
         None
@@ -108,6 +135,16 @@ class Settings(BaseSettings):
         return "gemini:gemini-flash-latest" if self.gemini_api_key.get_secret_value() else "demo"
 
     @property
+    def line_on(self) -> bool:
+        """LINE is switched on by its two secrets."""
+        return bool(self.line_channel_secret.get_secret_value())
+
+    @property
+    def slack_on(self) -> bool:
+        """Slack is switched on by its bot token, with a signing secret (HTTP) or an app token (Socket Mode)."""
+        return bool(self.slack_bot_token.get_secret_value())
+
+    @property
     def store_url(self) -> str:
         """REDIS_URL, empty for the bundled Valkey; Heroku's Redis shows a certificate that it has signed itself."""
         url = self.redis_url.get_secret_value() if self.redis_url else ""
@@ -131,6 +168,7 @@ def load() -> Settings:
     settings: Settings = _checked(Settings)
     if settings.chosen_model.startswith("gemini:") and not settings.gemini_api_key.get_secret_value():
         raise SettingsError("GEMINI_API_KEY", "MODEL asks for Gemini; set the key, or MODEL=demo")
+    _refuse_half_filled(settings)
     if settings.persona_file is not None:
         try:
             settings.persona_file.read_text("utf-8")
@@ -138,6 +176,21 @@ def load() -> Settings:
             mend = "cannot be read as text; leave it empty for the persona that comes with Kaiwa"
             raise SettingsError("PERSONA_FILE", mend) from error
     return settings
+
+
+def _refuse_half_filled(settings: Settings) -> None:
+    """A channel is on or off; one secret without the other is a mistake, and is told before anybody is lost to it."""
+    line = (settings.line_channel_secret, settings.line_channel_access_token)
+    if settings.line_on != bool(line[1].get_secret_value()):
+        missing = "LINE_CHANNEL_ACCESS_TOKEN" if settings.line_on else "LINE_CHANNEL_SECRET"
+        raise SettingsError(missing, "LINE needs this and its other secret; set both, or neither")
+    ways_in = bool(settings.slack_signing_secret.get_secret_value() or settings.slack_app_token.get_secret_value())
+    if settings.slack_on and not ways_in:
+        raise SettingsError("SLACK_SIGNING_SECRET", "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode")
+    if ways_in and not settings.slack_on:
+        raise SettingsError("SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none")
+    if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
+        raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
 
 
 def tool_config(config: type[ConfigT]) -> ConfigT:

@@ -21,17 +21,19 @@ class Text(Struct, frozen=True, tag="text"):
     text: str
 
 
-class Media(Struct, frozen=True, tag="media"):
+class Media(Struct, frozen=True, tag="media", omit_defaults=True):
     """A reference to a file the platform keeps; fetched for each turn, a placeholder once it is gone.
 
     Attributes:
         ref: the platform's id of the content.
         size: bytes, 0 where the platform does not say.
+        data: the content while a turn runs; never kept.
     """
 
     ref: str
     mime: str
     size: int = 0
+    data: bytes = b""
 
 
 class ToolCall(Struct, frozen=True, tag="call"):

@@ -5,14 +5,16 @@ Each file here is one place where people talk to the bot. Callers know this Prot
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
 
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from bot.live import Watcher
-from bot.transcript import Message
+from bot.transcript import Media, Message
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
@@ -49,16 +51,25 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
 
 
 class Arrival(Struct, frozen=True, omit_defaults=True):
-    """A message on its way in, as it stands in the inbox.
+    """Something that came in, as it stands in the inbox.
 
     Attributes:
+        message: the words; for other events an empty message with the event's own id, author and time.
         address: where its answer goes (reply token and its age, thread …); the channel's own JSON.
         group: several people read along.
+        event: ``message`` is for the model; ``edited`` replaces the words of message ``target``; ``unsent`` takes
+            message ``target`` back; ``told`` is answered with our own sentence ``target`` (a key of the catalogue);
+            ``left`` ends the conversation: all that is kept of it is deleted.
+        album: names pictures that were sent together, ``album_size`` of them, as one question.
     """
 
     message: Message
     address: str = ""
     group: bool = False
+    event: Literal["message", "edited", "unsent", "told", "left"] = "message"
+    target: str = ""
+    album: str = ""
+    album_size: int = 0
 
 
 class Accept(Protocol):
@@ -84,14 +95,15 @@ class Channel(Protocol):
     name: str
     style: str
 
+    @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:
         """What the web server mounts for this channel."""
-        ...
 
-    def watcher(self, conversation: str) -> Watcher:
-        """Where a turn of this conversation shows itself while it runs."""
-        ...
+    @abstractmethod
+    def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
+        """Where a turn shows itself while it runs; whatever is shown as under way ends with the context."""
 
+    @abstractmethod
     async def deliver(self, conversation: str, delivery: Delivery) -> None:
         """Send one reply; returning means delivered.
 
@@ -99,4 +111,21 @@ class Channel(Protocol):
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        ...
+
+    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+        """Fill in what the platform tells only when asked: names, time zones, what was said before the bot came.
+
+        Never raises: what cannot be had is left out.
+
+        Args:
+            is_new: nothing has been said with the bot here yet.
+        """
+        return list(arrivals)
+
+    async def fetch(self, conversation: str, media: Media) -> bytes | None:
+        """The content of an image, or None where it is gone, too large, or not for the model. Never raises."""
+        return None
+
+    def portions(self, reply: Reply) -> list[Reply]:
+        """The reply in as many pieces as there must be messages sent one by one, so that each is delivered once."""
+        return [reply]

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from bot.body import read_body
 from bot.broadcast import GatheringWatcher, Live, decoded
-from bot.channels import Accept, Arrival, Delivery
+from bot.channels import Accept, Arrival, Channel, Delivery
 from bot.errors import BadInput, StoreUnavailable
 from bot.live import Answered, LiveEvent, Watcher
 from bot.sse import EventStream
@@ -39,7 +39,7 @@ Past = Callable[[str], Awaitable[Sequence[Message]]]
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
-class Console:
+class Console(Channel):
     """The channel of page and terminal (``bot.channels.Channel``).
 
     Args:
@@ -67,7 +67,7 @@ class Console:
         message_id: str | None = None,
         locale: str = "",
         time_zone: str = "",
-        author: str = "console",
+        author: str = "",
     ) -> str:
         """Accept what somebody typed, durably; a message id counts once, however often it comes.
 
@@ -86,7 +86,9 @@ class Console:
             raise BadInput(self._sentence(complaint, locale))
         if message_id is not None and not ID.fullmatch(message_id):
             raise BadInput(self._sentence("bad_id", locale))
-        sender = Author(author, "", locale if LOCALE.fullmatch(locale) else "", _zone(time_zone))
+        sender = Author(
+            author or conversation.partition(":")[2], "", locale if LOCALE.fullmatch(locale) else "", _zone(time_zone)
+        )
         message = Message(
             message_id or new_id("msg"), "user", (Text(text),), time.time_ns() // 1_000_000, author=sender
         )
@@ -103,8 +105,13 @@ class Console:
         async with self._live.subscribe(conversation) as events:
             yield decoded(events)
 
-    def watcher(self, conversation: str) -> Watcher:
-        """Where a turn shows itself: one watcher per conversation, so that words and their end stay in order."""
+    @asynccontextmanager
+    async def showing(self, conversation: str, address: str) -> AsyncGenerator[Watcher]:
+        """Where a turn shows itself; the viewers see its end by the answer."""
+        yield self.watcher(conversation)
+
+    def watcher(self, conversation: str) -> GatheringWatcher:
+        """One watcher per conversation, so that words and their end stay in order."""
         watcher = self._watchers.get(conversation)
         if watcher is None:
             watcher = self._watchers[conversation] = GatheringWatcher(self._live, conversation)

@@ -4,7 +4,8 @@
     inbox       what waits                     leases           who may work, and on what
     journal     what a turn has done so far    history          what was said
     outbox      what must leave                live             what is shown while it happens
-    connection  how Redis is reached           embedded         the Valkey that comes with Kaiwa
+    notes       small things, short-lived      connection       how Redis is reached
+    embedded    the Valkey that comes with Kaiwa
 
 What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
 change its journal, history and outbox.
@@ -21,15 +22,19 @@ from redis.asyncio import Redis
 
 from bot.store.connection import STORE_FAILURES, answering, connect
 from bot.store.history import History
-from bot.store.inbox import Inbox
+from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn
-from bot.store.keys import DAY_S, dead_letters, due_indexes
+from bot.store.keys import DAY_S, dead_letters, due_indexes, escaped
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
+from bot.store.notes import Notes
 from bot.store.outbox import Outbox
 from bot.store.scripts import Scripts
 
-__all__ = ["STORE_FAILURES", "Depths", "JournalledTurn", "Lease", "ServerFacts", "Store", "open_store"]
+__all__ = ["STORE_FAILURES", "Accepted", "Depths", "JournalledTurn", "Lease", "ServerFacts", "Store", "open_store"]
+
+
+ERASE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,9 @@ class Store:
         self.inbox = Inbox(scripts)
         self.leases = Leases(client, scripts)
         self.journal = Journal(scripts)
-        self.history = History(client)
+        self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
+        self.notes = Notes(client)
         self.live = live
 
     async def ping(self, timeout_s: float = 1.0) -> None:
@@ -100,6 +106,27 @@ class Store:
             counts = await pipe.execute()
         shards = len(counts) // 2
         return Depths(sum(counts[:shards]), sum(counts[shards:]))
+
+    async def erase(self, fragment: str, keep: str) -> int:
+        """Delete every seen-key, note and fence whose name contains a person's or conversation's id.
+
+        This looks at every key of the store: for the rare case that somebody wants to be forgotten.
+
+        Args:
+            keep: the conversation whose lease is held; its fence must not begin anew.
+
+        Returns:
+            How many keys are gone.
+        """
+        doomed = []
+        async with answering(ERASE_S):
+            async for key in self._client.scan_iter(f"kaiwa:*:*{escaped(fragment)}*", count=1_000):
+                kind = key.split(b":")[2]
+                if kind in (b"seen", b"note") or (kind == b"fence" and not key.endswith(keep.encode())):
+                    doomed.append(key)
+            for key in doomed:
+                await self._client.delete(key)
+        return len(doomed)
 
     async def facts(self) -> ServerFacts:
         """Ask the server about itself."""

@@ -4,5 +4,9 @@ if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
 end
 redis.call('RPUSH', inbox, ARGV[2])
 redis.call('EXPIRE', inbox, WORK_S)
+if redis.call('EXISTS', lease) == 1 then
+    -- Whoever holds it looks here again before leaving; should they die, the conversation is due when it expires.
+    return 2
+end
 due_at(now_ms())
 return 1

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from redis.asyncio import Redis
 
 from bot.store.connection import answering
 from bot.store.keys import Keys
+from bot.store.leases import Lease
+from bot.store.scripts import Scripts
 
 
 class History:
     """Committed turns; ``Journal.commit`` adds them."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Redis, scripts: Scripts) -> None:
         self._client = client
+        self._scripts = scripts
 
     async def read(self, conversation: str, turns: int) -> list[bytes]:
         """The newest ``turns`` entries (at least 1), oldest first."""
         async with answering():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1))
 
-    async def clear(self, conversation: str) -> None:
-        """Forget what was said."""
-        async with answering():
-            await self._client.delete(Keys(conversation).history)
+    async def rewrite(self, lease: Lease, changes: Mapping[bytes, bytes]) -> None:
+        """Put other entries in the place of these, or none where the new one is empty.
+
+        Raises:
+            LeaseLost: nothing was changed.
+        """
+        if changes:
+            pairs = [entry for change in changes.items() for entry in change]
+            await self._scripts.run("rewrite", lease.conversation, lease.token, *pairs)
+
+    async def purge(self, lease: Lease) -> None:
+        """Delete what was said, what waits, and what was not yet delivered. The turn under way remains.
+
+        Raises:
+            LeaseLost: nothing was deleted.
+        """
+        await self._scripts.run("purge", lease.conversation, lease.token)

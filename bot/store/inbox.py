@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from bot.store.entries import ARRIVAL, pack
 from bot.store.scripts import Scripts
+
+
+class Accepted(IntEnum):
+    """What has become of a message; false for a duplicate.
+
+    Somebody ``ATTENDED`` to its conversation when it came in, and looks at the inbox again before leaving.
+    """
+
+    DUPLICATE = 0
+    NEW = 1
+    ATTENDED = 2
 
 
 class Inbox:
@@ -12,11 +25,11 @@ class Inbox:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    async def accept(self, conversation: str, message_id: str, payload: bytes) -> bool:
-        """Take a message in; false where its id was seen before. Answers within 3 s, whatever the store does.
+    async def accept(self, conversation: str, message_id: str, payload: bytes) -> Accepted:
+        """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
 
         Raises:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
         """
         entry = pack(ARRIVAL, message_id, payload)
-        return bool(await self._scripts.run("accept", conversation, entry, message_id=message_id))
+        return Accepted(await self._scripts.run("accept", conversation, entry, message_id=message_id))

@@ -8,6 +8,7 @@ tag, so that all keys of a conversation and the indexes of its shard share one s
 
 from __future__ import annotations
 
+import re
 from zlib import crc32
 
 SHARDS = 16
@@ -55,6 +56,16 @@ class Keys:
 
     def _own(self, kind: str) -> str:
         return f"{self._shard}{kind}:{self._conversation}"
+
+
+def note_key(name: str) -> str:
+    """A note belongs to no conversation; its own name chooses the shard."""
+    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
+
+
+def escaped(text: str) -> str:
+    """Text that a key pattern takes literally."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", text)
 
 
 def due_indexes() -> list[str]:

@@ -46,18 +46,21 @@ class Leases:
         """
         await self._scripts.run("renew", lease.conversation, lease.token, lease.ttl_ms)
 
-    async def release(self, lease: Lease, retry_at_ms: int | None = None) -> None:
+    async def release(self, lease: Lease, retry_at_ms: int | None = None) -> bool:
         """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
 
         Args:
             retry_at_ms: when journal and outbox want care again, by the store's clock; without it, now. A message in
                 the inbox wants it now in any case.
 
+        Returns:
+            Whether a message waits in the inbox.
+
         Raises:
             LeaseLost: it has expired.
         """
         retry_at = "" if retry_at_ms is None else retry_at_ms
-        await self._scripts.run("release", lease.conversation, lease.token, retry_at)
+        return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at))
 
     async def due(self, limit: int) -> list[str]:
         """The conversations that need care now, those that have waited longest first."""

@@ -33,6 +33,8 @@ Name = Literal[
     "replace_head",
     "remove_head",
     "bury_head",
+    "rewrite",
+    "purge",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 

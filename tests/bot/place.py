@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.routing import BaseRoute
 
 from bot.agent import Agent
-from bot.channels import Arrival, Delivery
-from bot.conversation import Conversations, Defaults
+from bot.answering import Answering, Defaults
+from bot.channels import Arrival, Channel, Delivery
+from bot.conversation import Conversations
 from bot.live import LiveEvent
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
@@ -21,7 +23,7 @@ from tests.fakes.tools import Echo, tool_map
 HERE = "mailbox:room-0001"
 
 
-class Mailbox:
+class Mailbox(Channel):
     """A channel that keeps what it is given, or fails as it is told to."""
 
     name = "mailbox"
@@ -35,8 +37,9 @@ class Mailbox:
     def routes(self) -> Sequence[BaseRoute]:
         return ()
 
-    def watcher(self, conversation: str) -> Mailbox:
-        return self
+    @asynccontextmanager
+    async def showing(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
+        yield self
 
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
@@ -61,7 +64,8 @@ class Place:
         self.metrics = Metrics()
         agent = Agent(self.model, tool_map(Echo()), "SYSTEM", self.metrics)
         channels = {"mailbox": self.box}
-        self.care = Conversations(store, agent, channels, load(), self.metrics, Defaults("en", "UTC"))
+        answering = Answering(store, agent, channels, load(), self.metrics, Defaults("en", "UTC"))
+        self.care = Conversations(store, answering, channels, self.metrics)
 
     async def hear(self, text: str, message_id: str, address: str = "") -> None:
         message = Message(message_id, "user", (Text(text),), 1_000, Author("u1"))

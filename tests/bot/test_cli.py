@@ -15,7 +15,9 @@ import pytest
 
 from bot.cli import main
 from bot.terminal.background import background
+from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
+from tests.fakes.line import line_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.house import ROOT, environment
 
@@ -194,3 +196,47 @@ def test_a_doctor_who_finds_a_failure_fails(call: Call, wttr: WttrFake) -> None:
     code, out, _ = call("doctor", PORT="0", REDIS_URL="redis://127.0.0.1:1")
     assert code == 1
     assert "\n✗ store: " in out
+
+
+def test_lines_webhook_is_set_from_the_command_line(call: Call) -> None:
+    """And tested; what LINE finds out decides the exit code."""
+    with line_fake() as line:
+        settings = {
+            "LINE_CHANNEL_SECRET": line_events.SECRET,
+            "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
+            "LINE_API_BASE_URL": line.base_url,
+        }
+        code, out, err = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)
+        assert (code, err) == (0, "")
+        assert out.splitlines() == [
+            "✓ LINE: webhook set to https://kaiwa.example/webhooks/line",
+            "✓ LINE webhook: https://kaiwa.example/webhooks/line, in use",
+            "✓ LINE test: LINE reaches the webhook",
+        ]
+        line.webhook_test = {"success": False, "statusCode": 404, "reason": "ERROR_STATUS_CODE", "detail": "404"}
+        code, out, _ = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)
+        assert code == 1
+        assert "\n✗ LINE test: " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "words"),
+    [
+        (["--fix"], {}, "--fix and --url belong together"),
+        (["--url", "https://kaiwa.example"], {}, "--fix and --url belong together"),
+        (["--fix", "--url", "https://kaiwa.example"], {}, "LINE_CHANNEL_ACCESS_TOKEN: LINE is off"),
+        (
+            ["--fix", "--url", "http://kaiwa.example"],
+            {"LINE_CHANNEL_SECRET": "made-up", "LINE_CHANNEL_ACCESS_TOKEN": "made-up"},
+            "--url: write it as https://host",
+        ),
+    ],
+)
+def test_a_webhook_that_cannot_be_set_is_one_line(
+    call: Call, arguments: list[str], variables: dict[str, str], words: str
+) -> None:
+    """Before anybody is asked; exit code 2."""
+    code, out, err = call("doctor", *arguments, **variables)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"kaiwa: {words}")
+    assert err.count("\n") == 1

@@ -14,13 +14,17 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bot import app
-from bot.doctor import Finding, Openers, examine
-from bot.errors import SettingsError
+from bot.doctor import Openers, examine
+from bot.errors import SettingsError, StoreUnavailable
+from bot.findings import Finding
 from bot.settings import Settings, load
 from bot.store import Depths, ServerFacts, Store
 from bot.store.keys import dead_letters, due_indexes
+from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, gemini_fake
+from tests.fakes.line import LineFake, line_fake
 from tests.fakes.serving import serving
+from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
 
 
@@ -41,10 +45,11 @@ def settings(valkey_url: str, redis: Redis, wttr: WttrFake, monkeypatch: pytest.
 
 def openers(settings: Settings, **other: Any) -> Openers:
     """The real parts, but for others."""
-    real = {
+    real: dict[str, Any] = {
         "store": lambda: app.open_store_of(settings),
         "tools": lambda: app.open_tools(settings),
         "provider": lambda: app.open_provider(settings),
+        "channels": app.examinations(settings),
     }
     return Openers(**real | other)
 
@@ -76,6 +81,8 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
         Finding("ok", "weather", "answers for Tokyo"),
+        Finding("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
+        Finding("off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"),
         Finding("ok", "port", "any free one"),
         Finding("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
     ]
@@ -125,7 +132,9 @@ async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
     """With the variable to look at; the other parts are examined all the same."""
     settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
     findings = await examine(settings, openers(settings))
-    assert [finding.name for finding in findings] == ["model", "store", "tools", "weather", "port", "page"]
+    assert [finding.name for finding in findings] == [
+        *("model", "store", "tools", "weather", "LINE", "Slack", "port", "page")
+    ]
     assert findings[1].result == "failure"
     assert findings[1].mend == "is REDIS_URL right, and does Redis run?"
 
@@ -195,6 +204,56 @@ async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> N
     assert model.result == "failure"
     assert "GEMINI_API_KEY" in model.mend
     assert "wrong-key" not in repr(model)
+
+
+def with_channels(settings: Settings, line: LineFake, slack: SlackFake) -> Settings:
+    """Both channels on, at stand-ins."""
+    return settings.model_copy(
+        update={
+            "line_channel_secret": SecretStr(line_events.SECRET),
+            "line_channel_access_token": SecretStr(line_events.TOKEN),
+            "line_api_base_url": line.base_url,
+            "slack_signing_secret": SecretStr(slack_events.SECRET),
+            "slack_bot_token": SecretStr(BOT_TOKEN),
+            "slack_api_base_url": slack.api_base_url,
+        }
+    )
+
+
+async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
+    """Each after its own line, one after the other."""
+    with line_fake() as line, slack_fake() as slack:
+        on = with_channels(settings, line, slack)
+        findings = await examine(on, openers(on))
+    channels = [finding for finding in findings if finding.name.startswith(("LINE", "Slack"))]
+    assert [finding.name for finding in channels] == [
+        *("LINE", "LINE token", "LINE chat", "LINE webhook", "LINE messages", "LINE redelivery", "LINE traffic"),
+        *("Slack", "Slack token", "Slack scopes", "Slack webhook", "Slack traffic"),
+    ]
+    assert [finding.name for finding in channels if finding.result != "ok"] == ["LINE webhook"]
+    assert channels[0].detail == "answers everybody at /webhooks/line"
+
+
+async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -> None:
+    """The others have said what they know."""
+    with line_fake() as line, slack_fake() as slack:
+        line.trouble("info", "stalled")
+        on = with_channels(settings, line, slack)
+        findings = await examine(on, openers(on), patience_s=4)
+    results = {finding.name: finding for finding in findings}
+    assert results["LINE"] == Finding("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
+    assert results["Slack token"].result == "ok"
+
+
+async def test_a_channel_whose_notes_cannot_be_reached_is_a_failure(settings: Settings) -> None:
+    """A store that does not even open."""
+
+    async def away() -> list[Finding]:
+        raise StoreUnavailable("away")
+
+    on = settings.model_copy(update={"line_channel_secret": SecretStr(line_events.SECRET)})
+    line = await found(on, "LINE", channels={"LINE": away})
+    assert line == Finding("failure", "LINE", "the store does not answer: away")
 
 
 async def test_a_free_port_is_fine(settings: Settings) -> None:

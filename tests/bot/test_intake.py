@@ -51,3 +51,14 @@ async def test_a_closed_door_takes_nothing(store: Store) -> None:
     with pytest.raises(StoreUnavailable, match="shutting down"):
         await intake("console:a", arrival("m1"))
     assert (await store.leases.due(10), hints.jobs) == ([], [])
+
+
+async def test_whoever_attends_needs_no_hint(store: Store) -> None:
+    """A conversation whose lease is held is looked at again before it is left: the message waits there."""
+    hints = Hints()
+    lease = await store.leases.acquire("console:a")
+    assert lease is not None
+    assert await Intake(store, hints, Metrics())("console:a", arrival("m1"))
+    assert hints.jobs == []
+    assert await store.leases.release(lease)
+    assert await store.leases.due(10) == ["console:a"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,13 +97,15 @@ def contents(messages: Sequence[Message], model: str) -> list[JSON]:
 
 
 def _user_parts(message: Message) -> list[JSON]:
-    lines = [message.context]
+    parts: list[JSON] = [{"text": message.context}] if message.context else []
     for part in message.parts:
-        if isinstance(part, Text):
-            lines.append(part.text)
+        if isinstance(part, Text) and part.text:
+            parts.append({"text": part.text})
+        elif isinstance(part, Media) and part.data:
+            parts.append({"inlineData": {"mimeType": part.mime, "data": b64encode(part.data).decode()}})
         elif isinstance(part, Media):
-            lines.append(f"[{part.mime.partition('/')[0]}: not available]")
-    return [{"text": line} for line in lines if line]
+            parts.append({"text": f"[{part.mime.partition('/')[0]}: not available]"})
+    return parts
 
 
 def _model_parts(message: Message, model: str) -> list[JSON]:

@@ -68,7 +68,7 @@ async def test_a_message_without_an_id_gets_one(desk: Desk) -> None:
 async def test_places_we_do_not_know_are_left_out(desk: Desk, locale: str, time_zone: str) -> None:
     """A device may know more zones than this system: that is no reason to refuse its words."""
     await desk.console.say(HERE, "Hello", locale=locale, time_zone=time_zone)
-    assert desk.accepted[0][1].message.author == Author("console")
+    assert desk.accepted[0][1].message.author == Author("conversation")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,7 @@ async def test_who_watches_sees_the_turn_and_its_end(desk: Desk) -> None:
     """The end comes after the words, however quickly it follows."""
     channel: Channel = desk.console
     reply = Reply("It is sunny.", failed=True, note="cause and mend")
-    async with desk.console.watch(HERE) as events:
-        watcher = channel.watcher(HERE)
+    async with desk.console.watch(HERE) as events, channel.showing(HERE, "") as watcher:
         await watcher.show(AnswerText("It is sunny."))
         await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply))
         seen: list[LiveEvent] = [await anext(events), await anext(events)]

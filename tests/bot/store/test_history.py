@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from redis.asyncio import Redis
 
+from bot.errors import LeaseLost
 from bot.store import Store
 from tests.bot.store.turns import key, leased
 
@@ -41,12 +43,40 @@ async def test_a_long_history_costs_no_more_than_what_is_read(store: Store, redi
     assert await redis.llen(key("history", HERE)) == 10_000
 
 
-async def test_a_cleared_history_is_forgotten(store: Store) -> None:
-    """At once, and without touching what is under way."""
+async def test_a_purged_conversation_keeps_only_the_turn_under_way(store: Store) -> None:
+    """What was said, what waits and what was not delivered is gone at once."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
     await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=3)
-    await store.history.clear(HERE)
+    await store.inbox.accept(HERE, "m2", b"two")
+    await store.journal.begin(lease, "turn-2")
+    await store.inbox.accept(HERE, "m3", b"three")
+    await store.history.purge(lease)
     assert await store.history.read(HERE, 3) == []
-    assert await store.outbox.head(HERE) == b"reply"
-    assert await store.journal.begin(lease, "turn-1") is not None
+    assert await store.outbox.head(HERE) is None
+    going_on = await store.journal.begin(lease, "turn-3")
+    assert going_on is not None
+    assert (going_on.turn_id, [entry.body for entry in going_on.entries]) == ("turn-2", [b"two"])
+
+
+async def test_turns_are_rewritten_in_their_places(store: Store) -> None:
+    """An entry gets its successor, or goes; one that is not there any more changes nothing."""
+    lease = await leased(store, HERE)
+    for turn in (b"one", b"two", b"three"):
+        await store.journal.commit(lease, turn, [], keep_turns=10)
+    await store.history.rewrite(lease, {b"one": b"ONE", b"two": b"", b"gone": b"GONE"})
+    await store.history.rewrite(lease, {})
+    assert await store.history.read(HERE, 10) == [b"ONE", b"three"]
+
+
+async def test_only_the_holder_of_the_lease_changes_a_history(store: Store) -> None:
+    """A lease that was given back rewrites and purges nothing."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, b"one", [], keep_turns=10)
+    await store.leases.release(lease)
+    with pytest.raises(LeaseLost):
+        await store.history.rewrite(lease, {b"one": b"two"})
+    with pytest.raises(LeaseLost):
+        await store.history.purge(lease)
+    assert await store.history.read(HERE, 10) == [b"one"]

@@ -85,7 +85,7 @@ class Workers(RuleBasedStateMachine):
     @rule(message_id=message_ids, payload=st.binary(max_size=20))
     def accept(self, message_id: str, payload: bytes) -> None:
         new = message_id not in self.model.seen
-        assert self.runner.run(self.store.inbox.accept(self.here, message_id, payload)) is new
+        assert bool(self.runner.run(self.store.inbox.accept(self.here, message_id, payload))) is new
         if new:
             self.model.seen.add(message_id)
             self.model.inbox.append(Entry("arrival", payload))

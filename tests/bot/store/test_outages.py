@@ -15,7 +15,7 @@ from redis import RedisError, exceptions
 from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
-from bot.store import Store, open_store
+from bot.store import Accepted, Store, open_store
 from bot.store.connection import answering
 from bot.store.embedded import embedded
 from tests.bot.store.turns import arrivals, leased
@@ -65,7 +65,7 @@ async def test_a_store_that_is_away_is_known_at_once(url: str) -> None:
             store.leases.acquire(HERE),
             store.leases.due(1),
             store.history.read(HERE, 1),
-            store.history.clear(HERE),
+            store.notes.get("name"),
             store.outbox.head(HERE),
         ):
             with pytest.raises(StoreUnavailable):
@@ -180,7 +180,7 @@ async def watched(redis: Redis) -> bool:
 async def accepted(store: Store, message_id: str, payload: bytes) -> bool:
     """Try once."""
     try:
-        return await store.inbox.accept(HERE, message_id, payload)
+        return bool(await store.inbox.accept(HERE, message_id, payload))
     except StoreUnavailable:
         return False
 
@@ -189,7 +189,7 @@ async def test_no_more_connections_than_allowed(store_url: str, redis: Redis) ->
     """A hundred requests at once share them and wait for each other; watching is included."""
     async with open_store(store_url, history_days=30, max_connections=4) as store, store.live.subscribe(HERE):
         requests = [store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100)]
-        assert await asyncio.gather(*requests) == [True] * 100
+        assert await asyncio.gather(*requests) == [Accepted.NEW] * 100
         clients = [client for client in await redis.client_list() if client["id"] != str(await redis.client_id())]
         assert len(clients) == 4
 

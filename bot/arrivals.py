@@ -1,0 +1,83 @@
+"""What a batch of arrivals comes to: the messages a model shall read, and what else is to be done first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from bot.channels import Arrival
+from bot.transcript import Message
+
+Command = str  # help, reset or forget
+
+
+@dataclass(slots=True)
+class Sorted:
+    """A batch, sorted out.
+
+    Attributes:
+        messages: for the model, with edits made and messages taken back left out.
+        edited: new words for messages of earlier turns, by message id; None takes the message back.
+        commands: a command and the arrival that gave it, in order.
+        told: arrivals answered with our own sentence.
+        left: the conversation has ended.
+    """
+
+    messages: list[Arrival] = field(default_factory=list)
+    edited: dict[str, Message | None] = field(default_factory=dict)
+    commands: list[tuple[Command, Arrival]] = field(default_factory=list)
+    told: list[Arrival] = field(default_factory=list)
+    left: bool = False
+
+
+def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | None]) -> Sorted:
+    """Go through a batch in order.
+
+    A message that stands before ``/reset`` or ``/forget me`` is not answered any more: it is among what is forgotten.
+
+    Args:
+        command_in: the command that a message's words are, if they are one.
+    """
+    batch = Sorted()
+    for arrival in arrivals:
+        if arrival.event == "message":
+            command = command_in(arrival.message.text)
+            if command is None:
+                batch.messages.append(arrival)
+                continue
+            batch.commands.append((command, arrival))
+            if command != "help":
+                batch.messages.clear()
+        elif arrival.event == "told":
+            batch.told.append(arrival)
+        elif arrival.event == "left":
+            batch = Sorted(left=True)
+        else:
+            _change(batch, arrival)
+    return batch
+
+
+def _change(batch: Sorted, arrival: Arrival) -> None:
+    """An edit or a message taken back: in this batch where it stands here, else in the history."""
+    new = arrival.message if arrival.event == "edited" else None
+    place = next((n for n, known in enumerate(batch.messages) if known.message.id == arrival.target), None)
+    if place is None:
+        batch.edited[arrival.target] = new
+    elif new is None:
+        del batch.messages[place]
+    else:
+        known = batch.messages[place]
+        batch.messages[place] = replace(known, message=replace(known.message, parts=new.parts))
+
+
+def changed(messages: Sequence[Message], edits: dict[str, Message | None]) -> list[Message]:
+    """The messages after edits and messages taken back."""
+    kept: list[Message] = []
+    for message in messages:
+        if message.id not in edits:
+            kept.append(message)
+        elif (new := edits[message.id]) is not None:
+            kept.append(replace(message, parts=new.parts))
+    return kept

@@ -1,0 +1,129 @@
+"""The LINE channel.
+
+    door       the webhook            webhook, reading       its events, and what arrives by them
+    sending    reply token or push    markdown, splitting    the form of a reply
+    quota      what may be pushed     people, content        who speaks, and the images they send
+    presence   read, and loading      checkup, admin         for kaiwa doctor, as are records
+    api        LINE's SDK             lazy                   loads it when it is first needed
+
+Its docs: https://developers.line.biz/en/reference/messaging-api/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from msgspec.structs import replace
+from starlette.routing import BaseRoute, Route
+
+from bot.channels import Accept, Arrival, Channel, Delivery
+from bot.channels.line import content
+from bot.channels.line.address import address_of, now_ms, place_of
+from bot.channels.line.door import PATH, Door
+from bot.channels.line.lazy import LazyApi
+from bot.channels.line.markdown import plain
+from bot.channels.line.people import NOBODY, People
+from bot.channels.line.presence import present
+from bot.channels.line.profile import Person
+from bot.channels.line.quota import Allowance
+from bot.channels.line.reading import Reader
+from bot.channels.line.records import Records
+from bot.channels.line.sending import Letter, PushMode, Sender
+from bot.channels.line.splitting import bubbles
+from bot.channels.notes import Notes
+from bot.errors import DeliveryRefused
+from bot.live import Watcher
+from bot.texts import Texts, language_of
+from bot.transcript import Author, Media
+
+STYLE = (
+    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no tables, no headings. "
+    "Write two to five short sentences unless you are asked for more. In Japanese write です・ます. "
+    "Use metric units. Give an address (URL) in full, with a space before and after it."
+)
+
+
+class Line(Channel):
+    """The channel of LINE (``bot.channels.Channel``).
+
+    Args:
+        push: ``auto`` replies by token and pushes when that is too late, ``always`` pushes, ``never`` does not.
+        language: of our own sentences, where the words around them have none.
+        allowed_users: user ids; empty for everybody.
+        allowed_groups: group and room ids; empty for all.
+        clock: milliseconds since the epoch.
+        timeout_s: of one request to LINE.
+    """
+
+    name = "line"
+    style = STYLE
+
+    def __init__(
+        self,
+        accept: Accept,
+        notes: Notes,
+        texts: Texts,
+        *,
+        channel_secret: str,
+        access_token: str,
+        api_base_url: str,
+        data_api_base_url: str,
+        push: PushMode = "auto",
+        language: str = "en",
+        allowed_users: Collection[str] = (),
+        allowed_groups: Collection[str] = (),
+        clock: Callable[[], int] = now_ms,
+        timeout_s: float = 10.0,
+    ) -> None:
+        self._texts = texts
+        self._language = language
+        self._clock = clock
+        self._records = Records(notes)
+        self._door = Door(accept, channel_secret, Reader(allowed_users, allowed_groups), self._records, clock)
+        self._api = LazyApi(access_token, api_base_url, data_api_base_url, timeout_s)
+        self._people = People(self._api, notes)
+        self._sender = Sender(self._api, notes, Allowance(self._api, notes), push, clock)
+
+    async def aclose(self) -> None:
+        """Write down what is gathered for the doctor, and close the connections."""
+        await self._records.aclose()
+        await self._api.aclose()
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """The webhook."""
+        return (Route(PATH, self._door.answer, methods=["POST"]),)
+
+    def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
+        """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
+        return present(self._api, place_of(conversation), address_of(address))
+
+    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+        """Send one reply, in as many bubbles as it needs and a reader bears."""
+        text = delivery.reply.text
+        more = self._texts.get("line.more", language_of(text, self._language))
+        texts = bubbles(plain(text) or text, more)
+        if not texts:
+            raise DeliveryRefused("there are no words in it")
+        place, address = place_of(conversation), address_of(delivery.address)
+        await self._sender.send(Letter(delivery.id, delivery.attempts, place, address, texts))
+        self._records.delivery(self._clock())
+
+    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+        """Names of the speakers, and in 1:1 their language."""
+        users = [arrival.message.author.id for arrival in arrivals if arrival.message.author]
+        people = await self._people.of(place_of(conversation), users)
+        return [_introduced(arrival, people) for arrival in arrivals]
+
+    async def fetch(self, conversation: str, media: Media) -> bytes | None:
+        """An image that somebody sent."""
+        return await content.image(self._api, media.ref)
+
+
+def _introduced(arrival: Arrival, people: dict[str, Person]) -> Arrival:
+    author = arrival.message.author
+    if author is None:
+        return arrival
+    person = people.get(author.id, NOBODY)
+    known = Author(author.id, person.name or author.name, person.language or author.locale, author.time_zone)
+    return replace(arrival, message=replace(arrival.message, author=known))

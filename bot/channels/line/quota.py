@@ -1,0 +1,102 @@
+"""How many messages may still be pushed this month: read from LINE, cached, counted along, and warned about in time."""
+
+from __future__ import annotations
+
+import structlog
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from bot.channels.line.address import Place
+from bot.channels.line.failure import Failure
+from bot.channels.line.lazy import LazyApi
+from bot.channels.notes import Notes
+from bot.transcript import encode
+
+log = structlog.stdlib.get_logger(__name__)
+
+HOUR_S = 3_600
+DAY_S = 86_400
+WARN_AT = 80  # percent
+READ, PUSHED = "line:quota", "line:quota:pushed"
+
+
+class Quota(Struct, frozen=True):
+    """The month so far; ``limit`` is None where there is none."""
+
+    limit: int | None
+    used: int
+
+    @property
+    def percent(self) -> int:
+        """How much is used."""
+        return 0 if self.limit is None else 100 if self.limit == 0 else self.used * 100 // self.limit
+
+
+_decode = Decoder(Quota).decode
+
+
+class Allowance:
+    """Decides whether a push may be sent. What LINE does not tell is taken as leave: LINE itself has the last word."""
+
+    def __init__(self, api: LazyApi, notes: Notes) -> None:
+        self._api = api
+        self._notes = notes
+
+    async def cost(self, place: Place) -> int:
+        """A push counts once for everybody who gets it."""
+        if place.kind == "user":
+            return 1
+        name = f"line:members:{place.id}"
+        known = await self._notes.get(name)
+        if known is not None:
+            return int(known)
+        try:
+            members = await (await self._api()).members(place)
+        except Failure as failure:
+            log.info("LINE member count not known", reason=str(failure))
+            return 1
+        await self._notes.set(name, str(members).encode(), HOUR_S)
+        return members
+
+    async def covers(self, cost: int) -> bool:
+        """Whether so many messages are left."""
+        quota = await self._quota()
+        if quota is None or quota.limit is None:
+            return True
+        enough = quota.used + cost <= quota.limit
+        if not enough or quota.percent >= WARN_AT:
+            await self._warn(quota, 100 if not enough else WARN_AT)
+        return enough
+
+    async def spend(self, cost: int) -> None:
+        """Count a push until LINE's own count is read again."""
+        await self._notes.set(PUSHED, str(await self._pushed() + cost).encode(), HOUR_S)
+
+    async def used_up(self) -> None:
+        """LINE says that nothing is left, whatever we counted."""
+        quota = await self._quota() or Quota(0, 0)
+        limit = quota.limit or 0
+        await self._notes.set(READ, encode(Quota(limit, limit)), HOUR_S)
+        await self._warn(Quota(limit, limit), 100)
+
+    async def _quota(self) -> Quota | None:
+        if (known := await self._notes.get(READ)) is not None:
+            quota = _decode(known)
+            return Quota(quota.limit, quota.used + await self._pushed())
+        try:
+            api = await self._api()
+            quota = Quota(await api.monthly_limit(), await api.monthly_use())
+        except Failure as failure:
+            log.warning("LINE quota not known", reason=str(failure))
+            return None
+        await self._notes.set(PUSHED, b"0", HOUR_S)
+        await self._notes.set(READ, encode(quota), HOUR_S)
+        return quota
+
+    async def _pushed(self) -> int:
+        return int(await self._notes.get(PUSHED) or 0)
+
+    async def _warn(self, quota: Quota, level: int) -> None:
+        if await self._notes.incr(f"line:quota:warned:{level}", DAY_S) == 1:
+            mend = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
+            log.warning("LINE messages of this month", used=quota.used, limit=quota.limit, mend=mend)

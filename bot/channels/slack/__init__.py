@@ -1,0 +1,193 @@
+"""Slack: mentions answered in their threads, 1:1 conversations, slash commands; by webhook or Socket Mode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
+
+import structlog
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from bot.body import read_body
+from bot.channels import Accept, Arrival, Channel, Delivery, Reply
+from bot.channels.notes import Notes
+from bot.channels.slack.api import Api
+from bot.channels.slack.assistant import Assistant
+from bot.channels.slack.background import Background, during
+from bot.channels.slack.bolt import bolt_app, dispatch
+from bot.channels.slack.checkup import Checkup, check
+from bot.channels.slack.door import MAX_BODY, PATH, is_signed, read_payload
+from bot.channels.slack.events import read_address, read_command, read_envelope
+from bot.channels.slack.files import Files
+from bot.channels.slack.hearing import Heard, Hearing
+from bot.channels.slack.identity import Identity
+from bot.channels.slack.options import SCOPES, Options, Timing
+from bot.channels.slack.people import People
+from bot.channels.slack.posting import Posting
+from bot.channels.slack.preparing import Preparing
+from bot.channels.slack.pulse import DELIVERY, WEBHOOK, Pulse
+from bot.channels.slack.socket_mode import listening
+from bot.channels.slack.splitting import split
+from bot.channels.slack.status import StatusLines
+from bot.errors import BadInput, StoreUnavailable
+from bot.live import Watcher
+from bot.texts import Texts
+from bot.transcript import Media
+
+__all__ = ["SCOPES", "Checkup", "Options", "Slack", "Timing"]
+
+log = structlog.stdlib.get_logger(__name__)
+
+STYLE = """\
+You write in Slack, which renders Markdown: short paragraphs, lists and code blocks where they help, no headings for a \
+short answer. Be concise: the answer first, then only what helps."""
+TAKES_PART_S = 90 * 86_400
+
+
+class Slack(Channel):
+    """The channel (``bot.channels.Channel``). Enter it before use; what it has under way ends with the context.
+
+    Args:
+        clock: seconds since the epoch, for the age of signatures.
+
+    Attributes:
+        identity: who the bot is, once Slack has told.
+        background: what is under way and nobody waits for.
+    """
+
+    name = "slack"
+    style = STYLE
+
+    def __init__(
+        self, accept: Accept, notes: Notes, texts: Texts, options: Options, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._accept = accept
+        self._notes = notes
+        self._options = options
+        self._clock = clock
+        self.background = Background()
+        self._api = Api(options)
+        self.identity = Identity(self._api, options.timing)
+        self._pulse = Pulse(notes)
+        self._hearing = Hearing(options, texts)
+        people = People(self._api, notes)
+        self._preparing = Preparing(self._api, people, self.identity, options.timing.patience_s)
+        self._assistant = Assistant(self._api, people, notes, texts, options.language)
+        self._posting = Posting(self._api, options.timing.settle_s)
+        self._files = Files(self._api, options)
+        self._status = StatusLines(self._api, texts, self.background, options.timing.pace_s)
+        self._app = bolt_app(self._api.client, self._on_event, self._on_command)
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Slack:
+        await self._open.enter_async_context(self._api)
+        self._open.push_async_callback(self.background.close)
+        await self._open.enter_async_context(during(self.identity.learn()))
+        if self._options.app_token:
+            await self._open.enter_async_context(listening(self._app, self._options))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._open.aclose()
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """The webhook, where there is a secret to know Slack by."""
+        return (Route(PATH, self._webhook, methods=["POST"]),) if self._options.signing_secret else ()
+
+    def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
+        """The status under the message that is answered."""
+        where = read_address(address)
+        return self._status.showing(where, where.language or self._options.language)
+
+    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+        """Post one answer.
+
+        Raises:
+            DeliverLater: passing failure.
+            DeliveryRefused: final failure.
+        """
+        await self._posting.deliver(read_address(delivery.address), delivery)
+        if self._pulse.is_due(DELIVERY):
+            await self._pulse.beat(DELIVERY)
+
+    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+        """Names, time zones, files that a mention left out, and what a thread was about. Never raises."""
+        first, newest = arrivals[0].message.id, arrivals[-1]
+        # After /reset the bot is no stranger: what it was asked to forget it must not read again.
+        is_new = await self._take_part(conversation, first) == first and is_new
+        self.background.start(self._assistant.entitle(read_address(newest.address), newest.message.text))
+        return await self._preparing.prepare(conversation, arrivals, is_new=is_new)
+
+    async def fetch(self, conversation: str, media: Media) -> bytes | None:
+        """The content of an image, or None."""
+        return await self._files.fetch(media)
+
+    def portions(self, reply: Reply) -> list[Reply]:
+        """The reply in messages of Slack's size."""
+        return [replace(reply, text=piece) for piece in split(reply.text)]
+
+    async def check(self) -> Checkup:
+        """What ``kaiwa doctor`` tells of Slack."""
+        return await check(self._api, self._pulse)
+
+    async def _webhook(self, request: Request) -> Response:
+        body = await read_body(request, MAX_BODY)
+        if body is None:
+            return Response(status_code=413)
+        if not is_signed(self._options.signing_secret, request.headers, body, self._clock()):
+            log.warning("webhook with a bad signature", mend="is SLACK_SIGNING_SECRET right, and this clock?")
+            await self._pulse.count_bad_signature()
+            return Response(status_code=401)
+        try:
+            payload = read_payload(body)
+        except BadInput:
+            return Response(status_code=400)
+        response = await dispatch(self._app, payload)
+        return Response(response.body, response.status, response.first_headers_without_set_cookie())
+
+    async def _on_event(self, payload: dict[str, Any]) -> None:
+        self._note_webhook()
+        envelope = read_envelope(payload)
+        if envelope is None:
+            log.warning("event of an unknown shape", type=str(payload["event"]["type"])[:40])
+            return
+        if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
+            self.background.start(self._assistant.welcome(envelope))
+        await self._take(self._hearing.event(envelope, self.identity.users))
+
+    async def _on_command(self, payload: dict[str, Any]) -> None:
+        self._note_webhook()
+        command = read_command(payload)
+        await self._take(self._hearing.command(command) if command else None)
+
+    async def _take(self, heard: Heard | None) -> None:
+        if heard and (not heard.if_taking_part or await self._notes.get(_taking_part(heard.conversation))):
+            await self._accept(heard.conversation, heard.arrival)
+
+    def _note_webhook(self) -> None:
+        if self._pulse.is_due(WEBHOOK):
+            self.background.start(self._pulse.beat(WEBHOOK))
+
+    async def _take_part(self, conversation: str, message_id: str) -> str:
+        """Remember that the bot talks here, for edits and for threads that go on without a mention.
+
+        Returns:
+            The id of the message with which that began.
+        """
+        note = _taking_part(conversation)
+        try:
+            since = await self._notes.get(note) or message_id.encode()
+            await self._notes.set(note, since, TAKES_PART_S)
+        except StoreUnavailable:
+            log.warning("not noted that the bot talks here")
+            return message_id
+        return since.decode()
+
+
+def _taking_part(conversation: str) -> str:
+    return f"slack:takes_part:{conversation}"

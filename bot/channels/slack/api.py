@@ -1,0 +1,133 @@
+"""Slack's Web API: one call, one answer; what the SDK raises is translated here, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.channels.slack.bolt import quiet_logger
+from bot.channels.slack.options import Options
+from bot.errors import DeliverLater
+
+CALL_S = 10.0
+AWAY_S = 5.0  # before an API that is down is asked again
+WAIT_S = 30.0  # where a refusal for too many calls does not say how long
+
+RATE_LIMITED = ("ratelimited", "rate_limited")
+# Where the body is no JSON object the SDK raises what its own code trips over.
+FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Slack answered.
+
+    Attributes:
+        scopes: granted to the token, comma-separated, where Slack says so.
+        retry_after: seconds to wait, 0 unless Slack has refused for too many calls.
+    """
+
+    data: dict[str, Any]
+    scopes: str = ""
+    retry_after: float = 0.0
+    ok: bool = field(init=False)
+    error: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        ok = self.data.get("ok") is True
+        object.__setattr__(self, "ok", ok)
+        object.__setattr__(self, "error", "" if ok else str(self.data.get("error", "unknown_error")))
+
+
+class Api:
+    """The API under the bot's token. Enter it before the first call."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        # No retries of the SDK: a message that may have been posted is looked for before it is posted again.
+        self.client = AsyncWebClient(
+            options.bot_token, options.api_base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
+        )
+
+    async def __aenter__(self) -> Api:
+        self.client.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.session.close()
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The connections, also for files and response URLs."""
+        assert self.client.session is not None, "the channel is not open"  # noqa: S101 -- a mistake of the caller
+        return self.client.session
+
+    async def get(self, method: str, **arguments: object) -> Answer:
+        """Read something.
+
+        Raises:
+            DeliverLater: Slack does not answer as an API does.
+        """
+        return await self._call(method, http_verb="GET", params=_given(arguments))
+
+    async def post(self, method: str, **arguments: object) -> Answer:
+        """Change something.
+
+        Raises:
+            DeliverLater: Slack does not answer as an API does; what was asked may have happened.
+        """
+        return await self._call(method, json=_given(arguments))
+
+    async def respond(self, url: str, payload: dict[str, object]) -> bool:
+        """Answer a command by its response URL; false where that is used up or over.
+
+        Raises:
+            DeliverLater: Slack is away.
+        """
+        try:
+            async with self.session.post(url, json=payload, allow_redirects=False) as response:
+                status = response.status
+        except FAILURES as error:
+            raise DeliverLater(f"response_url: {type(error).__name__}", AWAY_S) from error
+        if status == 429 or status >= 500:
+            raise DeliverLater(f"response_url: status {status}", AWAY_S)
+        return status == 200
+
+    async def _call(self, method: str, **request: Any) -> Answer:
+        try:
+            response = await self.client.api_call(method, **request)
+        except SlackApiError as error:
+            return _refusal(method, error)
+        except FAILURES as error:
+            raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
+        return Answer(_object(response.data), _scopes(response))
+
+
+def _refusal(method: str, error: SlackApiError) -> Answer:
+    response: object = error.response
+    if not isinstance(response, AsyncSlackResponse):
+        raise DeliverLater(f"{method}: no JSON", AWAY_S) from error
+    data = _object(response.data)
+    if response.status_code == 429 or data.get("error") in RATE_LIMITED:
+        said = str(response.headers.get("Retry-After", ""))
+        return Answer({"error": "ratelimited"}, retry_after=float(said) if said.isdecimal() and int(said) else WAIT_S)
+    if response.status_code >= 500 or "error" not in data:
+        raise DeliverLater(f"{method}: status {response.status_code}", AWAY_S) from error
+    return Answer(data, _scopes(response))
+
+
+def _scopes(response: AsyncSlackResponse) -> str:
+    return str(response.headers.get("x-oauth-scopes", ""))
+
+
+def _object(data: object) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}
+
+
+def _given(arguments: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -1,0 +1,54 @@
+"""The webhook's door: Slack's signature over the raw body, then JSON or a form."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from msgspec import DecodeError
+from msgspec.json import Decoder
+
+from bot.errors import BadInput
+
+PATH = "/webhooks/slack"
+MAX_BODY = 1024 * 1024
+FRESH_S = 300
+FORMS = ("payload", "command", "ssl_check")  # one of them is in every form Slack sends
+
+_decode = Decoder().decode
+
+
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
+    """Whether Slack has signed this body, in the last five minutes."""
+    timestamp = headers.get("x-slack-request-timestamp", "")
+    if not (timestamp.isascii() and timestamp.isdecimal() and abs(now_s - int(timestamp[:20])) <= FRESH_S):
+        return False
+    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    given = headers.get("x-slack-signature", "")
+    return hmac.compare_digest(f"v0={expected}".encode(), given.encode("utf-8", "replace"))
+
+
+def read_payload(body: bytes) -> dict[str, Any]:
+    """An event, an interaction or a command.
+
+    Raises:
+        BadInput: it is none of them.
+    """
+    try:
+        text = body.decode()
+        payload = _decode(text) if text.lstrip().startswith(("{", "[")) else _read_form(text)
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise BadInput("neither JSON nor a form") from error
+    if not isinstance(payload, dict):
+        raise BadInput("not an object")
+    return payload
+
+
+def _read_form(text: str) -> object:
+    fields = dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=100))
+    if not fields.keys() & FORMS:
+        raise BadInput("not a form of Slack's")
+    return _decode(fields["payload"]) if "payload" in fields else fields

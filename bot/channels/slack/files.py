@@ -1,0 +1,62 @@
+"""Images people send, fetched with the bot's token."""
+
+from __future__ import annotations
+
+import aiohttp
+import structlog
+
+from bot.channels.slack.api import FAILURES, Api
+from bot.channels.slack.events import IMAGES, MAX_IMAGE
+from bot.channels.slack.options import Options
+from bot.errors import DeliverLater
+from bot.transcript import Media
+
+log = structlog.stdlib.get_logger(__name__)
+
+FETCH_S = 10.0
+MEND = "the app needs the scope files:read; add it and install the app again"
+
+
+class Files:
+    """Fetches what a message refers to; what cannot be had is None."""
+
+    def __init__(self, api: Api, options: Options) -> None:
+        self._api = api
+        self._options = options
+
+    async def fetch(self, media: Media) -> bytes | None:
+        """An image's content."""
+        if media.mime not in IMAGES or media.size > MAX_IMAGE:
+            return None
+        try:
+            url = media.ref if "/" in media.ref else await self._look_up(media.ref)
+            return await self._load(url) if self._options.is_slacks(url) else None
+        except (DeliverLater, *FAILURES) as error:
+            log.warning("file not fetched", reason=type(error).__name__)
+            return None
+
+    async def _look_up(self, file: str) -> str:
+        """The address of a file of which the event told no more than its id, as in shared channels."""
+        answer = await self._api.get("files.info", file=file)
+        if answer.error == "missing_scope":
+            log.error("file not fetched", reason=answer.error, mend=MEND)
+        found = answer.data.get("file")
+        return str(found.get("url_private", "")) if isinstance(found, dict) else ""
+
+    async def _load(self, url: str) -> bytes | None:
+        headers = {"Authorization": f"Bearer {self._options.bot_token}"}
+        timeout = aiohttp.ClientTimeout(total=FETCH_S)
+        async with self._api.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
+            if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
+                # Without the scope Slack sends its login page, with status 200.
+                log.error("file not fetched", reason="a login page came in its place", mend=MEND)
+                return None
+            if response.status != 200 or response.content_type not in IMAGES:
+                log.warning("file not fetched", status=response.status, type=response.content_type)
+                return None
+            content = bytearray()
+            async for chunk in response.content.iter_chunked(64 * 1024):
+                content += chunk
+                if len(content) > MAX_IMAGE:
+                    return None
+            return bytes(content)

@@ -1,0 +1,240 @@
+"""What is meant for the bot: from an event to what is accepted, without asking anybody."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from bot.channels import Arrival
+from bot.channels.slack.events import (
+    GONE,
+    SPOKEN,
+    Address,
+    Command,
+    Envelope,
+    Event,
+    File,
+    Posted,
+    ms,
+    write_address,
+)
+from bot.channels.slack.options import Options
+from bot.channels.slack.words import mentioned, plain, without_mentions
+from bot.texts import Texts, language_of
+from bot.transcript import Author, Media, Message, Part, Text, new_id
+
+SLACKBOT = "USLACKBOT"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Something meant for the bot.
+
+    Attributes:
+        if_taking_part: it counts only where the bot takes part in the conversation already.
+    """
+
+    conversation: str
+    arrival: Arrival
+    if_taking_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a message stands."""
+
+    team: str
+    channel: str
+    thread: str
+    is_direct: bool
+
+    @property
+    def conversation(self) -> str:
+        """A 1:1 is one conversation, whatever threads it has; in a channel each thread is one."""
+        here = f"slack:{self.team}:{self.channel}"
+        return here if self.is_direct else f"{here}:{self.thread}"
+
+    def message_id(self, ts: str) -> str:
+        """The same for a message however often and as whatever it comes."""
+        return f"{self.team}:{self.channel}:{ts}"
+
+
+class Hearing:
+    """Reads events and commands."""
+
+    def __init__(self, options: Options, texts: Texts) -> None:
+        self._options = options
+        self._texts = texts
+
+    def event(self, envelope: Envelope, own: frozenset[str]) -> Heard | None:
+        """What an event means to the bot; None where it means nothing.
+
+        Args:
+            own: the bot's user ids that are known besides those the event names.
+        """
+        event, own = envelope.event, own | envelope.bots
+        if event.type not in ("message", "app_mention"):
+            return None
+        if event.subtype == "message_changed" and event.message:
+            return self._changed(envelope, event.message, own)
+        if event.subtype == "message_deleted" and event.previous_message:
+            return self._taken_back(envelope, event.previous_message, own)
+        if event.subtype in SPOKEN and _is_person(event, own) and event.ts and event.channel:
+            return self._said(envelope, event.ts, own)
+        return None
+
+    def command(self, command: Command) -> Heard | None:
+        """A slash command, as words to the bot; its answer is for the sender's eyes, so it has a conversation alone."""
+        is_direct = command.channel_id.startswith("D")
+        own_place = command.channel_id if is_direct else command.user_id
+        words = plain(command.text) or "/help"
+        message_id = f"{command.team_id}:{command.channel_id}:{command.trigger_id or new_id('command')}"
+        now = time.time_ns() // 1_000_000
+        message = Message(message_id, "user", (Text(words),), now, author=Author(command.user_id))
+        response_url = command.response_url if self._options.is_slacks(command.response_url) else ""
+        address = Address(own_place, response_url=response_url, language=self._language(words))
+        arrival = Arrival(message, write_address(address))
+        if not self._may_speak(command.user_id) or not (is_direct or self._is_open(command.channel_id)):
+            arrival = replace(arrival, event="told", target="slack.not_allowed")
+        return Heard(f"slack:{command.team_id}:{own_place}", arrival)
+
+    def _said(self, envelope: Envelope, ts: str, own: frozenset[str]) -> Heard | None:
+        event = envelope.event
+        place = _place(envelope, event)
+        is_mention = event.type == "app_mention" or bool(mentioned(event.text or "") & own)
+        follows = bool(event.thread_ts) and self._options.follow_threads
+        if not (is_mention or place.is_direct or follows):
+            return None
+        is_allowed = self._is_allowed(event, event)
+        if not (is_allowed or place.is_direct):
+            return None
+        parts = self._parts(event, own, is_mention=is_mention)
+        arrival = self._arrival(place, event, ts, parts)
+        if arrival and not is_allowed:
+            arrival = replace(arrival, event="told", target="slack.not_allowed")
+        return (
+            Heard(place.conversation, arrival, if_taking_part=not (is_mention or place.is_direct)) if arrival else None
+        )
+
+    def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> Arrival | None:
+        """The message; a mention without words asks about its thread or its files, else it gets our own sentence."""
+        message = _message(place, event, ts, parts)
+        in_thread = event.thread_ts or ("" if place.is_direct else ts)
+        language = self._language(message.text)
+        partial = event.type == "app_mention" and not event.files
+        address = write_address(Address(place.channel, ts, in_thread, language=language, partial=partial))
+        group = not place.is_direct
+        if parts:
+            return Arrival(message, address, group)
+        if place.is_direct:
+            return None
+        if event.thread_ts or partial:
+            question = (Text(self._texts.get("slack.bare_mention", language)),)
+            return Arrival(_message(place, event, ts, question), address, group)
+        return Arrival(message, address, group, "told", "slack.mentioned")
+
+    def _changed(self, envelope: Envelope, new: Posted, own: frozenset[str]) -> Heard | None:
+        """An edit by a person; Slack also tells so of link previews, replies and our own messages."""
+        old = envelope.event.previous_message or Posted()
+        if new.subtype in GONE:
+            return self._taken_back(envelope, old, own)
+        ts = new.ts or old.ts
+        if not ts or new.text == old.text or new.subtype not in SPOKEN or not self._is_heard(envelope.event, new, own):
+            return None
+        parts = self._parts(new, own, is_mention=bool(mentioned(new.text or "") & own))
+        event = "edited" if parts else "unsent"
+        return self._change(envelope, event, parts, new, old, ts, own)
+
+    def _taken_back(self, envelope: Envelope, old: Posted, own: frozenset[str]) -> Heard | None:
+        ts = old.ts or envelope.event.deleted_ts
+        if not ts or not self._is_heard(envelope.event, old, own):
+            return None
+        return self._change(envelope, "unsent", (), old, old, ts, own)
+
+    def _change(
+        self,
+        envelope: Envelope,
+        kind: str,
+        parts: tuple[Part, ...],
+        new: Posted,
+        old: Posted,
+        ts: str,
+        own: frozenset[str],
+    ) -> Heard:
+        event = envelope.event
+        thread = new.thread_ts or old.thread_ts or ts
+        place = _place(envelope, event, thread)
+        concerns_us = bool(mentioned(f"{new.text} {old.text}") & own)
+        message = _message(place, new, event.event_ts or event.ts or ts, parts)
+        address = write_address(Address(place.channel, ts, "" if place.is_direct else thread))
+        arrival = Arrival(
+            message,
+            address,
+            not place.is_direct,
+            "edited" if kind == "edited" else "unsent",
+            place.message_id(ts),
+        )
+        return Heard(place.conversation, arrival, if_taking_part=not (concerns_us or place.is_direct))
+
+    def _parts(self, posted: Posted, own: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
+        text = posted.text or ""
+        if is_mention:
+            text = without_mentions(text, mentioned(text) & own)
+        files = posted.files or []
+        shared = [
+            plain(one.text) for one in posted.attachments or () if one.text and (one.is_share or one.is_msg_unfurl)
+        ]
+        unread = [_note(file) for file in files if not file.is_readable]
+        words = "\n\n".join(filter(None, (plain(text), *shared, *unread)))
+        return ((Text(words),) if words else ()) + images(files)
+
+    def _is_heard(self, event: Event, posted: Posted, own: frozenset[str]) -> bool:
+        return bool(event.channel) and _is_person(posted, own) and self._is_allowed(event, posted)
+
+    def _is_allowed(self, event: Event, posted: Posted) -> bool:
+        """Whether somebody may speak here."""
+        return self._may_speak(posted.user or "") and (_is_direct(event) or self._is_open(event.channel or ""))
+
+    def _may_speak(self, user: str) -> bool:
+        return not self._options.allowed_users or user in self._options.allowed_users
+
+    def _is_open(self, channel: str) -> bool:
+        return not self._options.allowed_channels or channel in self._options.allowed_channels
+
+    def _language(self, text: str) -> str:
+        return language_of(text, self._options.language)
+
+
+def _is_person(posted: Posted, own: frozenset[str]) -> bool:
+    """Neither the bot itself nor another one."""
+    return bool(posted.user) and posted.user not in own | {SLACKBOT} and not posted.bot_id and not posted.app_id
+
+
+def images(files: list[File]) -> tuple[Media, ...]:
+    """The files a model can look at."""
+    return tuple(
+        Media(file.url_private or file.id or "", file.mimetype or "", file.size or 0)
+        for file in files
+        if file.is_readable
+    )
+
+
+def _note(file: File) -> str:
+    kind = f", {file.mimetype}" if file.mimetype else ""
+    return f"[attached file, not readable here: {file.name or 'without a name'}{kind}]"
+
+
+def _message(place: _Place, posted: Posted, ts: str, parts: tuple[Part, ...]) -> Message:
+    return Message(place.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
+
+
+def _place(envelope: Envelope, event: Event, thread: str = "") -> _Place:
+    channel = event.channel or ""
+    return _Place(envelope.team, channel, thread or event.thread_ts or event.ts or "", _is_direct(event))
+
+
+def _is_direct(event: Event) -> bool:
+    """A mention may not say what kind of channel it comes from; the ids of 1:1 channels begin with D."""
+    return event.channel_type == "im" or (event.channel or "").startswith("D")

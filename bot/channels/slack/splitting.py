@@ -1,0 +1,114 @@
+"""Long answers in pieces of a message's size: between paragraphs if possible, never inside a code block that fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+LIMIT = 12_000  # of markdown_text
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")
+BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
+
+
+def split(text: str, limit: int = LIMIT) -> list[str]:
+    """The text in pieces of at most ``limit`` UTF-16 code units; at least one piece."""
+    pieces: list[str] = []
+    current = ""
+    for block in _fitting_blocks(text, limit):
+        if current and _size((current + block).strip("\n")) > limit:
+            pieces.append(current.strip("\n"))
+            current = ""
+        current += block
+    pieces.append(current.strip("\n"))
+    return [piece for piece in pieces if piece.strip()] or [text]
+
+
+def _size(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
+    """Paragraphs and code blocks, those that are too long cut up."""
+    for block in _blocks(text):
+        if _size(block.strip("\n")) <= limit:
+            yield block
+        elif opening := FENCE.match(block.lstrip("\n").partition("\n")[0]):
+            yield from _cut_code(block.lstrip("\n"), opening, limit)
+        else:
+            yield from _cut_prose(block, limit)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Paragraphs with the empty lines after them, and whole code blocks; together they are the text."""
+    block, closing = "", ""
+    for line in text.splitlines(keepends=True):
+        fence = FENCE.match(line.rstrip("\r\n"))
+        if closing:
+            block += line
+            if fence and fence[1].startswith(closing) and not fence[2].strip():
+                yield block
+                block, closing = "", ""
+        elif fence:
+            if block:
+                yield block
+            block, closing = line, fence[1]
+        else:
+            if line.strip() and re.search(r"\n[ \t]*\n$", block):
+                yield block
+                block = ""
+            block += line
+    if block:
+        yield block
+
+
+def _cut_prose(block: str, limit: int) -> Iterator[str]:
+    """Cut where a reader would pause: at a line's end, a sentence's, a word's; else anywhere."""
+    while _size(block) > limit:
+        head = _head(block, limit)
+        found = (_last_break(pattern, head) for pattern in BREAKS)
+        end = next((place for place in found if place > len(head) // 2), len(head))
+        yield block[:end]
+        block = block[end:]
+    yield block
+
+
+def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
+    """Code blocks of their own, each opened and closed as the long one was."""
+    first, closing = opening[0], opening[1]
+    room = limit - _size(first) - _size(closing) - 2
+    if room < limit // 2:
+        yield from _cut_prose(block, limit)
+        return
+    lines = block.splitlines(keepends=True)[1:]
+    last = FENCE.match(lines[-1].rstrip("\r\n")) if lines else None
+    if last and last[1].startswith(closing):
+        lines.pop()
+    body = ""
+    for piece in (piece for line in lines for piece in _cut_line(line, room)):
+        if body and _size((body + piece).rstrip("\n")) > room:
+            yield _fenced(first, body, closing)
+            body = ""
+        body += piece
+    yield _fenced(first, body, closing)
+
+
+def _fenced(first: str, body: str, closing: str) -> str:
+    lines = body.rstrip("\n")
+    return f"{first}\n{lines}\n{closing}\n" if lines else ""
+
+
+def _cut_line(line: str, limit: int) -> Iterator[str]:
+    while _size(line) > limit:
+        head = _head(line, limit)
+        yield head
+        line = line[len(head) :]
+    yield line
+
+
+def _head(text: str, limit: int) -> str:
+    """The longest beginning of that size."""
+    return text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore")
+
+
+def _last_break(pattern: re.Pattern[str], text: str) -> int:
+    return max((match.end() for match in pattern.finditer(text)), default=0)

@@ -1,0 +1,51 @@
+"""What an examination finds: the lines of ``kaiwa doctor``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Result = Literal["ok", "off", "warning", "failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; ``mend`` says what to do about it, or what could be set."""
+
+    result: Result
+    name: str
+    detail: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What was noted of a channel lately: times in milliseconds since the epoch, 0 for never."""
+
+    last_webhook: int = 0
+    last_delivery: int = 0
+    bad_signatures: int = 0
+    last_bad_signature: int = 0
+
+    def judged(self, name: str, secret: str, now: int) -> Finding:
+        """A secret that is wrong refuses everything; one that is right has let something in since.
+
+        Args:
+            secret: the variable that signatures are checked with.
+        """
+        came = f"last webhook {ago(self.last_webhook, now)}, last delivery {ago(self.last_delivery, now)}"
+        detail = f"{came}, bad signatures: {self.bad_signatures or 'none'}"
+        if self.bad_signatures and self.last_bad_signature >= self.last_webhook:
+            return Finding("warning", name, detail, f"{secret} is probably wrong")
+        return Finding("ok", name, detail)
+
+
+def ago(at: int, now: int) -> str:
+    """How long ago something was, in the largest unit that fits."""
+    if not at:
+        return "not noted"
+    seconds = max(now - at, 0) // 1_000
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"

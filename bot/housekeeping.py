@@ -1,0 +1,134 @@
+"""What is changed or deleted because somebody wants it: edits, messages taken back, /reset, /forget me."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from bot.arrivals import changed
+from bot.channels import Arrival
+from bot.store import Lease, Store
+from bot.transcript import Message, TurnRecord, decode_record, encode
+
+KEEP_TURNS = 200  # in the store
+OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
+DAY_S = 86_400
+HOUR_S = 3_600
+NOTED = 10_000  # notes a process remembers to have written
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was deleted for a person."""
+
+    conversations: int = 0
+    messages: int = 0
+
+
+class Housekeeping:
+    """Acts on histories under their leases.
+
+    Args:
+        history_days: how long it is kept who talks where; as long as the histories.
+    """
+
+    def __init__(self, store: Store, history_days: int) -> None:
+        self._store = store
+        self._history_s = history_days * DAY_S + HOUR_S
+        self._hour = 0
+        self._noted: set[tuple[str, str]] = set()  # in this hour, so that it costs nothing in most turns
+
+    async def remember(self, conversation: str, arrival: Arrival) -> None:
+        """Note that this person talks here, so that they can be forgotten everywhere."""
+        if (person := _person(conversation, arrival)) is None:
+            return
+        entry = f"{SHARED if arrival.group else OWN} {conversation}"
+        hour = int(time.monotonic()) // HOUR_S
+        if hour != self._hour or len(self._noted) >= NOTED:
+            self._hour = hour
+            self._noted.clear()
+        if (person, entry) not in self._noted:
+            await self._store.notes.add(f"person:{person}", entry, self._history_s)
+            self._noted.add((person, entry))
+
+    async def apply(self, lease: Lease, edits: dict[str, Message | None]) -> None:
+        """Make edits to messages of earlier turns.
+
+        Raises:
+            LeaseLost: nothing was changed.
+        """
+        if edits:
+            await self._rewrite(lease, lambda messages: changed(messages, edits))
+
+    async def reset(self, lease: Lease) -> None:
+        """Forget what was said here.
+
+        Raises:
+            LeaseLost: nothing was deleted.
+        """
+        await self._store.history.purge(lease)
+
+    async def forget(self, lease: Lease, arrival: Arrival) -> Forgotten:
+        """Forget a person: their own conversations, and their words in those they share with others.
+
+        A conversation that is being answered at this moment elsewhere is left to the next attempt.
+
+        Raises:
+            LeaseLost: of the conversation at hand.
+        """
+        person = _person(lease.conversation, arrival)
+        here = f"{SHARED if arrival.group else OWN} {lease.conversation}"
+        known = await self._store.notes.members(f"person:{person}") if person else []
+        forgotten = Forgotten()
+        for entry in sorted({*known, here}):
+            kind, _, conversation = entry.partition(" ")
+            if conversation == lease.conversation:
+                forgotten = await self._forget_in(lease, kind, arrival, forgotten)
+            elif (other := await self._store.leases.acquire(conversation)) is not None:
+                try:
+                    forgotten = await self._forget_in(other, kind, arrival, forgotten)
+                finally:
+                    await self._store.leases.release(other)
+        self._noted.clear()
+        author = arrival.message.author
+        if author and author.id:
+            await self._store.erase(author.id, keep=lease.conversation)
+        return forgotten
+
+    async def _forget_in(self, lease: Lease, kind: str, arrival: Arrival, so_far: Forgotten) -> Forgotten:
+        author_id = arrival.message.author.id if arrival.message.author else ""
+        gone = 0
+
+        def without(messages: list[Message]) -> list[Message]:
+            nonlocal gone
+            kept = [m for m in messages if kind == SHARED and not (m.author and m.author.id == author_id)]
+            gone += len(messages) - len(kept)
+            return kept
+
+        await self._rewrite(lease, without)
+        if kind == OWN:
+            await self._store.history.purge(lease)
+        return Forgotten(so_far.conversations + 1, so_far.messages + gone)
+
+    async def _rewrite(self, lease: Lease, change: Callable[[list[Message]], list[Message]]) -> None:
+        """Change every turn; one that has lost its last question goes as a whole, answers and results with it."""
+        changes: dict[bytes, bytes] = {}
+        for entry in await self._store.history.read(lease.conversation, KEEP_TURNS):
+            record = decode_record(entry)
+            messages = change(list(record.messages))
+            if tuple(messages) != record.messages:
+                changes[entry] = _entry(record, messages)
+        await self._store.history.rewrite(lease, changes)
+
+
+def _entry(record: TurnRecord, messages: list[Message]) -> bytes:
+    asked = any(message.role == "user" for message in messages)
+    return encode(replace(record, messages=tuple(messages))) if asked else b""
+
+
+def _person(conversation: str, arrival: Arrival) -> str | None:
+    author = arrival.message.author
+    return f"{conversation.partition(':')[0]}:{author.id}" if author and author.id else None

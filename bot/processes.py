@@ -1,0 +1,85 @@
+"""The processes of Kaiwa, from start to drain: ``run``, ``worker`` and the terminal's."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from bot.app import Wired, asgi, open_house, wire
+from bot.settings import Settings
+from bot.web.server import listen, serving, stop_signals
+from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
+
+
+async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], None]) -> None:
+    """``kaiwa run``: web and, unless it runs apart, the worker, until SIGTERM.
+
+    Args:
+        announce: is told the port once requests are answered.
+    """
+    with listen(settings.host, settings.port) as sock, stop_signals() as stop:
+        async with AsyncExitStack() as stack:
+            house = await stack.enter_async_context(open_house(settings))
+            docket = await stack.enter_async_context(open_docket(house.url))
+            wired = await stack.enter_async_context(wire(house, DocketJobs(docket), listens=True))
+            at_work = Worker(docket, house.store, wired.conversations.attend) if worker else None
+            server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock))
+            stack.callback(wired.console.close)
+            if at_work:
+                await stack.enter_async_context(at_work.running())
+            _settle()
+            announce(sock.getsockname()[1])
+            await _until(stop, server.ended, *([at_work.ended] if at_work else []))
+            wired.intake.closed = wired.conversations.closing = True
+
+
+async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
+    """``kaiwa worker``: turns only, until SIGTERM."""
+    with stop_signals() as stop:
+        async with (
+            open_house(settings) as house,
+            open_docket(house.url) as docket,
+            wire(house, DocketJobs(docket)) as wired,
+        ):
+            worker = Worker(docket, house.store, wired.conversations.attend)
+            async with worker.running():
+                _settle()
+                announce()
+                await _until(stop, worker.ended)
+                wired.conversations.closing = True
+
+
+@asynccontextmanager
+async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Wired]:
+    """``kaiwa chat``: everything at work, with a worker for this conversation alone."""
+    jobs = OwnJobs(conversation)
+    async with (
+        open_house(settings) as house,
+        wire(house, jobs, only_console=True) as wired,
+        jobs.running(wired.conversations.attend),
+    ):
+        yield wired
+
+
+def _settle() -> None:
+    """What is loaded stays: a full garbage collection that looks at all of it would stall the door for 0.1 s."""
+    gc.collect()
+    gc.freeze()
+
+
+async def _until(stop: asyncio.Event, *ended: Callable[[], Awaitable[None]]) -> None:
+    """Wait for the order to stop.
+
+    Raises:
+        Exception: a part has ended by itself; the process should end too, and be started anew.
+    """
+    waits = [asyncio.ensure_future(wait()) for wait in (stop.wait, *ended)]
+    try:
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in done:
+            wait.result()
+    finally:
+        for wait in waits:
+            wait.cancel()

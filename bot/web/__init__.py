@@ -1,0 +1,1 @@
+"""Routes that are no channel's, who may reach them, and the server under all."""

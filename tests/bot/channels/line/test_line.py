@@ -1,0 +1,60 @@
+"""The channel as a whole: the form of its answers, and what it costs to have it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from bot import texts
+from bot.channels.line.splitting import LIMIT, units
+from tests.bot.channels.line.desk import Desk
+from tests.fakes.line import LineFake
+from tests.house import ROOT, environment
+
+PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
+
+
+async def test_an_answer_is_plain_text(fake: LineFake, desk: Desk) -> None:
+    """LINE would show the marks."""
+    await desk.deliver("**Sunny**, see [the map](https://a.example/x_y_z).", desk.address(fake.token()))
+    assert fake.texts == [["Sunny, see the map https://a.example/x_y_z."]]
+
+
+async def test_a_long_answer_is_parted_at_its_paragraphs(fake: LineFake, desk: Desk) -> None:
+    """All bubbles go by one token."""
+    paragraph = PARAGRAPH.strip()
+    await desk.deliver(f"{paragraph}\n\n{paragraph}", desk.address(fake.token()))
+    assert fake.texts == [[paragraph, paragraph]]
+
+
+@pytest.mark.parametrize(("word", "language"), [("All work. ", "en"), ("仕事ばかり。", "ja")])
+async def test_a_very_long_answer_asks_whether_to_go_on(fake: LineFake, desk: Desk, word: str, language: str) -> None:
+    """After three bubbles, in the language of the answer."""
+    await desk.deliver(word * (20_000 // len(word)), desk.address(fake.token()))
+    [bubbles] = fake.texts
+    assert bubbles[2].endswith(texts.load().get("line.more", language))
+    assert [units(bubble) <= LIMIT for bubble in bubbles] == [True] * 3
+
+
+async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, desk: Desk) -> None:
+    """Each is two units, and none is torn."""
+    await desk.deliver("🍎" * 3_000, desk.address(fake.token()))
+    assert [len(bubble) for bubble in fake.texts[0]] == [2_500, 500]
+
+
+def test_the_sdk_is_not_loaded_before_it_is_needed() -> None:
+    """It takes a second and tens of megabytes: neither the start nor the webhook waits for it."""
+    program = "import sys, bot.channels.line, bot.channels.line.admin; print('linebot' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+def test_the_greeting_names_itself_and_says_what_is_kept() -> None:
+    """In both languages: name, three examples, how long."""
+    for language in texts.LANGUAGES:
+        greeting = texts.load().get("line.greeting", language, bot_name="Kaiwa", days=30)
+        assert (greeting.count("・"), "Kaiwa" in greeting, "30" in greeting) == (3, True, True)

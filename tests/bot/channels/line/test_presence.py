@@ -1,0 +1,75 @@
+"""While a turn runs, the chat shows it; and whatever goes wrong with that, the turn does not notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channels.line.address import Address, address_of, place_of
+from bot.channels.line.lazy import LazyApi
+from bot.channels.line.presence import LOADING_S, present
+from bot.live import TurnStarted
+from bot.transcript import encode
+from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, Desk, open_desk
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import TOKEN, USER
+from tests.waiting import until
+
+READ = encode(Address(mark_as_read_token="read")).decode()
+
+
+async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, desk: Desk) -> None:
+    """The message is marked as read, and the loading animation is shown."""
+    async with desk.line.showing(IN_PRIVATE, READ) as watcher:
+        await watcher.show(TurnStarted("turn_1", ("1",)))
+        await until(lambda: bool(fake.loading))
+    assert (fake.read, fake.loading) == (["read"], [(USER, LOADING_S)])
+
+
+async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -> None:
+    """LINE ends it after so many seconds by itself."""
+    api = LazyApi(TOKEN, fake.base_url, fake.base_url)
+    async with present(api, place_of(IN_PRIVATE), Address(), renew_s=0.01):
+        await until(lambda: len(fake.loading) >= 3)
+    shown = len(fake.loading)
+    await api.aclose()
+    assert fake.read == []
+    assert len(fake.loading) == shown
+
+
+async def test_a_group_sees_no_animation(fake: LineFake, desk: Desk) -> None:
+    """LINE shows it to one person only; read is read."""
+    async with desk.line.showing(IN_GROUP, READ):
+        await until(lambda: bool(fake.read))
+    assert [request.call for request in fake.requests] == ["mark"]
+
+
+async def test_failures_are_nobodys_business(fake: LineFake, desk: Desk) -> None:
+    """A token of another channel, an animation that is refused: the turn goes on."""
+    fake.fail("mark", 400, "Invalid token")
+    fake.fail("loading", 400, "An invalid chat ID is specified")
+    async with desk.line.showing(IN_PRIVATE, READ):
+        await until(lambda: bool(fake.calls("loading")))
+    assert fake.loading == []
+
+
+async def test_a_turn_waits_for_nothing_of_it(fake: LineFake, desk: Desk) -> None:
+    """LINE is silent: the turn ends nevertheless, and so does the request."""
+    fake.trouble("mark", "stalled")
+    async with desk.line.showing(IN_PRIVATE, READ):
+        await until(lambda: bool(fake.calls("mark")))
+    assert fake.loading == []
+
+
+async def test_an_error_of_the_turn_comes_through() -> None:
+    """What is shown hides nothing."""
+    async with open_desk() as desk:
+        with pytest.raises(LookupError):
+            async with desk.line.showing(IN_PRIVATE, ""):
+                raise LookupError
+
+
+def test_an_absent_address_is_an_address() -> None:
+    """Of words that nobody asked for."""
+    assert address_of("") == Address()
+    assert place_of("line:Ub:group:C:1") == ("Ub", "group", "C:1")
+    assert place_of(IN_GROUP).conversation == IN_GROUP

@@ -1,0 +1,246 @@
+"""What arrives by which event, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bot.channels import Arrival
+from bot.channels.line.address import Address
+from bot.transcript import Author, Media, Message, Part, Text, encode
+from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Desk, open_desk
+from tests.fakes.line_events import GROUP, JSON, ROOM, USER, addressed_message, event, mention, source, text_message
+
+STRANGER = "U" + "9" * 32
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    """The channel alone: nobody answers at LINE's address."""
+    async with open_desk() as desk:
+        yield desk
+
+
+def content(kind: str, **fields: Any) -> JSON:
+    """A message of another kind than text."""
+    return {"id": "325708", "type": kind, **fields}
+
+
+async def test_a_text_arrives_with_its_way_back(desk: Desk) -> None:
+    """Words, author and time; tokens and our time of receipt in the address."""
+    tokens = {"quoteToken": "quote", "markAsReadToken": "read"}
+    said = event(timestamp=5, replyToken="reply", message={**text_message("Hello"), "id": "1", **tokens})
+    [arrival] = await desk.receive(said)
+    address = Address(NOW, "reply", "quote", "read")
+    message = Message("1", "user", (Text("Hello"),), 5, Author(USER))
+    assert arrival == Arrival(message, encode(address).decode())
+    assert desk.inbox[0][0] == IN_PRIVATE
+
+
+@pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])
+async def test_where_several_talk_the_bot_is_called_by_name(desk: Desk, place: str, conversation: str) -> None:
+    """Only what mentions it is accepted, and the mention is no part of the words."""
+    await desk.receive(event(place=place, message=text_message("not for the bot")))
+    other = text_message("@Taro hi", mention=mention("@Taro hi", "@Taro", is_self=False))
+    await desk.receive(event(place=place, message=other))
+    await desk.receive(event(place=place, message=addressed_message("What time is it?")))
+    [(where, arrival)] = desk.inbox
+    assert (where, arrival.message.text, arrival.group) == (conversation, "What time is it?", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "called", "words"),
+    [
+        ("🍎 @bot 天気は？ @All", "@bot", "🍎 天気は？ @All"),
+        ("天気は？@bot", "@bot", "天気は？"),
+        ("@bot", "@bot", "@bot"),
+        ("@🍎🍏 hi 👋", "@🍎🍏", "hi 👋"),
+        ("hi @bot\n\nand more", "@bot", "hi and more"),
+    ],
+)
+async def test_the_mention_is_cut_out_by_utf_16_places(desk: Desk, text: str, called: str, words: str) -> None:
+    """LINE counts code units, so an emoji counts twice; a mention alone stays, as a call without words."""
+    message = text_message(text, mention=mention(text, called))
+    [arrival] = await desk.receive(event(place=GROUP, message=message))
+    assert arrival.message.text == words
+
+
+@pytest.mark.parametrize("place", [{"index": -3, "length": 99}, {"index": 50, "length": 2}, {"index": 1, "length": -1}])
+async def test_a_mention_at_an_impossible_place_breaks_nothing(desk: Desk, place: JSON) -> None:
+    """What can be read of the words is."""
+    message = text_message("🍎 hello", mention={"mentionees": [{"type": "user", "isSelf": True, **place}]})
+    [arrival] = await desk.receive(event(place=GROUP, message=message))
+    assert arrival.message.text
+
+
+async def test_a_speaker_whom_line_does_not_name_has_no_author(desk: Desk) -> None:
+    """In groups the user id may be absent."""
+    [arrival] = await desk.receive(event(place=GROUP, user=None, message=addressed_message("hi")))
+    assert arrival.message.author is None
+
+
+@pytest.mark.parametrize(
+    ("message", "part"),
+    [
+        (content("sticker", keywords=["happy", "thanks"]), Text("[sticker: happy, thanks]")),
+        (content("sticker", text="Just sticker", keywords=["Love"]), Text("[sticker: Just sticker, Love]")),
+        (content("sticker"), Text("[sticker]")),
+        (
+            content("location", title="Cafe", address="Tokyo", latitude=35.65910807942215, longitude=139.5),
+            Text("[location: Cafe, Tokyo, 35.65910807942215, 139.5]"),
+        ),
+        (content("location", latitude=-1, longitude=2), Text("[location: -1.0, 2.0]")),
+        (content("image", contentProvider={"type": "line"}), Media("325708", "image/jpeg")),
+        (content("image"), Media("325708", "image/jpeg")),
+    ],
+)
+async def test_stickers_places_and_images_are_given_to_the_model(desk: Desk, message: JSON, part: Part) -> None:
+    """In 1:1; in a group nobody can mention the bot in them."""
+    [arrival] = await desk.receive(event(message=message))
+    assert (arrival.event, arrival.message.parts) == ("message", (part,))
+    assert await desk.receive(event(place=GROUP, message=message)) == []
+
+
+async def test_images_sent_together_are_one_album(desk: Desk) -> None:
+    """Each says of how many; an older app leaves that out."""
+    album = content("image", imageSet={"id": "E0", "index": 1, "total": 2})
+    [arrival] = await desk.receive(event(message=album))
+    assert (arrival.album, arrival.album_size) == ("E0", 2)
+    [arrival] = await desk.receive(event(message=album | {"id": "2", "imageSet": {"id": "E0"}}))
+    assert (arrival.album, arrival.album_size) == ("E0", 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (content("video"), "line.kind_video"),
+        (content("audio"), "line.kind_audio"),
+        (content("file", fileName="a.pdf"), "line.kind_file"),
+        (content("hologram"), "line.kind_other"),
+        (
+            content("image", contentProvider={"type": "external", "originalContentUrl": "http://10.0.0.1/"}),
+            "line.kind_other",
+        ),
+    ],
+)
+async def test_what_the_model_cannot_take_is_answered_with_a_sentence(desk: Desk, message: JSON, sentence: str) -> None:
+    """In 1:1; in a group with silence. An image at somebody's own address is not fetched either."""
+    [arrival] = await desk.receive(event(message=message, replyToken="reply"))
+    assert (arrival.event, arrival.target, arrival.message.parts) == ("told", sentence, ())
+    assert '"replyToken":"reply"' in arrival.address
+    assert await desk.receive(event(place=GROUP, message=message)) == []
+
+
+@pytest.mark.parametrize(("kind", "place"), [("follow", USER), ("join", GROUP), ("join", ROOM)])
+async def test_the_bot_greets_once(desk: Desk, kind: str, place: str) -> None:
+    """Whoever follows it, or the group it joins; not again at every click on Block."""
+    greetings = await desk.receive(event(kind, place, replyToken="reply"), event(kind, place, replyToken="again"))
+    assert [(arrival.event, arrival.target) for arrival in greetings] == [("told", "line.greeting")]
+
+
+@pytest.mark.parametrize(("kind", "place"), [("unfollow", USER), ("leave", GROUP)])
+async def test_whoever_goes_is_forgotten(desk: Desk, kind: str, place: str) -> None:
+    """The conversation ends."""
+    [arrival] = await desk.receive(event(kind, place))
+    assert (arrival.event, arrival.message.parts) == ("left", ())
+
+
+async def test_a_message_taken_back_is_named(desk: Desk) -> None:
+    """By its own id, in an event with another."""
+    [arrival] = await desk.receive(event("unsend", GROUP, webhookEventId="E1", unsend={"messageId": "325708"}))
+    assert (arrival.event, arrival.target, arrival.message.id) == ("unsent", "325708", "E1")
+    assert await desk.receive(event("unsend")) == []
+
+
+async def test_an_edited_message_has_new_words(desk: Desk) -> None:
+    """In 1:1 as they stand, in a group without the mention."""
+    [arrival] = await desk.receive(event("messageEdited", webhookEventId="E1", message=content("text", text="New")))
+    assert (arrival.event, arrival.target, arrival.message.id) == ("edited", "325708", "E1")
+    assert arrival.message.text == "New"
+    edited = addressed_message("Newer") | {"id": "325708"}
+    [arrival] = await desk.receive(event("messageEdited", GROUP, message=edited))
+    assert (arrival.target, arrival.message.text) == ("325708", "Newer")
+    assert await desk.receive(event("messageEdited", message=content("image"))) == []
+
+
+async def test_on_standby_the_bot_is_silent(desk: Desk) -> None:
+    """Another module answers then; but what is taken back or left is gone all the same."""
+    await desk.receive(
+        event(mode="standby", message=text_message("hi")),
+        event("follow", mode="standby"),
+        event("unsend", mode="standby", unsend={"messageId": "1"}),
+        event("leave", GROUP, mode="standby"),
+    )
+    assert [arrival.event for arrival in desk.arrivals] == ["unsent", "left"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["postback", "beacon", "accountLink", "memberJoined", "memberLeft", "videoPlayComplete", "things", "new"]
+)
+async def test_other_events_have_no_consequence(desk: Desk, kind: str) -> None:
+    """They are no words."""
+    assert await desk.receive(event(kind), event(kind, GROUP)) == []
+
+
+async def test_ids_come_from_the_message_or_the_event_or_its_content(desk: Desk) -> None:
+    """An event without any id is known again by what stays the same, whatever its reply token."""
+    nameless = event(message={"type": "text", "text": "hi"}, timestamp=7)
+    [arrival] = await desk.receive(nameless)
+    assert arrival.message.id == nameless["webhookEventId"]
+    del nameless["webhookEventId"], nameless["deliveryContext"]
+    [arrival] = await desk.receive(nameless | {"replyToken": "a"})
+    assert arrival.message.id.startswith("event_")
+    assert await desk.receive(nameless | {"replyToken": "b"}) == []
+    assert len(await desk.receive(nameless | {"timestamp": 8})) == 1
+
+
+async def test_an_event_without_time_has_ours(desk: Desk) -> None:
+    """Better than 1970."""
+    said = event(message=text_message("hi"))
+    del said["timestamp"]
+    [arrival] = await desk.receive(said)
+    assert arrival.message.at == NOW
+
+
+async def test_strangers_are_told_so_once_a_day() -> None:
+    """Where only some may talk to the bot, others get one sentence a day, whatever they send."""
+    async with open_desk(allowed_users=[USER]) as desk:
+        strange = {"source": source(STRANGER, None)}
+        await desk.receive(*[event(message=text_message("hi")) | strange for _ in range(3)], event("follow") | strange)
+        assert [(arrival.event, arrival.target) for arrival in desk.arrivals] == [("told", "line.not_allowed")]
+        desk.now += DAY_MS
+        await desk.receive(event(message=text_message("hi")) | strange)
+        assert len(desk.arrivals) == 2
+        assert len(await desk.receive(event(message=text_message("hi")))) == 1
+
+
+async def test_groups_that_are_not_on_the_list_hear_nothing() -> None:
+    """Neither an answer nor a refusal."""
+    async with open_desk(allowed_groups=[ROOM]) as desk:
+        await desk.receive(event(place=GROUP, message=addressed_message("hi")), event("join", GROUP))
+        assert desk.inbox == []
+        await desk.receive(event(place=ROOM, message=addressed_message("hi")), event("join", ROOM))
+        assert [arrival.event for arrival in desk.arrivals] == ["message", "told"]
+
+
+async def test_in_groups_too_only_those_on_the_list_are_answered() -> None:
+    """Whoever may not talk to the bot alone may not in company; the bot still greets the group it joins."""
+    async with open_desk(allowed_users=[USER]) as desk:
+        await desk.receive(
+            event(place=GROUP, user=STRANGER, message=addressed_message("hi")),
+            event(place=GROUP, user=None, message=addressed_message("hi")),
+            event(place=GROUP, user=USER, message=addressed_message("hi")),
+            event("join", GROUP, None),
+        )
+        assert [arrival.event for arrival in desk.arrivals] == ["message", "told"]
+
+
+async def test_strangers_can_take_back_what_they_said() -> None:
+    """They may have been on the list before."""
+    async with open_desk(allowed_users=[USER]) as desk:
+        gone = event("unsend", unsend={"messageId": "1"}) | {"source": source(STRANGER, None)}
+        [arrival] = await desk.receive(gone)
+        assert arrival.event == "unsent"

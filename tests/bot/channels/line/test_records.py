@@ -1,0 +1,79 @@
+"""What the doctor is told of the traffic."""
+
+from __future__ import annotations
+
+from bot.channels.line.records import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
+from bot.findings import Traffic
+from tests.bot.channels.line.desk import NOW, Desk
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import event, text_message, webhook
+from tests.fakes.notes import LocalNotes
+from tests.waiting import until
+
+
+async def test_nothing_was_noted_yet() -> None:
+    """A channel that has just been set up."""
+    assert await redelivery(LocalNotes()) == Redelivery(0, 0)
+    assert await traffic(LocalNotes()) == Traffic()
+
+
+async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, desk: Desk) -> None:
+    """With the times of the last ones, off the path of a webhook."""
+    await desk.receive(event(message=text_message("hi")))
+    for _ in range(3):
+        assert await desk.post(*webhook(secret="another")) == 400
+    desk.now += 5_000
+    await desk.deliver("Hi!", desk.address(fake.token()))
+    await desk.line.aclose()
+    assert await traffic(desk.notes) == Traffic(NOW, NOW + 5_000, 3, NOW)
+
+
+async def test_refusals_and_redeliveries_are_noted(desk: Desk) -> None:
+    """A refusal is written when the store is back: it is the store that was away."""
+    again = event(message=text_message("hi"), deliveryContext={"isRedelivery": True})
+    desk.away = desk.notes.away = True
+    assert await desk.post(*webhook(event(message=text_message("hi")))) == 503
+    desk.away = desk.notes.away = False
+    desk.now += 60_000
+    await desk.receive(again)
+    await desk.line.aclose()
+    assert await redelivery(desk.notes) == Redelivery(NOW, NOW + 60_000)
+
+
+async def test_what_happens_is_written_soon(desk: Desk) -> None:
+    """Without waiting for the end."""
+    assert await desk.post(*webhook(secret="another")) == 400
+    await until(lambda: BAD_SIGNATURES in desk.notes.kept)
+
+
+async def test_what_happens_later_is_written_too(desk: Desk) -> None:
+    """When the first writing is long over."""
+    records = Records(desk.notes)
+    records.webhook(1)
+    await until(lambda: desk.notes.kept.get(LAST_WEBHOOK) == b"1")
+    records.webhook(2)
+    await until(lambda: desk.notes.kept.get(LAST_WEBHOOK) == b"2")
+    await until(lambda: not records.is_writing)
+    records.webhook(3)
+    await until(lambda: desk.notes.kept.get(LAST_WEBHOOK) == b"3")
+    await records.aclose()
+
+
+async def test_counts_of_several_processes_add_up() -> None:
+    """Each adds its own to what stands there."""
+    notes = LocalNotes()
+    for _ in range(2):
+        records = Records(notes)
+        records.bad_signature(NOW)
+        await records.aclose()
+    assert (await traffic(notes)).bad_signatures == 2
+
+
+async def test_a_store_that_is_away_costs_the_record_only() -> None:
+    """Nothing is raised where nobody listens."""
+    notes = LocalNotes()
+    notes.away = True
+    records = Records(notes)
+    records.webhook(1)
+    await records.aclose()
+    assert notes.kept == {}

@@ -1,0 +1,186 @@
+"""From a webhook to what people see, with the real inbox, turn and outbox between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+
+from bot import texts
+from bot.agent import Agent
+from bot.answering import Answering, Defaults
+from bot.channels.line import Line
+from bot.conversation import Conversations
+from bot.intake import Intake
+from bot.metrics import Metrics
+from bot.providers.scripted import Scripted, Step
+from bot.store import Store
+from bot.transcript import Media, Message
+from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, JSON, SECRET, TOKEN, addressed_message, event, text_message, webhook
+from tests.fakes.tools import Echo, tool_map
+from tests.waiting import until_true
+
+JPEG = b"\xff\xd8\xff\xe0picture"
+
+
+@dataclass
+class Room:
+    """LINE, the channel, and the conversation service.
+
+    Attributes:
+        jobs: conversations that need care.
+    """
+
+    model: Scripted
+    care: Conversations
+    http: httpx.AsyncClient
+    jobs: list[str] = field(default_factory=list)
+
+    async def add(self, conversation: str, key: str) -> None:
+        """Take a hint (``bot.intake.Jobs``)."""
+        self.jobs.append(conversation)
+
+    async def receive(self, *events: JSON) -> None:
+        """Post events as LINE does."""
+        body, headers = webhook(*events)
+        answer = await self.http.post("/webhooks/line", content=body, headers=headers)
+        assert answer.status_code == 200
+
+    async def attend(self) -> None:
+        """Let a worker do what there is to do."""
+        for conversation in dict.fromkeys(self.jobs):
+            await self.care.attend(conversation)
+        self.jobs.clear()
+
+    def asked(self) -> Message:
+        """The newest message the model was given."""
+        return self.model.requests[-1].messages[-1]
+
+
+@asynccontextmanager
+async def room(store: Store, fake: LineFake, steps: Iterable[Any]) -> AsyncIterator[Room]:
+    """All of it on a real store, with a model that plays a script."""
+    model, metrics, catalogue = Scripted(steps), Metrics(), texts.load()
+    channels: dict[str, Any] = {}
+    agent = Agent(model, tool_map(Echo()), "SYSTEM", metrics)
+    answering = Answering(store, agent, channels, catalogue, metrics, Defaults("en", "UTC"))
+    care = Conversations(store, answering, channels, metrics)
+    made = Room(model, care, httpx.AsyncClient())
+    line = Line(
+        Intake(store, made, metrics),
+        store.notes,
+        catalogue,
+        channel_secret=SECRET,
+        access_token=TOKEN,
+        api_base_url=fake.base_url,
+        data_api_base_url=fake.base_url,
+    )
+    channels["line"] = line
+    transport = httpx.ASGITransport(Starlette(routes=line.routes()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as made.http, aclosing(line):
+        yield made
+
+
+async def test_a_question_is_answered_by_its_token(store: Store, fake: LineFake) -> None:
+    """Once, however often LINE delivers it."""
+    question = fake.event(message=text_message("Hello"))
+    async with room(store, fake, [Step("**Hi!**")]) as here:
+        await here.receive(question)
+        await here.attend()
+        await here.receive(question | {"deliveryContext": {"isRedelivery": True}})
+        await here.attend()
+    assert [(sent.call, sent.texts) for sent in fake.sent] == [("reply", ["Hi!"])]
+
+
+async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) -> None:
+    """Two messages are one turn; the older token may be too old."""
+    first, second = (fake.event(message=text_message(words)) for words in ("one", "two"))
+    async with room(store, fake, [Step("both")]) as here:
+        await here.receive(first, second)
+        await here.attend()
+        [request] = fake.calls("reply")
+    assert request.body["replyToken"] == second["replyToken"]
+
+
+async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fake: LineFake) -> None:
+    """The model is told who asks; the answer quotes the question."""
+    async with room(store, fake, [Step("Hi Hanako!")]) as here:
+        await here.receive(fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"}))
+        assert here.jobs == [IN_GROUP]
+        await here.attend()
+        assert "from Hanako" in here.asked().context
+    [sent] = fake.sent
+    assert (sent.to, sent.messages[0]["quoteToken"]) == (GROUP, "q")
+
+
+async def test_images_sent_together_are_one_question(store: Store, fake: LineFake) -> None:
+    """Fetched after the 200, and both given to the model in one turn."""
+    for number in ("1", "2"):
+        fake.image(number, JPEG + number.encode(), pending=1)
+    events = [
+        fake.event(message={"id": str(n), "type": "image", "imageSet": {"id": "E0", "index": n, "total": 2}})
+        for n in (1, 2)
+    ]
+    async with room(store, fake, [Step("Two pictures.")]) as here:
+        await here.receive(events[0])
+        await here.receive(events[1])
+        await here.attend()
+        [request] = here.model.requests
+    seen = [part.data for message in request.messages for part in message.parts if isinstance(part, Media)]
+    assert seen == [JPEG + b"1", JPEG + b"2"]
+    assert fake.texts == [["Two pictures."]]
+
+
+async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store, fake: LineFake) -> None:
+    """The history is what people see of it."""
+    secret, typo = text_message("my secret"), text_message("halo")
+    async with room(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
+        for message in (secret, typo):
+            await here.receive(fake.event(message=message))
+            await here.attend()
+        await here.receive(
+            event("unsend", unsend={"messageId": secret["id"]}),
+            event("messageEdited", message=typo | {"text": "hello"}),
+            fake.event(message=text_message("and now?")),
+        )
+        await here.attend()
+        said = [message.text for message in here.model.requests[-1].messages if message.role == "user"]
+    assert said == ["hello", "and now?"]
+
+
+async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: LineFake) -> None:
+    """By reply token; afterwards nothing of the conversation is kept."""
+    async with room(store, fake, [Step("ok")]) as here:
+        await here.receive(fake.event("follow"))
+        await here.attend()
+        [[greeting]] = fake.texts
+        assert "Kaiwa" in greeting
+        await here.receive(fake.event(message=text_message("hi")))
+        await here.attend()
+        assert await here.care.past(IN_PRIVATE)
+        await here.receive(event("unfollow"))
+        await here.attend()
+        assert await here.care.past(IN_PRIVATE) == []
+    assert len(fake.sent) == 2
+
+
+async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: LineFake) -> None:
+    """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
+    fake.trouble("reply", "cut")
+    async with room(store, fake, [Step("Hi!")]) as here:
+        await here.receive(fake.event(message=text_message("Hello")))
+        conversation = here.jobs[0]
+        await here.attend()
+
+        async def tried_again() -> bool:
+            await here.care.attend(conversation)
+            return len(fake.calls("reply")) == 2
+
+        await until_true(tried_again)
+    assert (fake.texts, [sent.call for sent in fake.sent]) == ([["Hi!"]], ["reply"])

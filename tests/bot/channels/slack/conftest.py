@@ -1,0 +1,27 @@
+"""A stand-in for Slack, and the channel in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.bot.channels.slack.desk import TS, Desk, open_desk
+from tests.fakes.slack import SlackFake, slack_fake
+from tests.fakes.slack_events import CHANNEL
+
+
+@pytest.fixture
+def fake() -> Iterator[SlackFake]:
+    """The service, with somebody in it and a message to answer."""
+    with slack_fake() as fake:
+        fake.add_user()
+        fake.add_message(CHANNEL, TS, "A question")
+        yield fake
+
+
+@pytest.fixture
+async def desk(fake: SlackFake) -> AsyncIterator[Desk]:
+    """The channel, open."""
+    async with open_desk(fake) as desk:
+        yield desk

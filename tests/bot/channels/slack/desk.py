@@ -1,0 +1,115 @@
+"""Slack with everything around it in plain sight: the stand-in for the service, the inbox, the notes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+
+from bot import texts
+from bot.channels import Arrival, Delivery, Reply
+from bot.channels.slack import Options, Slack, Timing
+from bot.channels.slack.events import Address, write_address
+from bot.errors import StoreUnavailable
+from bot.transcript import Author, Message, Text
+from tests.fakes.notes import LocalNotes
+from tests.fakes.slack import BOT_TOKEN, SlackFake
+from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_form, as_json, signed
+from tests.waiting import until
+
+TS = "1700000000.000100"
+QUICK = Timing(settle_s=0.0, pace_s=0.01, again_s=0.0, refused_s=0.0, ping_s=0.2)
+THREAD = f"slack:{TEAM}:{CHANNEL}:{TS}"
+
+
+class Inbox:
+    """Takes what is accepted (``bot.channels.Accept``), each id once; or is away like a store."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.crash: Exception | None = None
+        self.accepted: list[tuple[str, Arrival]] = []
+        self._seen: set[tuple[str, str]] = set()
+
+    async def __call__(self, conversation: str, arrival: Arrival) -> bool:
+        if self.away:
+            raise StoreUnavailable("away")
+        if self.crash:
+            raise self.crash
+        key = (conversation, arrival.message.id)
+        is_new = key not in self._seen
+        if is_new:
+            self._seen.add(key)
+            self.accepted.append((conversation, arrival))
+        return is_new
+
+    @property
+    def words(self) -> list[str]:
+        return [arrival.message.text for _, arrival in self.accepted]
+
+
+class Desk:
+    """The channel, its webhook, and what came of it."""
+
+    def __init__(self, fake: SlackFake, options: Options) -> None:
+        self.fake = fake
+        self.inbox = Inbox()
+        self.notes = LocalNotes()
+        self.slack = Slack(self.inbox, self.notes, texts.load(), options)
+        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
+
+    async def post(self, body: bytes, headers: dict[str, str] | None = None) -> httpx.Response:
+        """A webhook with these bytes, signed unless headers are given."""
+        return await self.http.post(
+            "/webhooks/slack", content=body, headers=signed(body) if headers is None else headers
+        )
+
+    async def send(self, payload: dict[str, Any]) -> int:
+        """An event or a command as Slack sends it; the status of the answer."""
+        body = as_form(payload) if "command" in payload else as_json(payload)
+        return (await self.post(body)).status_code
+
+    async def hear(self, payload: dict[str, Any]) -> tuple[str, Arrival] | None:
+        """What is accepted of one event, where anything is."""
+        before = len(self.inbox.accepted)
+        assert await self.send(payload) == 200
+        new = self.inbox.accepted[before:]
+        assert len(new) <= 1
+        return new[0] if new else None
+
+
+def options(fake: SlackFake, **changes: Any) -> Options:
+    """The usual settings, with some changed."""
+    usual: dict[str, Any] = {
+        "signing_secret": SECRET,
+        "bot_token": BOT_TOKEN,
+        "api_base_url": fake.api_base_url,
+        "timing": QUICK,
+    }
+    return Options(**usual | changes)
+
+
+@asynccontextmanager
+async def open_desk(fake: SlackFake, *, introduced: bool = True, **changes: Any) -> AsyncIterator[Desk]:
+    """A desk with Slack open, which has told who the bot is."""
+    desk = Desk(fake, options(fake, **changes))
+    async with desk.http, desk.slack:
+        await until(lambda: bool(desk.slack.identity.users) or not introduced)
+        yield desk
+
+
+def delivery(text: str = "Hello", number: int = 1, attempts: int = 1, **address: Any) -> Delivery:
+    """An answer to the message ``TS`` of the channel."""
+    where = Address(**{"channel": CHANNEL, "ts": TS, "thread": TS} | address)
+    return Delivery(f"turn_{number}", "turn", Reply(text), write_address(where), attempts)
+
+
+def arrival(text: str, ts: str = TS, user: str = USER, **address: Any) -> Arrival:
+    """A message as it was accepted."""
+    where = Address(**{"channel": CHANNEL, "ts": ts, "thread": TS} | address)
+    message = Message(f"{TEAM}:{CHANNEL}:{ts}", "user", (Text(text),), 0, author=Author(user))
+    return Arrival(message, write_address(where), group=True)

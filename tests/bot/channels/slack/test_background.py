@@ -1,0 +1,42 @@
+"""What nobody waits for runs to its end, or is ended with the channel."""
+
+from __future__ import annotations
+
+import asyncio
+
+from structlog.testing import capture_logs
+
+from bot.channels.slack.background import Background, during
+
+
+async def test_a_failure_is_logged_and_nothing_else() -> None:
+    """Decoration must not take anything down with it."""
+
+    async def fails() -> None:
+        raise RuntimeError
+
+    work = Background()
+    with capture_logs() as logged:
+        work.start(fails())
+        await work.settled()
+        await work.close()
+    assert [(line["event"], line["error"]) for line in logged] == [("background work failed", "RuntimeError")]
+
+
+async def test_what_takes_too_long_is_ended_with_the_channel() -> None:
+    """A shutdown does not wait for Slack."""
+    ended: list[str] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("work")
+
+    work = Background(grace_s=0.0)
+    work.start(waits())
+    await asyncio.sleep(0)
+    await work.close()
+    async with during(waits()):
+        await asyncio.sleep(0)
+    assert ended == ["work", "work"]

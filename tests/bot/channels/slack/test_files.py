@@ -1,0 +1,96 @@
+"""Images are fetched with the bot's token, and only images, and only from Slack."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.channels.slack.options import Options
+from bot.transcript import Media
+from tests.bot.channels.slack.desk import Desk
+from tests.fakes.slack import SlackFake
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 100
+PATH = "/files-pri/T1-F1/cat.png"
+MIB = 1024 * 1024
+
+
+async def fetch(desk: Desk, ref: str, mime: str = "image/png", size: int = 100) -> bytes | None:
+    return await desk.slack.fetch("slack:x", Media(ref, mime, size))
+
+
+async def test_an_image_is_fetched(fake: SlackFake, desk: Desk) -> None:
+    """With the token that only Slack may see."""
+    fake.files[PATH] = (PNG, "image/png")
+    assert await fetch(desk, f"{fake.origin}{PATH}") == PNG
+
+
+async def test_a_file_known_by_its_id_alone_is_looked_up(fake: SlackFake, desk: Desk) -> None:
+    """As in channels shared with other workspaces."""
+    fake.files[PATH] = (PNG, "image/png")
+    fake.file_cards["F1"] = {"id": "F1", "url_private": f"{fake.origin}{PATH}"}
+    assert await fetch(desk, "F1") == PNG
+    assert await fetch(desk, "F2") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [("text/plain", b"words"), ("image/gif", b"GIF89a"), ("image/png", b"x" * (10 * MIB + 1))],
+)
+async def test_what_is_no_image_for_a_model_is_left(fake: SlackFake, desk: Desk, kind: str, content: bytes) -> None:
+    """Whatever the event has called it."""
+    fake.files[PATH] = (content, kind)
+    assert await fetch(desk, f"{fake.origin}{PATH}") is None
+
+
+async def test_a_login_page_is_no_image(fake: SlackFake, desk: Desk) -> None:
+    """Without the scope Slack sends one with status 200; the log names the scope."""
+    fake.files[PATH] = (PNG, "image/png")
+    fake.scopes.remove("files:read")
+    with capture_logs() as logged:
+        assert await fetch(desk, f"{fake.origin}{PATH}") is None
+        assert await fetch(desk, "F1") is None
+    assert all("files:read" in line["mend"] for line in logged)
+    assert len(logged) == 2
+
+
+@pytest.mark.parametrize(
+    ("ref", "mime", "size"),
+    [
+        ("https://evil.example/cat.png", "image/png", 1),
+        ("https://evil.example/?.slack.com", "image/png", 1),
+        ("https://evilslack.com/cat.png", "image/png", 1),
+        ("http://files.slack.com/cat.png", "image/png", 1),
+        ("https://files.slack.com@evil.example/cat.png", "image/png", 1),
+        ("file:///etc/passwd", "image/png", 1),
+        ("https://files.slack.com/x.pdf", "application/pdf", 1),
+        ("https://files.slack.com/x.gif", "image/gif", 1),
+        ("https://files.slack.com/x.png", "image/png", 11 * MIB),
+    ],
+)
+async def test_nothing_else_is_even_asked_for(desk: Desk, ref: str, mime: str, size: int) -> None:
+    """The token goes to Slack alone; the guard of these tests would see any other address."""
+    assert await fetch(desk, ref, mime, size) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "is_slacks"),
+    [
+        ("https://files.slack.com/a", True),
+        ("https://hooks.slack.com/commands/1", True),
+        ("https://slack.com/api/x", True),
+        ("https://slack.com.evil.example/", False),
+        ("https://[bad", False),
+        ("", False),
+    ],
+)
+def test_slacks_addresses_are_known(url: str, is_slacks: bool) -> None:
+    """By scheme and host."""
+    assert Options("secret", "token").is_slacks(url) is is_slacks
+
+
+async def test_a_file_that_is_gone_or_out_of_reach_is_none(fake: SlackFake, desk: Desk) -> None:
+    """The model gets a placeholder."""
+    assert await fetch(desk, f"{fake.origin}/files-pri/gone.png") is None
+    fake.break_down("files.info")
+    assert await fetch(desk, "F1") is None

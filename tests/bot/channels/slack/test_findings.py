@@ -1,0 +1,81 @@
+"""What the doctor says of Slack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.channels.slack.findings import examine
+from bot.findings import Finding
+from tests.bot.channels.slack.desk import Desk, options
+from tests.fakes.notes import LocalNotes
+from tests.fakes.slack import APP_TOKEN, SlackFake
+from tests.fakes.slack_events import as_json
+
+QUIET = "last webhook not noted, last delivery not noted, bad signatures: none"
+SOCKET_MEND = "it needs the scope connections:write, and the app Socket Mode switched on"
+
+
+async def found(fake: SlackFake, **changes: Any) -> list[Finding]:
+    """The whole report."""
+    return await examine(options(fake, **changes), LocalNotes())
+
+
+async def test_a_channel_in_order(fake: SlackFake) -> None:
+    """With both ways in; a connection is asked for, and not opened."""
+    assert await found(fake, app_token=APP_TOKEN) == [
+        Finding("ok", "Slack token", "works for kaiwa in Test"),
+        Finding("ok", "Slack scopes", "all that the manifest asks for"),
+        Finding("ok", "Slack socket", "events come by Socket Mode"),
+        Finding("ok", "Slack webhook", "events may come to /webhooks/slack"),
+        Finding("ok", "Slack traffic", QUIET),
+    ]
+    assert fake.connected == 0
+
+
+async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
+    """And without an app token no socket."""
+    socket_only = await found(fake, app_token=APP_TOKEN, signing_secret="")
+    assert [finding.name for finding in socket_only][2:] == ["Slack socket", "Slack traffic"]
+    assert [finding.name for finding in await found(fake)][2:] == ["Slack webhook", "Slack traffic"]
+
+
+async def test_missing_scopes_are_named(fake: SlackFake) -> None:
+    """An app made by hand."""
+    fake.scopes = [scope for scope in fake.scopes if scope not in ("files:read", "commands")]
+    assert (await found(fake))[1] == Finding(
+        "warning",
+        "Slack scopes",
+        "missing: commands, files:read",
+        "add them under OAuth & Permissions, then install the app again",
+    )
+
+
+async def test_a_refused_token_is_a_failure(fake: SlackFake) -> None:
+    """Its scopes cannot be known then."""
+    findings = await found(fake, bot_token="xoxb-another")
+    assert [finding.name for finding in findings] == ["Slack token", "Slack webhook", "Slack traffic"]
+    assert (findings[0].result, findings[0].detail) == ("failure", "SLACK_BOT_TOKEN was refused (invalid_auth)")
+    assert "xoxb-another" not in repr(findings)
+
+
+async def test_a_refused_app_token_is_a_failure(fake: SlackFake) -> None:
+    """The bot's own token in its place, for one."""
+    socket = (await found(fake, app_token="xapp-another"))[2]
+    assert socket == Finding("failure", "Slack socket", "SLACK_APP_TOKEN was refused (invalid_auth)", SOCKET_MEND)
+
+
+async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> None:
+    """Each question says so."""
+    fake.break_down("auth.test")
+    fake.break_down("apps.connections.open")
+    token, socket, *_ = await found(fake, app_token=APP_TOKEN)
+    assert (token.result, token.detail) == ("failure", "Slack does not answer (auth.test: status 503)")
+    assert (socket.result, socket.detail) == ("failure", "Slack does not answer (apps.connections.open: status 503)")
+
+
+async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, desk: Desk) -> None:
+    """Nothing but bad signatures has come."""
+    assert (await desk.post(as_json({}), {})).status_code == 401
+    traffic = (await examine(options(fake), desk.notes))[-1]
+    assert (traffic.result, traffic.mend) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
+    assert traffic.detail.endswith("bad signatures: 1")

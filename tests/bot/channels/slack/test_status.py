@@ -1,0 +1,111 @@
+"""While a turn runs, Slack shows what it is at; afterwards nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.channels.slack.events import Address, write_address
+from bot.live import AnswerText, ToolFinished, ToolStarted
+from tests.bot.channels.slack.desk import TS, Desk
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import CHANNEL, DIRECT
+from tests.waiting import until
+
+SET = "assistant.threads.setStatus"
+
+
+def address(**fields: Any) -> str:
+    return write_address(Address(**{"channel": CHANNEL, "ts": TS, "thread": TS, "language": "en"} | fields))
+
+
+def shown(fake: SlackFake) -> list[str]:
+    return [call["status"] for call in fake.called(SET)]
+
+
+async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, desk: Desk) -> None:
+    """With the tool's name, and gone at the end."""
+    async with desk.slack.showing("slack:x", address()) as watcher:
+        await until(lambda: shown(fake) == ["is thinking…"])
+        await watcher.show(AnswerText("words"))
+        await watcher.show(ToolStarted("1", "get_weather", {}))
+        await until(lambda: shown(fake)[1:] == ["is using get_weather…"])
+        await watcher.show(ToolFinished("1", "get_weather", {}, is_error=False, ms=1))
+        await until(lambda: shown(fake)[2:] == ["is thinking…"])
+    await desk.slack.background.settled()
+    assert shown(fake)[3:] == [""]
+    assert {(call["channel_id"], call["thread_ts"]) for call in fake.called(SET)} == {(CHANNEL, TS)}
+
+
+async def test_a_turn_that_fails_leaves_no_status_behind(fake: SlackFake, desk: Desk) -> None:
+    """Nobody shall wait for a bot that has given up."""
+
+    async def turn() -> None:
+        async with desk.slack.showing("slack:x", address(language="ja")):
+            await until(lambda: shown(fake) == ["が考えています…"])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await turn()
+    await desk.slack.background.settled()
+    assert shown(fake) == ["が考えています…", ""]
+
+
+async def test_a_cancelled_turn_leaves_no_status_behind(fake: SlackFake, desk: Desk) -> None:
+    """Nor where the process shuts down: what is shown is taken back before the channel closes."""
+
+    async def turn() -> None:
+        async with desk.slack.showing("slack:x", address()):
+            await asyncio.Event().wait()
+
+    running = asyncio.create_task(turn())
+    await until(lambda: shown(fake) == ["is thinking…"])
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await desk.slack.__aexit__()
+    assert shown(fake) == ["is thinking…", ""]
+
+
+async def test_a_short_turn_shows_nothing(fake: SlackFake, desk: Desk) -> None:
+    """It is over before anything was said, and nothing is waited for."""
+    async with desk.slack.showing("slack:x", address()):
+        pass
+    await desk.slack.background.settled()
+    assert shown(fake) == []
+
+
+async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, desk: Desk) -> None:
+    """A channel without that feature costs one call, not one for each turn."""
+    fake.no_status.add(CHANNEL)
+    for _ in range(3):
+        async with desk.slack.showing("slack:x", address()):
+            await until(lambda: len(shown(fake)) == 1)
+        await desk.slack.background.settled()
+    async with desk.slack.showing("slack:x", address(channel=DIRECT)):
+        await until(lambda: len(shown(fake)) == 2)
+
+
+@pytest.mark.parametrize("trouble", ["limit", "outage"])
+async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, desk: Desk, trouble: str) -> None:
+    """The next change is shown again."""
+    if trouble == "limit":
+        fake.limit(SET, 1)
+    else:
+        fake.break_down(SET)
+    async with desk.slack.showing("slack:x", address()) as watcher:
+        await until(lambda: len(shown(fake)) == 1)
+        await watcher.show(ToolStarted("1", "calculate", {}))
+        await until(lambda: shown(fake)[1:] == ["is using calculate…"])
+    await desk.slack.background.settled()
+    assert shown(fake)[2:] == [""]
+
+
+async def test_a_command_has_no_status(fake: SlackFake, desk: Desk) -> None:
+    """There is no message under which it could stand; for others it stands under theirs."""
+    async with desk.slack.showing("slack:x", address(ts="", thread="")) as watcher:
+        await watcher.show(ToolStarted("1", "calculate", {}))
+    async with desk.slack.showing("slack:x", address(channel=DIRECT, thread="", language="")):
+        await until(lambda: len(shown(fake)) == 1)
+    assert fake.called(SET)[0]["thread_ts"] == TS

@@ -1,0 +1,52 @@
+"""Notes: small, short-lived, shared; and the erasing of everything that bears somebody's id."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from bot.store import Store
+
+HERE = "line:bot:user:u1"
+
+
+async def test_a_note_is_read_back_until_its_time_is_over(store: Store, redis: Redis) -> None:
+    """Bytes in, bytes out, with the lifetime it was given."""
+    assert await store.notes.get("name:u1") is None
+    await store.notes.set("name:u1", "花子".encode(), 60)
+    assert await store.notes.get("name:u1") == "花子".encode()
+    (key,) = [key async for key in redis.scan_iter("*note:name:u1")]
+    assert 0 < await redis.ttl(key) <= 60
+    await store.notes.delete("name:u1")
+    assert await store.notes.get("name:u1") is None
+
+
+async def test_counting_begins_at_one_and_renews_the_lifetime(store: Store, redis: Redis) -> None:
+    """Each count keeps the note alive for its whole time again."""
+    assert [await store.notes.incr("bad", 60) for _ in range(3)] == [1, 2, 3]
+    (key,) = [key async for key in redis.scan_iter("*note:bad")]
+    await redis.expire(key, 5)
+    assert await store.notes.incr("bad", 60) == 4
+    assert await redis.ttl(key) > 5
+
+
+async def test_a_set_keeps_each_member_once(store: Store) -> None:
+    """In order, so that whoever goes through them does so alike every time."""
+    for member in ("b", "a", "b"):
+        await store.notes.add("person:u1", member, 60)
+    assert await store.notes.members("person:u1") == ["a", "b"]
+    assert await store.notes.members("person:nobody") == []
+
+
+async def test_erasing_takes_what_bears_the_id_and_nothing_else(store: Store, redis: Redis) -> None:
+    """Seen-keys, notes and fences go; what is under way, other people's and a lookalike pattern stay."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    for name in ("name:u1", "name:u2", "name:*"):
+        await store.notes.set(name, b"x", 60)
+    assert await store.erase("u1", keep=HERE) == 2
+    left = {key.decode().split(":", 2)[2] async for key in redis.scan_iter("kaiwa:*")}
+    assert {"note:name:u2", "note:name:*", f"fence:{HERE}", f"inbox:{HERE}", f"lease:{HERE}"} <= left
+    assert not any(kind in name for name in left for kind in ("seen:", "note:name:u1"))
+    assert await store.erase("*", keep=HERE) == 1
+    assert await store.notes.get("name:u2") == b"x"

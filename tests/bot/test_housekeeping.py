@@ -1,0 +1,118 @@
+"""Edits, /reset and /forget me, through whole turns on a real store."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from bot.channels import Arrival
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import Author, Message, Text, encode
+from tests.bot.place import HERE, Place
+
+GROUP = "mailbox:group-0001"
+
+
+async def arrive(store: Store, conversation: str, arrival: Arrival) -> None:
+    assert await store.inbox.accept(conversation, arrival.message.id, encode(arrival))
+
+
+def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> Arrival:
+    return Arrival(Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group)
+
+
+async def words(place: Place, conversation: str = HERE) -> list[str]:
+    return [message.text for message in await place.care.past(conversation)]
+
+
+async def test_an_edit_changes_the_history(store: Store) -> None:
+    """The model reads the corrected words from then on; an edit alone is not answered."""
+    place = Place(store, [Step("One"), Step("Two")])
+    await place.hear("Osaka", "m1")
+    await place.care.attend(HERE)
+    edited = Message("e1", "user", (Text("Tokyo"),), 2, Author("u1"))
+    await arrive(store, HERE, Arrival(edited, event="edited", target="m1"))
+    await place.care.attend(HERE)
+    await place.hear("and now?", "m2")
+    await place.care.attend(HERE)
+    assert [message.text for message in place.model.requests[1].messages] == ["Tokyo", "One", "and now?"]
+    assert place.box.texts == ["One", "Two"]
+
+
+async def test_a_message_taken_back_leaves_the_history_with_its_answer(store: Store) -> None:
+    """A turn without its question makes no sense to a model and may quote what was taken back."""
+    place = Place(store, [Step("One"), Step("Two")])
+    await place.hear("secret", "m1")
+    await place.care.attend(HERE)
+    await place.hear("public", "m2")
+    await place.care.attend(HERE)
+    await arrive(store, HERE, Arrival(Message("e1", "user", (), 2), event="unsent", target="m1"))
+    await place.care.attend(HERE)
+    assert await words(place) == ["public", "Two"]
+    assert await store.leases.due(10) == []
+
+
+async def test_reset_forgets_the_conversation_and_says_so(store: Store) -> None:
+    """The next question starts from nothing."""
+    place = Place(store, [Step("One"), Step("Two")])
+    await place.hear("remember 42", "m1")
+    await place.care.attend(HERE)
+    await place.hear("リセット", "m2")
+    await place.care.attend(HERE)
+    assert place.box.texts[1].startswith("この会話の内容をすべて忘れました")
+    await place.hear("which number?", "m3")
+    await place.care.attend(HERE)
+    assert "remember 42" not in [message.text for message in place.model.requests[1].messages]
+
+
+async def test_help_is_answered_without_the_model(store: Store) -> None:
+    """Our own sentence, with the bot's name and how long things are kept."""
+    place = Place(store, [])
+    await place.hear("/help", "m1")
+    await place.care.attend(HERE)
+    assert "Kaiwa" in place.box.texts[0]
+    assert "30 days" in place.box.texts[0]
+    assert place.model.requests == []
+
+
+async def test_our_own_sentences_go_out_as_they_are_told(store: Store) -> None:
+    """A channel may have us say a sentence of the catalogue; it is no part of the history."""
+    place = Place(store, [])
+    told = Arrival(Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help")
+    await arrive(store, HERE, told)
+    await place.care.attend(HERE)
+    assert place.box.texts[0].startswith("Kaiwaです")
+    assert await words(place) == []
+
+
+async def test_leaving_deletes_the_conversation(store: Store) -> None:
+    """Who unfollows is not answered and not kept."""
+    place = Place(store, [Step("One")])
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    await arrive(store, HERE, Arrival(Message("l1", "user", (), 2), event="left"))
+    await place.care.attend(HERE)
+    assert await words(place) == []
+    assert place.box.texts == ["One"]
+
+
+async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: Store, redis: Redis) -> None:
+    """Their own conversation, their words in a group, their notes; the others' words stay."""
+    own = "mailbox:user:u1"
+    place = Place(store, [Step("One"), Step("Two"), Step("Three")])
+    await arrive(store, own, said("m1", "my secret"))
+    await place.care.attend(own)
+    await arrive(store, GROUP, said("g1", "mine in the group", group=True))
+    await place.care.attend(GROUP)
+    await arrive(store, GROUP, said("g2", "somebody else's", "u2", group=True))
+    await place.care.attend(GROUP)
+    await store.notes.set("name:u1", b"Hanako", 60)
+    await store.notes.set("name:u2", b"Taro", 60)
+    await arrive(store, own, said("m2", "forget me"))
+    await place.care.attend(own)
+    assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you: 3 messages in 2 conversations")
+    assert await words(place, own) == []
+    assert await words(place, GROUP) == ["somebody else's", "Three"]
+    assert await store.notes.get("name:u2") == b"Taro"
+    left = [key.decode() async for key in redis.scan_iter("*u1*")]
+    assert [key for key in left if ":fence:" not in key] == []

@@ -1,0 +1,285 @@
+"""A stand-in for LINE on loopback: refuses what the real one refuses, and fails as a test has told it to.
+
+with line_fake() as fake:
+    event = fake.event(message=text_message("Hello"))
+    body, headers = webhook(event)
+    Line(..., channel_secret=SECRET, access_token=TOKEN, api_base_url=fake.base_url, data_api_base_url=fake.base_url)
+    assert fake.texts == [["Hi!"]]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+from aiohttp import web
+
+from tests.fakes import line_events, line_rules
+from tests.fakes.line_events import BOT, JSON, TOKEN, USER
+from tests.fakes.line_rules import Refused
+from tests.fakes.line_traffic import Request, Sent
+from tests.fakes.serving import serving
+
+MINUTE_S = 60.0
+PERSON = {"displayName": "Hanako", "language": "ja"}
+ID = re.compile(r"[UCR][0-9a-f]{32}")
+
+Trouble = Literal["cut", "stalled", "garbled"]
+
+
+@dataclass(slots=True)
+class _Token:
+    place: str
+    issued_at: float
+    used: bool = False
+
+
+@dataclass(slots=True)
+class _Image:
+    data: bytes
+    content_type: str
+    pending: int
+
+
+@dataclass(slots=True)
+class LineFake:
+    """The service.
+
+    Attributes:
+        base_url: of the API and the data host alike.
+        requests: all that came in, refused ones included.
+        sent: what people see, in order.
+        loading: animations shown: user and seconds.
+        read: tokens of messages marked as read.
+        limit, used: the month's messages; None for no limit.
+        members: of groups and rooms, two people where nothing is said.
+        people: profiles by user id; with none, nobody's can be seen.
+        webhook: the endpoint, if one is set.
+        webhook_test: what LINE's own test comes to.
+    """
+
+    base_url: str = ""
+    access_token: str = TOKEN
+    requests: list[Request] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
+    loading: list[tuple[str, int]] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    limit: int | None = None
+    used: int = 0
+    members: dict[str, int] = field(default_factory=dict)
+    people: dict[str, JSON] = field(default_factory=lambda: {USER: PERSON})
+    webhook: JSON | None = None
+    webhook_test: JSON = field(
+        default_factory=lambda: {"success": True, "statusCode": 200, "reason": "OK", "detail": "200"}
+    )
+    chat_mode: str = "bot"
+    _tokens: dict[str, _Token] = field(default_factory=dict)
+    _retry_keys: dict[str, str] = field(default_factory=dict)
+    _images: dict[str, _Image] = field(default_factory=dict)
+    _troubles: defaultdict[str, deque[Trouble | Refused]] = field(default_factory=lambda: defaultdict(deque))
+    _retry_after: str = ""
+    _ahead: float = 0.0
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The words of everything sent, bubble by bubble."""
+        return [sent.texts for sent in self.sent]
+
+    def event(self, kind: str = "message", place: str = USER, user: str | None = USER, **fields: Any) -> JSON:
+        """An event with a reply token that works."""
+        token = secrets.token_hex(16)
+        self._tokens[token] = _Token(place, self._now())
+        return line_events.event(kind, place, user, replyToken=token, **fields)
+
+    def token(self, place: str = USER) -> str:
+        """A reply token that works."""
+        token: str = self.event(place=place)["replyToken"]
+        return token
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for reply tokens."""
+        self._ahead += seconds
+
+    def image(self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0) -> None:
+        """Keep an image; so many requests are told that it is not ready."""
+        self._images[message_id] = _Image(data, content_type, pending)
+
+    def fail(
+        self, call: str, status: int, message: str = "failure", times: int = 1, retry_after: str = "", raw: bytes = b""
+    ) -> None:
+        """Answer the next requests of a call so, without doing anything; ``raw`` in place of LINE's own form."""
+        self._retry_after = retry_after
+        self._troubles[call].extend([Refused(status, message, raw=raw)] * times)
+
+    def trouble(self, call: str, trouble: Trouble, times: int = 1) -> None:
+        """Do what the next requests of a call ask, and then cut the line, stay silent, or talk nonsense."""
+        self._troubles[call].extend([trouble] * times)
+
+    def calls(self, call: str) -> list[Request]:
+        """The requests of one call."""
+        return [request for request in self.requests if request.call == call]
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Serve one request."""
+        call = request.match_info.route.name or ""
+        arrived = Request(call, request.path, dict(request.headers), await request.read())
+        self.requests.append(arrived)
+        trouble = self._troubles[call].popleft() if self._troubles[call] else None
+        try:
+            if request.headers.get("Authorization") != f"Bearer {self.access_token}":
+                raise Refused(401, "Authentication failed. Confirm that the access token is valid.")
+            if isinstance(trouble, Refused):
+                raise trouble
+            line_rules.check_retry_key(call, request.headers.get("X-Line-Retry-Key"))
+            answer = CALLS[call][2](self, request, arrived)
+        except Refused as refused:
+            answer = web.Response(body=refused.body, status=refused.status, content_type="application/json")
+            if self._retry_after:
+                answer.headers["Retry-After"] = self._retry_after
+            if refused.status == 409:
+                answer.headers["X-Line-Accepted-Request-Id"] = self._retry_keys[request.headers["X-Line-Retry-Key"]]
+        answer.headers["X-Line-Request-Id"] = secrets.token_hex(16)
+        return await _troubled(request, answer, trouble)
+
+    def _now(self) -> float:
+        return time.monotonic() + self._ahead
+
+    def _reply(self, request: web.Request, arrived: Request) -> web.Response:
+        body = line_rules.check("reply", arrived.raw)
+        token = self._tokens.get(body["replyToken"])
+        if token is None or token.used or self._now() - token.issued_at > MINUTE_S:
+            raise Refused(400, "Invalid reply token")
+        token.used = True
+        return self._take("reply", token.place, body["messages"])
+
+    def _push(self, request: web.Request, arrived: Request) -> web.Response:
+        body = line_rules.check("push", arrived.raw)
+        key = request.headers.get("X-Line-Retry-Key", "")
+        if key in self._retry_keys:
+            raise Refused(409, "The retry key is already accepted")
+        if not ID.fullmatch(body["to"]):
+            raise Refused(400, "The property, 'to', in the request body is invalid (line: -, column: -)")
+        cost = 1 if body["to"][0] == "U" else self._count(body["to"])
+        if self.limit is not None and self.used + cost > self.limit:
+            raise Refused(429, "You have reached your monthly limit.")
+        self.used += cost
+        if key:
+            self._retry_keys[key] = secrets.token_hex(16)
+        return self._take("push", body["to"], body["messages"])
+
+    def _take(self, call: str, to: str, messages: list[JSON]) -> web.Response:
+        self.sent.append(Sent(call, to, messages))
+        return _json({"sentMessages": [{"id": line_events.message_id(), "quoteToken": "q"} for _ in messages]})
+
+    def _loading(self, request: web.Request, arrived: Request) -> web.Response:
+        body = line_rules.check("loading", arrived.raw)
+        if not re.fullmatch(r"U[0-9a-f]{32}", body["chatId"]):
+            raise Refused(400, "Failed to specify chat ID")
+        self.loading.append((body["chatId"], body.get("loadingSeconds", 20)))
+        return _json({}, 202)
+
+    def _mark(self, request: web.Request, arrived: Request) -> web.Response:
+        self.read.append(line_rules.check("mark", arrived.raw)["markAsReadToken"])
+        return _json({})
+
+    def _quota(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"type": "none"} if self.limit is None else {"type": "limited", "value": self.limit})
+
+    def _consumption(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"totalUsage": self.used})
+
+    def _profile(self, request: web.Request, arrived: Request) -> web.Response:
+        user = request.match_info["user"]
+        if user not in self.people:
+            raise Refused(404, "Not found")
+        profile = {"userId": user, **self.people[user]}
+        if "chat" in request.match_info:
+            profile.pop("language", None)
+        return _json(profile)
+
+    def _members(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"count": self._count(request.match_info["chat"])})
+
+    def _count(self, place: str) -> int:
+        return self.members.get(place, 2)
+
+    def _content(self, request: web.Request, arrived: Request) -> web.Response:
+        image = self._images.get(request.match_info["message"])
+        if image is None:
+            raise Refused(404, "Not found")
+        if image.pending:
+            image.pending -= 1
+            return web.Response(status=202)
+        return web.Response(body=image.data, content_type=image.content_type)
+
+    def _info(self, request: web.Request, arrived: Request) -> web.Response:
+        modes = {"chatMode": self.chat_mode, "markAsReadMode": "auto" if self.chat_mode == "bot" else "manual"}
+        return _json({"userId": BOT, "basicId": "@216test", "displayName": "Kaiwa test", **modes})
+
+    def _endpoint(self, request: web.Request, arrived: Request) -> web.Response:
+        if self.webhook is None:
+            raise Refused(404, "Not found")
+        return _json(self.webhook)
+
+    def _set_endpoint(self, request: web.Request, arrived: Request) -> web.Response:
+        self.webhook = {"endpoint": line_rules.check("set", arrived.raw)["endpoint"], "active": True}
+        return _json({})
+
+    def _test_endpoint(self, request: web.Request, arrived: Request) -> web.Response:
+        if arrived.raw:
+            line_rules.check("test", arrived.raw)
+        return _json({"timestamp": "2026-01-01T00:00:00.000Z", **self.webhook_test})
+
+
+Handler = Callable[[LineFake, web.Request, Request], web.Response]
+CALLS: dict[str, tuple[str, str, Handler]] = {
+    "reply": ("POST", "/v2/bot/message/reply", LineFake._reply),
+    "push": ("POST", "/v2/bot/message/push", LineFake._push),
+    "loading": ("POST", "/v2/bot/chat/loading/start", LineFake._loading),
+    "mark": ("POST", "/v2/bot/chat/markAsRead", LineFake._mark),
+    "quota": ("GET", "/v2/bot/message/quota", LineFake._quota),
+    "consumption": ("GET", "/v2/bot/message/quota/consumption", LineFake._consumption),
+    "profile": ("GET", "/v2/bot/profile/{user}", LineFake._profile),
+    "group_profile": ("GET", "/v2/bot/group/{chat}/member/{user}", LineFake._profile),
+    "room_profile": ("GET", "/v2/bot/room/{chat}/member/{user}", LineFake._profile),
+    "group_members": ("GET", "/v2/bot/group/{chat}/members/count", LineFake._members),
+    "room_members": ("GET", "/v2/bot/room/{chat}/members/count", LineFake._members),
+    "content": ("GET", "/v2/bot/message/{message}/content", LineFake._content),
+    "info": ("GET", "/v2/bot/info", LineFake._info),
+    "endpoint": ("GET", "/v2/bot/channel/webhook/endpoint", LineFake._endpoint),
+    "set": ("PUT", "/v2/bot/channel/webhook/endpoint", LineFake._set_endpoint),
+    "test": ("POST", "/v2/bot/channel/webhook/test", LineFake._test_endpoint),
+}
+
+
+@contextmanager
+def line_fake() -> Iterator[LineFake]:
+    """The service on a free port, in a thread of its own."""
+    fake = LineFake()
+    application = web.Application()
+    for name, (method, path, _) in CALLS.items():
+        application.router.add_route(method, path, fake.respond, name=name)
+    with serving(application) as fake.base_url:
+        yield fake
+
+
+async def _troubled(request: web.Request, answer: web.Response, trouble: Trouble | Refused | None) -> web.Response:
+    if trouble == "cut" and request.transport is not None:
+        request.transport.abort()
+    if trouble == "stalled":
+        await asyncio.Event().wait()
+    if trouble == "garbled":
+        return web.Response(body=b"<html>\xff</html>", content_type="text/html")
+    return answer
+
+
+def _json(body: JSON, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body), status=status, content_type="application/json")

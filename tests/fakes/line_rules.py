@@ -1,0 +1,140 @@
+"""What the Messaging API refuses in a request, in its own words."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+from jsonschema import Draft7Validator
+
+from tests.shared_data import RECORDED
+
+JSON = dict[str, Any]
+
+MOST_MESSAGES = 5
+MOST_UNITS = 5_000
+TYPES = "text, image, video, audio, location, sticker, richmessage, template, imagemap"
+BODIES = {
+    "reply": ("ReplyMessageRequest", {"replyToken", "messages", "notificationDisabled"}),
+    "push": ("PushMessageRequest", {"to", "messages", "notificationDisabled", "customAggregationUnits"}),
+    "loading": ("ShowLoadingAnimationRequest", {"chatId", "loadingSeconds"}),
+    "mark": ("MarkMessagesAsReadByTokenRequest", {"markAsReadToken"}),
+    "set": ("", {"endpoint"}),
+    "test": ("", {"endpoint"}),
+}
+TEXT_FIELDS = {"type", "text", "quoteToken", "emojis", "quickReply", "sender"}
+
+
+class Refused(Exception):
+    """An error in LINE's form.
+
+    Args:
+        details: pairs of message and property.
+        raw: a body in another form, of something between us and LINE.
+    """
+
+    def __init__(
+        self, status: int, message: str, details: list[tuple[str, str]] | None = None, raw: bytes = b""
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.details = [{"message": text, "property": name} for text, name in details or ()]
+        self.raw = raw
+
+    @property
+    def body(self) -> bytes:
+        """What LINE answers."""
+        details = {"details": self.details} if self.details else {}
+        return self.raw or msgspec.json.encode({"message": str(self), **details})
+
+
+def check(call: str, raw: bytes) -> JSON:
+    """The body of a call.
+
+    Raises:
+        Refused: LINE does not take it.
+    """
+    try:
+        body = msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise Refused(400, "The request body could not be parsed as JSON") from error
+    if not isinstance(body, dict):
+        raise Refused(400, "The request body could not be parsed as JSON")
+    errors = [*_own_errors(call, body), *_specified_errors(call, body)]
+    if errors:
+        raise Refused(400, f"The request body has {len(errors)} error(s)", errors)
+    return body
+
+
+def check_retry_key(call: str, key: str | None) -> None:
+    """Refuse a retry key that is no UUID, or where none belongs.
+
+    Raises:
+        Refused: with LINE's text.
+    """
+    if key is None:
+        return
+    if call != "push":
+        raise Refused(400, "The request with X-Line-Retry-Key is not supported by this endpoint")
+    try:
+        uuid.UUID(key)
+    except ValueError as error:
+        raise Refused(400, "Invalid X-Line-Retry-Key format") from error
+
+
+def units(text: str) -> int:
+    """Length in UTF-16 code units, as LINE counts."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _own_errors(call: str, body: JSON) -> Iterator[tuple[str, str]]:
+    _, known = BODIES[call]
+    for name in sorted(body.keys() - known):
+        yield "Unknown property", name
+    if call in ("reply", "push"):
+        yield from _message_errors(body.get("messages"))
+    if call == "loading":
+        seconds = body.get("loadingSeconds", 20)
+        if not isinstance(seconds, int) or not 5 <= seconds <= 60 or seconds % 5:
+            yield "Must be a multiple of 5 between 5 and 60", "loadingSeconds"
+    if call == "set" and not str(body.get("endpoint", "")).startswith("https://"):
+        yield "Invalid webhook endpoint URL", "endpoint"
+
+
+def _message_errors(messages: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(messages, list) or not 1 <= len(messages) <= MOST_MESSAGES:
+        yield f"Size must be between 1 and {MOST_MESSAGES}", "messages"
+        return
+    for index, message in enumerate(messages):
+        where = f"messages[{index}]"
+        if message.get("type") != "text":
+            yield f"Must be one of the following values: [{TYPES}]", f"{where}.type"
+            continue
+        text = message.get("text")
+        if not isinstance(text, str) or not text.strip():
+            yield "May not be empty", f"{where}.text"
+        elif units(text) > MOST_UNITS:
+            yield f"Length must be between 0 and {MOST_UNITS}", f"{where}.text"
+        elif any("\ud800" <= character <= "\udfff" for character in text):
+            yield "Invalid text", f"{where}.text"
+        for name in sorted(message.keys() - TEXT_FIELDS):
+            yield "Unknown property", f"{where}.{name}"
+
+
+def _specified_errors(call: str, body: JSON) -> Iterator[tuple[str, str]]:
+    schema, _ = BODIES[call]
+    specification = _specification()
+    if schema and specification is not None:
+        validator = Draft7Validator({"$ref": f"#/components/schemas/{schema}", **specification})
+        for error in validator.iter_errors(body):
+            yield error.message[:200], ".".join(map(str, error.absolute_path))
+
+
+@cache
+def _specification() -> JSON | None:
+    """LINE's published specification, tightened, where it is at hand."""
+    path = RECORDED.parent / "specs" / "line" / "messaging-api.strict-subset.json"
+    return msgspec.json.decode(path.read_bytes(), type=dict) if path.is_file() else None

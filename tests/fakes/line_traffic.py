@@ -1,0 +1,39 @@
+"""What the stand-in for LINE was asked, and what people see of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tests.fakes.line_events import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it came in; ``call`` is the route's name."""
+
+    call: str
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The decoded JSON."""
+        return msgspec.json.decode(self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Messages that people see."""
+
+    call: str
+    to: str
+    messages: list[JSON]
+
+    @property
+    def texts(self) -> list[str]:
+        """Their words, a bubble each."""
+        return [message["text"] for message in self.messages]

@@ -1,0 +1,111 @@
+"""What Slack sends: events and commands in its own shapes, and its signature over them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import json
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+JSON = dict[str, Any]
+
+SECRET = "test-signing-secret"
+TEAM, BOT, USER = "T00000001", "U0000000B", "U00000001"
+CHANNEL, DIRECT = "C00000001", "D00000001"
+TRIGGERS = itertools.count(1)
+
+
+def signed(body: bytes, secret: str = SECRET, at: float | None = None) -> dict[str, str]:
+    """The headers with which Slack sends this body."""
+    timestamp = str(int(time.time() if at is None else at))
+    digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256).hexdigest()
+    form = body.startswith((b"command=", b"payload=", b"token="))
+    return {
+        "Content-Type": "application/x-www-form-urlencoded" if form else "application/json",
+        "X-Slack-Request-Timestamp": timestamp,
+        "X-Slack-Signature": f"v0={digest}",
+        "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
+    }
+
+
+def envelope(event: JSON, **fields: Any) -> JSON:
+    """An event callback."""
+    authorization = {"team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
+    return {
+        "type": "event_callback",
+        "team_id": TEAM,
+        "api_app_id": "A0001",
+        "event_id": f"Ev{next(TRIGGERS)}",
+        "event_time": 1_700_000_000,
+        "authorizations": [authorization],
+        "event": event,
+        **fields,
+    }
+
+
+def message(text: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+    """Somebody has written something; the channel's id tells its kind."""
+    kind = "im" if channel.startswith("D") else "channel"
+    event = {"type": "message", "user": user, "text": text, "ts": ts, "channel": channel, "team": TEAM}
+    return envelope({**event, "event_ts": ts, "channel_type": kind, **fields})
+
+
+def mention(words: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+    """The bot is mentioned: the event of that name, as sparse as it may be."""
+    text = f"<@{BOT}> {words}"
+    event = {"type": "app_mention", "user": user, "text": text, "ts": ts, "channel": channel, "event_ts": ts}
+    return envelope({**event, **fields})
+
+
+def edited(new: str, old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+    """Somebody has changed what they wrote."""
+    inner = {"type": "message", "user": user, "ts": ts, **fields}
+    at = f"{float(ts) + 60:.6f}"
+    event = {"type": "message", "subtype": "message_changed", "channel": channel, "ts": at, "event_ts": at}
+    return envelope({**event, "message": {**inner, "text": new}, "previous_message": {**inner, "text": old}})
+
+
+def deleted(old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+    """Somebody has taken back what they wrote."""
+    at = f"{float(ts) + 60:.6f}"
+    event = {"type": "message", "subtype": "message_deleted", "channel": channel, "ts": at, "event_ts": at}
+    inner = {"type": "message", "user": user, "ts": ts, "text": old, **fields}
+    return envelope({**event, "deleted_ts": ts, "previous_message": inner})
+
+
+def image(name: str = "cat.png", url: str = "", **fields: Any) -> JSON:
+    """A file of a message."""
+    file = {"id": "F0001", "name": name, "mimetype": "image/png", "size": 1_000, "url_private": url}
+    return {**file, **fields}
+
+
+def command(text: str, *, channel: str = CHANNEL, user: str = USER, response_url: str = "") -> JSON:
+    """``/kaiwa`` with what was typed behind it."""
+    return {
+        "command": "/kaiwa",
+        "text": text,
+        "team_id": TEAM,
+        "channel_id": channel,
+        "user_id": user,
+        "user_name": "hanako",
+        "response_url": response_url,
+        "trigger_id": f"{next(TRIGGERS)}.1.a",
+    }
+
+
+def as_json(payload: JSON) -> bytes:
+    """An event's body."""
+    return json.dumps(payload).encode()
+
+
+def as_form(fields: JSON) -> bytes:
+    """A command's body."""
+    return urlencode(fields).encode()
+
+
+def as_interaction(payload: JSON) -> bytes:
+    """An interaction's body."""
+    return urlencode({"payload": json.dumps(payload)}).encode()

@@ -1,0 +1,113 @@
+"""What Slack's Web API refuses, in its own words, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+JSON = dict[str, Any]
+
+MARKDOWN_LIMIT = 12_000
+TEXT_LIMIT = 40_000
+
+# Method: the scopes of which one is enough, and the arguments it knows.
+METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    "auth.test": ((), frozenset()),
+    "chat.postMessage": (
+        ("chat:write",),
+        frozenset(
+            {"channel", "text", "markdown_text", "blocks", "thread_ts", "unfurl_links", "unfurl_media", "metadata"}
+        ),
+    ),
+    "users.info": (("users:read",), frozenset({"user", "include_locale"})),
+    "files.info": (("files:read",), frozenset({"file"})),
+    "conversations.replies": (
+        ("channels:history", "groups:history", "im:history", "mpim:history"),
+        frozenset({"channel", "ts", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}),
+    ),
+    "conversations.history": (
+        ("channels:history", "groups:history", "im:history", "mpim:history"),
+        frozenset({"channel", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}),
+    ),
+    "assistant.threads.setStatus": (
+        ("chat:write", "assistant:write"),
+        frozenset({"channel_id", "thread_ts", "status"}),
+    ),
+    "assistant.threads.setTitle": (("assistant:write",), frozenset({"channel_id", "thread_ts", "title"})),
+    "assistant.threads.setSuggestedPrompts": (
+        ("assistant:write",),
+        frozenset({"channel_id", "thread_ts", "title", "prompts"}),
+    ),
+}
+FORM_ONLY = {"users.info", "files.info", "conversations.replies", "conversations.history"}
+
+
+class Refused(Exception):
+    """An answer ``{"ok": false, "error": …}``."""
+
+    def __init__(self, error: str, **details: str) -> None:
+        super().__init__(error)
+        self.answer: JSON = {"ok": False, "error": error, **details}
+
+
+def check_method(method: str, arguments: Mapping[str, Any], scopes: Sequence[str]) -> None:
+    """Refuse unknown methods and arguments, and what the token may not do."""
+    if method not in METHODS:
+        raise Refused("unknown_method")
+    needed, known = METHODS[method]
+    if needed and not set(needed) & set(scopes):
+        raise Refused("missing_scope", needed=needed[0], provided=",".join(scopes))
+    if unknown := set(arguments) - known:
+        raise Refused("invalid_arguments", unknown=",".join(sorted(unknown)))
+
+
+def check_message(arguments: JSON) -> None:
+    """Refuse what is no message."""
+    markdown, text, blocks = (arguments.get(name) for name in ("markdown_text", "text", "blocks"))
+    if not (markdown or text or blocks):
+        raise Refused("no_text")
+    if markdown and (text or blocks):
+        raise Refused("markdown_text_conflict")
+    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > TEXT_LIMIT):
+        raise Refused("msg_too_long")
+    metadata = arguments.get("metadata")
+    if metadata is not None and not (
+        isinstance(metadata, dict)
+        and metadata.keys() == {"event_type", "event_payload"}
+        and isinstance(metadata["event_type"], str)
+        and isinstance(metadata["event_payload"], dict)
+    ):
+        raise Refused("invalid_metadata_format")
+
+
+def check_prompts(prompts: object) -> None:
+    """One to four prompts, each with a title and a message."""
+    if not isinstance(prompts, list) or not 1 <= len(prompts) <= 4:
+        raise Refused("invalid_arguments")
+    if any(set(prompt) != {"title", "message"} or not all(prompt.values()) for prompt in prompts):
+        raise Refused("invalid_arguments")
+
+
+def page(messages: Sequence[JSON], arguments: Mapping[str, Any], *, newest_first: bool, parent: str = "") -> JSON:
+    """A page of messages between ``oldest`` and ``latest``; a thread's parent is on its every first page."""
+    oldest, latest = float(arguments.get("oldest") or 0), float(arguments.get("latest") or "inf")
+    inclusive = str(arguments.get("inclusive", "0")) in ("1", "true", "True")
+    found = [
+        message
+        for message in messages
+        if message["ts"] == parent
+        or oldest < float(message["ts"]) < latest
+        or (inclusive and float(message["ts"]) in (oldest, latest))
+    ]
+    found.sort(key=lambda message: float(message["ts"]), reverse=newest_first)
+    start, limit = int(arguments.get("cursor") or 0), min(int(arguments.get("limit") or 100), 999)
+    keep_metadata = str(arguments.get("include_all_metadata", "0")) in ("1", "true", "True")
+    shown = [
+        {key: value for key, value in message.items() if keep_metadata or key != "metadata"}
+        for message in found[start : start + limit]
+    ]
+    has_more = start + limit < len(found)
+    answer: JSON = {"ok": True, "messages": shown, "has_more": has_more}
+    if has_more:
+        answer["response_metadata"] = {"next_cursor": str(start + limit)}
+    return answer

@@ -1,0 +1,180 @@
+"""The stand-in for LINE refuses what the real service refuses, and fails the ways it fails."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.channels.line.webhook import is_signed
+from tests.fakes.line import LineFake, Trouble, line_fake
+from tests.fakes.line_events import GROUP, ROOM, SECRET, TOKEN, USER, event, mention, text_message, webhook
+
+JSON = dict[str, Any]
+
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+REPLY, PUSH = "/v2/bot/message/reply", "/v2/bot/message/push"
+KEY = {"X-Line-Retry-Key": "123e4567-e89b-12d3-a456-426614174000"}
+HI = {"type": "text", "text": "hi"}
+
+
+@pytest.fixture
+def fake() -> Iterator[LineFake]:
+    with line_fake() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def client(fake: LineFake) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=fake.base_url, headers=BEARER) as client:
+        yield client
+
+
+async def post(client: httpx.AsyncClient, path: str, body: JSON, **headers: str) -> tuple[int, str]:
+    """Status and message of the answer."""
+    answer = await client.post(path, json=body, headers=headers)
+    return answer.status_code, answer.json().get("message", "")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer another"}, {"Authorization": TOKEN}])
+async def test_only_the_channels_token_opens_it(fake: LineFake, headers: dict[str, str]) -> None:
+    """401, whatever is asked."""
+    async with httpx.AsyncClient(base_url=fake.base_url, headers=headers) as client:
+        answer = await client.get("/v2/bot/info")
+    assert answer.status_code == 401
+    assert answer.headers["X-Line-Request-Id"]
+
+
+async def test_a_reply_token_serves_once_and_for_a_minute(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """Used, late and made-up tokens are told apart by nobody."""
+    used, late = fake.token(), fake.token()
+    assert await post(client, REPLY, {"replyToken": used, "messages": [HI]}) == (200, "")
+    fake.advance(61)
+    for token in (used, late, "made-up"):
+        assert await post(client, REPLY, {"replyToken": token, "messages": [HI]}) == (400, "Invalid reply token")
+    assert fake.texts == [["hi"]]
+
+
+async def test_a_retry_key_belongs_to_a_push_and_counts_once(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """On a reply it is an error; repeated, it is answered with the first request's id."""
+    reply = {"replyToken": fake.token(), "messages": [HI]}
+    assert (await post(client, REPLY, reply, **KEY))[0] == 400
+    push = {"to": USER, "messages": [HI]}
+    assert (await post(client, PUSH, push, **{"X-Line-Retry-Key": "no-uuid"}))[0] == 400
+    assert (await post(client, PUSH, push, **KEY))[0] == 200
+    again = await client.post(PUSH, json=push, headers=KEY)
+    assert again.status_code == 409
+    assert again.headers["x-line-accepted-request-id"]
+    assert len(fake.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("messages", "complaint"),
+    [
+        ([], "Size must be between 1 and 5"),
+        ([HI] * 6, "Size must be between 1 and 5"),
+        ([{"type": "text", "text": ""}], "May not be empty"),
+        ([{"type": "text", "text": " \n"}], "May not be empty"),
+        ([{"type": "text", "text": "🍎" * 2_501}], "Length must be between 0 and 5000"),
+        ([{"type": "markdown", "text": "hi"}], "Must be one of the following values"),
+        ([HI | {"colour": "red"}], "Unknown property"),
+    ],
+)
+async def test_messages_are_checked(client: httpx.AsyncClient, messages: list[JSON], complaint: str) -> None:
+    """Number, length in UTF-16 units, type and fields; the answer names the property."""
+    answer = await client.post(PUSH, json={"to": USER, "messages": messages})
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith("The request body has ")
+    assert complaint in answer.json()["details"][0]["message"]
+
+
+async def test_bodies_are_checked(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """JSON objects with known fields, to known ids."""
+    assert (await client.post(PUSH, content=b"{")).status_code == 400
+    assert (await client.post(PUSH, content=b"[]")).status_code == 400
+    assert (await post(client, PUSH, {"to": USER, "messages": [HI], "x": 1}))[0] == 400
+    assert (await post(client, PUSH, {"to": "somebody", "messages": [HI]}))[0] == 400
+    assert fake.sent == []
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(5, 202), (60, 202), (0, 400), (7, 400), (65, 400), ("5", 400)])
+async def test_the_loading_animation_has_its_steps(client: httpx.AsyncClient, seconds: object, status: int) -> None:
+    """5 to 60 seconds, in steps of 5."""
+    body = {"chatId": USER, "loadingSeconds": seconds}
+    assert (await post(client, "/v2/bot/chat/loading/start", body))[0] == status
+
+
+async def test_the_loading_animation_is_for_people(client: httpx.AsyncClient) -> None:
+    """Not for groups."""
+    assert (await post(client, "/v2/bot/chat/loading/start", {"chatId": GROUP}))[0] == 400
+
+
+async def test_the_month_ends_pushes_but_not_replies(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """A push counts once per reader."""
+    fake.limit, fake.members = 4, {ROOM: 3}
+    assert (await post(client, PUSH, {"to": ROOM, "messages": [HI, HI]}))[0] == 200
+    assert (await client.get("/v2/bot/message/quota")).json() == {"type": "limited", "value": 4}
+    assert (await client.get("/v2/bot/message/quota/consumption")).json() == {"totalUsage": 3}
+    assert await post(client, PUSH, {"to": GROUP, "messages": [HI]}) == (429, "You have reached your monthly limit.")
+    assert (await post(client, REPLY, {"replyToken": fake.token(), "messages": [HI]}))[0] == 200
+
+
+async def test_content_comes_when_it_is_ready(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """202 without content first, where a test says so."""
+    fake.image("1", b"image", pending=1)
+    answers = [await client.get("/v2/bot/message/1/content") for _ in range(2)]
+    assert [(answer.status_code, answer.content) for answer in answers] == [(202, b""), (200, b"image")]
+    assert (await client.get("/v2/bot/message/2/content")).status_code == 404
+
+
+async def test_profiles_tell_a_language_in_private_only(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """And nothing of strangers."""
+    assert (await client.get(f"/v2/bot/profile/{USER}")).json()["language"] == "ja"
+    assert "language" not in (await client.get(f"/v2/bot/group/{GROUP}/member/{USER}")).json()
+    assert (await client.get(f"/v2/bot/room/{ROOM}/member/{'U' + '9' * 32}")).status_code == 404
+
+
+async def test_the_webhook_is_set_and_tested(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """It must be https."""
+    path = "/v2/bot/channel/webhook/endpoint"
+    assert (await client.get(path)).status_code == 404
+    assert (await client.put(path, json={"endpoint": "http://a.example"})).status_code == 400
+    assert (await client.put(path, json={"endpoint": "https://a.example"})).status_code == 200
+    assert (await client.get(path)).json() == {"endpoint": "https://a.example", "active": True}
+    assert (await client.post("/v2/bot/channel/webhook/test", json={})).json()["success"] is True
+
+
+@pytest.mark.parametrize(("trouble", "error"), [("cut", httpx.TransportError), ("stalled", httpx.ReadTimeout)])
+async def test_it_does_and_does_not_say_so(
+    fake: LineFake, client: httpx.AsyncClient, trouble: Trouble, error: type[Exception]
+) -> None:
+    """The line is cut, or nothing comes: the message is out all the same."""
+    fake.trouble("push", trouble)
+    with pytest.raises(error):
+        await client.post(PUSH, json={"to": USER, "messages": [HI]}, timeout=0.2)
+    assert fake.texts == [["hi"]]
+
+
+async def test_it_fails_as_told(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """So many times, without doing anything."""
+    fake.fail("push", 429, "too fast", times=2, retry_after="3")
+    fake.trouble("push", "garbled")
+    push = {"to": USER, "messages": [HI]}
+    answer = await client.post(PUSH, json=push)
+    assert (answer.status_code, answer.json(), answer.headers["Retry-After"]) == (429, {"message": "too fast"}, "3")
+    assert (await post(client, PUSH, push))[0] == 429
+    assert fake.sent == []
+    assert (await client.post(PUSH, json=push)).headers["Content-Type"] == "text/html"
+    assert [request.call for request in fake.requests] == ["push"] * 3
+
+
+def test_events_look_like_lines_own() -> None:
+    """Ids, source, mention places, and a signature that Kaiwa takes."""
+    made = event(place=GROUP, message=text_message("🍎 @Kaiwa hi", mention=mention("🍎 @Kaiwa hi", "@Kaiwa")))
+    assert made["source"] == {"type": "group", "groupId": GROUP, "userId": USER}
+    [mentionee] = made["message"]["mention"]["mentionees"]
+    assert (mentionee["index"], mentionee["length"], mentionee["isSelf"]) == (3, 6, True)
+    body, headers = webhook(made)
+    assert is_signed(SECRET.encode(), body, headers["X-Line-Signature"])
