@@ -95,7 +95,7 @@ class Housekeeping:
         self._noted.clear()
         author = arrival.message.author
         if author and author.id:
-            await self._store.erase(author.id, keep=lease.conversation)
+            await self._store.erase(lease.conversation.partition(":")[0], author.id)
         return forgotten
 
     async def _forget_in(self, lease: Lease, kind: str, arrival: Arrival, so_far: Forgotten) -> Forgotten:

@@ -24,7 +24,7 @@ from bot.store.connection import STORE_FAILURES, answering, connect
 from bot.store.history import History
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn
-from bot.store.keys import DAY_S, dead_letters, due_indexes, escaped
+from bot.store.keys import DAY_S, dead_letters, due_indexes, is_personal, lease_of, personal_pattern
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.notes import Notes
@@ -107,26 +107,22 @@ class Store:
         shards = len(counts) // 2
         return Depths(sum(counts[:shards]), sum(counts[shards:]))
 
-    async def erase(self, fragment: str, keep: str) -> int:
-        """Delete every seen-key, note and fence whose name contains a person's or conversation's id.
+    async def erase(self, channel: str, author_id: str) -> int:
+        """Delete every seen-key, note and fence that bears a person's id; a fence whose lease is held stays.
 
         This looks at every key of the store: for the rare case that somebody wants to be forgotten.
-
-        Args:
-            keep: the conversation whose lease is held; its fence must not begin anew.
 
         Returns:
             How many keys are gone.
         """
-        doomed = []
+        gone = 0
         async with answering(ERASE_S):
-            async for key in self._client.scan_iter(f"kaiwa:*:*{escaped(fragment)}*", count=1_000):
-                kind = key.split(b":")[2]
-                if kind in (b"seen", b"note") or (kind == b"fence" and not key.endswith(keep.encode())):
-                    doomed.append(key)
-            for key in doomed:
-                await self._client.delete(key)
-        return len(doomed)
+            async for raw in self._client.scan_iter(personal_pattern(author_id), count=1_000):
+                key = raw.decode()
+                lease = lease_of(key)
+                if is_personal(key, channel, author_id) and not (lease and await self._client.exists(lease)):
+                    gone += await self._client.delete(key)
+        return gone
 
     async def facts(self) -> ServerFacts:
         """Ask the server about itself."""

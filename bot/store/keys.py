@@ -63,9 +63,22 @@ def note_key(name: str) -> str:
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
 
-def escaped(text: str) -> str:
-    """Text that a key pattern takes literally."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", text)
+def personal_pattern(author_id: str) -> str:
+    """A pattern for all keys that may be a person's; ``is_personal`` decides."""
+    literally = re.sub(r"([*?\[\]\\])", r"\\\1", author_id)
+    return f"kaiwa:*:*{literally}*"
+
+
+def is_personal(key: str, channel: str, author_id: str) -> bool:
+    """Whether a key only remembers a person of a channel: their id must be a whole part of it, not a piece of one."""
+    kind, *parts = key.split(":")[2:]
+    return kind in ("seen", "note", "fence") and {channel, author_id} <= set(parts)
+
+
+def lease_of(key: str) -> str | None:
+    """The lease that a fence guards, None for another key."""
+    shard, fence, rest = key.partition("}:fence:")
+    return f"{shard}}}:lease:{rest}" if fence else None
 
 
 def due_indexes() -> list[str]:

@@ -106,13 +106,13 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
     await place.care.attend(GROUP)
     await arrive(store, GROUP, said("g2", "somebody else's", "u2", group=True))
     await place.care.attend(GROUP)
-    await store.notes.set("name:u1", b"Hanako", 60)
-    await store.notes.set("name:u2", b"Taro", 60)
+    await store.notes.set("mailbox:name:u1", b"Hanako", 60)
+    await store.notes.set("mailbox:name:u2", b"Taro", 60)
     await arrive(store, own, said("m2", "forget me"))
     await place.care.attend(own)
     assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you: 3 messages in 2 conversations")
     assert await words(place, own) == []
     assert await words(place, GROUP) == ["somebody else's", "Three"]
-    assert await store.notes.get("name:u2") == b"Taro"
+    assert await store.notes.get("mailbox:name:u2") == b"Taro"
     left = [key.decode() async for key in redis.scan_iter("*u1*")]
     assert [key for key in left if ":fence:" not in key] == []

@@ -38,15 +38,18 @@ async def test_a_set_keeps_each_member_once(store: Store) -> None:
 
 
 async def test_erasing_takes_what_bears_the_id_and_nothing_else(store: Store, redis: Redis) -> None:
-    """Seen-keys, notes and fences go; what is under way, other people's and a lookalike pattern stay."""
+    """Seen-keys, notes and fences go; what is under way, other channels' and people with a longer id stay."""
     await store.inbox.accept(HERE, "m1", b"one")
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
-    for name in ("name:u1", "name:u2", "name:*"):
+    assert await store.leases.acquire(HERE) is not None
+    idle = await store.leases.acquire("line:bot:room:u1")
+    assert idle is not None
+    await store.leases.release(idle)
+    for name in ("line:name:u1", "line:name:u12", "slack:name:u1", "line:name:*"):
         await store.notes.set(name, b"x", 60)
-    assert await store.erase("u1", keep=HERE) == 2
+    assert await store.erase("line", "u1") == 3
     left = {key.decode().split(":", 2)[2] async for key in redis.scan_iter("kaiwa:*")}
-    assert {"note:name:u2", "note:name:*", f"fence:{HERE}", f"inbox:{HERE}", f"lease:{HERE}"} <= left
-    assert not any(kind in name for name in left for kind in ("seen:", "note:name:u1"))
-    assert await store.erase("*", keep=HERE) == 1
-    assert await store.notes.get("name:u2") == b"x"
+    assert {"note:line:name:u12", "note:slack:name:u1", "note:line:name:*"} <= left
+    assert {f"fence:{HERE}", f"inbox:{HERE}", f"lease:{HERE}"} <= left
+    assert not any(name.startswith("seen:") for name in left)
+    assert await store.erase("line", "*") == 1
+    assert await store.notes.get("line:name:u12") == b"x"
