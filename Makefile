@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup dev run chat test check format lock clean
+.PHONY: help setup dev run chat test check chaos format lock clean
 
 BIN := .venv/bin
 export PYTHON
@@ -31,6 +31,9 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,types,$(BIN)/mypy --no-error-summary,mend the types above)
 	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
 	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile,see the tests or the coverage above)
+
+chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
+	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))
 
 format: dev ## format the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix-only .

@@ -25,7 +25,7 @@ from google.genai import types
 
 from bot import log
 from bot.agent import Agent
-from bot.answering import Answering, Defaults
+from bot.answering import Answering
 from bot.channels import Arrival
 from bot.channels.console import Console
 from bot.conversation import Conversations
@@ -33,6 +33,8 @@ from bot.intake import Intake
 from bot.metrics import Metrics
 from bot.providers.gemini import Gemini
 from bot.providers.retrying import Retrying
+from bot.replying import Defaults
+from bot.spoken_commands import SpokenCommands
 from bot.store import open_store
 from bot.store.embedded import embedded
 from bot.texts import load
@@ -95,9 +97,9 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             agent = Agent(provider, tools, "You measure.", metrics)
             channels: dict[str, Any] = {}
             texts = load()
-            answering = Answering(store, agent, channels, texts, metrics, Defaults("en", "UTC"))
+            answering = Answering(store, agent, channels, texts, SpokenCommands(texts), metrics, Defaults("en", "UTC"))
             care = Conversations(store, answering, channels, metrics)
-            intake = Intake(store, NoJobs(), metrics)
+            intake = Intake(store, NoJobs(), SpokenCommands(texts), metrics)
             channels["console"] = Console(intake, store.live, care.past, texts, "en")
 
             async def turn(number: int) -> None:

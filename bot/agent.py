@@ -22,7 +22,7 @@ from toolset.tool import ToolContext, ToolMap, ToolOutcome
 log = structlog.stdlib.get_logger(__name__)
 
 NO_APPROVAL = "rejected: this call needs a person's approval, which cannot be asked for here"
-CUT_SHORT = "interrupted: the outcome is unknown"
+INTERRUPTED = "interrupted: the outcome is unknown"
 
 
 class Agent:
@@ -42,8 +42,8 @@ class Agent:
         self.max_tool_turns = max_tool_turns
         self._metrics = metrics
 
-    async def run(self, turn: Turn) -> Message:
-        """Carry a turn to its answer, from wherever it stands.
+    async def run(self, turn: Turn) -> Message | None:
+        """Carry a turn to its answer, from wherever it stands; None where what was asked has been taken back.
 
         Raises:
             ModelError: the model could not be asked.
@@ -52,6 +52,9 @@ class Agent:
         while turn.answer is None:
             if turn.calls:
                 await self._run_calls(turn)
+            await turn.hear()
+            if turn.withdrawn:
+                return None
             may_call = turn.rounds < self.max_tool_turns
             response = await self._ask(turn, may_call)
             _refuse_useless(response, may_call)
@@ -61,7 +64,7 @@ class Agent:
     async def close(self, turn: Turn) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
         for _, call in turn.open_calls():
-            await turn.finish(ToolResult(call.id, call.name, {"error": CUT_SHORT}, is_error=True))
+            await turn.finish(ToolResult(call.id, call.name, {"error": INTERRUPTED}, is_error=True))
 
     async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
         choice = turn.tool_choice if may_call else NONE
@@ -101,11 +104,12 @@ class Agent:
         started = time.monotonic()
         tool = self.tools.get(call.name)
         rejected = tool is not None and tool.definition.risk == "high"
-        outcome = (
-            ToolOutcome.error(NO_APPROVAL)
-            if rejected
-            else await self.tools.call(call.name, call.arguments, _context(turn, call, index))
-        )
+        if rejected:
+            outcome = ToolOutcome.error(NO_APPROVAL)
+        elif tool and not tool.definition.idempotent and not await turn.begin(call):
+            outcome = ToolOutcome.error(INTERRUPTED)
+        else:
+            outcome = await self.tools.call(call.name, call.arguments, _context(turn, call, index))
         seconds = time.monotonic() - started
         name = call.name if tool else "unknown"
         self._metrics.tool_calls.labels(name, "error" if outcome.is_error else "ok").inc()

@@ -17,7 +17,7 @@ from starlette.routing import Mount
 
 import toolset
 from bot.agent import Agent, system_prompt
-from bot.answering import Answering, Defaults
+from bot.answering import Answering
 from bot.channels import Accept, Channel
 from bot.channels.console import Console
 from bot.channels.line import Line, checkup
@@ -30,13 +30,16 @@ from bot.metrics import Metrics
 from bot.providers import Provider
 from bot.providers.demo import Demo
 from bot.providers.retrying import Retrying
+from bot.replying import Defaults
 from bot.settings import Settings, tool_config
+from bot.spoken_commands import SpokenCommands
 from bot.store import Store, open_store
 from bot.store.embedded import embedded
 from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
+from bot.web.undelivered import undelivered_route
 from bot.worker import Worker
 from toolset.tool import ToolMap, ToolSetupError
 
@@ -147,10 +150,11 @@ async def wire(house: House, jobs: Jobs, *, only_console: bool = False, listens:
         listens: this process takes messages in, also by Slack's Socket Mode.
     """
     settings = house.settings
-    intake = Intake(house.store, jobs, house.metrics)
+    commands = SpokenCommands(house.texts)
+    intake = Intake(house.store, jobs, commands, house.metrics)
     channels: dict[str, Channel] = {}
     defaults = Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days)
-    answering = Answering(house.store, house.agent, channels, house.texts, house.metrics, defaults)
+    answering = Answering(house.store, house.agent, channels, house.texts, commands, house.metrics, defaults)
     conversations = Conversations(house.store, answering, channels, house.metrics)
     console = Console(intake, house.store.live, conversations.past, house.texts, settings.language)
     channels[console.name] = console
@@ -238,6 +242,8 @@ def asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
     settings = house.settings
 
     async def ready() -> str:
+        if wired.intake.closed:
+            return "shutting down"
         try:
             await house.store.ping()
         except StoreUnavailable as error:
@@ -245,16 +251,12 @@ def asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
             return "the store does not answer"
         return "" if worker is None or worker.alive else "the worker has stopped"
 
-    async def depths() -> None:
-        depth = await house.store.depths()
-        house.metrics.queue_depth.set(depth.due)
-        house.metrics.dead_letters.set(depth.dead_letters)
-
     info = PageInfo(settings.bot_name, house.agent.provider.model, settings.chosen_model == "demo", settings.language)
     guarded = [
         *page_routes(info, house.texts),
         *wired.console.routes(),
-        metrics_route(house.metrics, depths),
+        metrics_route(house.metrics, house.store),
+        undelivered_route(house.store.dead_letters),
     ]
     guard = Middleware(
         Guard,

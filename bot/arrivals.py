@@ -70,14 +70,3 @@ def _change(batch: Sorted, arrival: Arrival) -> None:
     else:
         known = batch.messages[place]
         batch.messages[place] = replace(known, message=replace(known.message, parts=new.parts))
-
-
-def changed(messages: Sequence[Message], edits: dict[str, Message | None]) -> list[Message]:
-    """The messages after edits and messages taken back."""
-    kept: list[Message] = []
-    for message in messages:
-        if message.id not in edits:
-            kept.append(message)
-        elif (new := edits[message.id]) is not None:
-            kept.append(replace(message, parts=new.parts))
-    return kept

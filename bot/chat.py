@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from bot.errors import BadInput, StoreUnavailable
-from bot.live import Answered, LiveEvent, TurnStarted
+from bot.live import Answered, Joined, LiveEvent, TurnStarted
 from bot.terminal import Screen
 from bot.terminal.background import Background
 from bot.transcript import Message, new_id
@@ -230,6 +230,8 @@ class Exchange:
         async for event in events:
             if isinstance(event, TurnStarted):
                 ours = self.message_id in event.user_ids
+            elif isinstance(event, Joined):
+                ours = ours or self.message_id in event.user_ids
             if ours:
                 self._pass_on(event)
 

@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | tools | doctor``. What the commands do stands in ``bot.commands``.
+"""The command line: ``kaiwa run | worker | chat | tools | outbox | doctor``. What they do stands in ``bot.commands``.
 
 That module is imported by each command: all that it brings takes a second to load, and ``--help`` needs none of it.
 """
@@ -15,7 +15,11 @@ from bot.errors import BadInput, SettingsError, StoreUnavailable
 
 cli = typer.Typer(name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 tools_cli = typer.Typer()
+outbox_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
+cli.add_typer(outbox_cli, name="outbox")
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="As kaiwa outbox list shows them.")]
 
 
 def main() -> None:
@@ -103,6 +107,43 @@ def call(
     from bot import commands
 
     raise typer.Exit(commands.call_tool(name, arguments))
+
+
+@outbox_cli.callback()
+def outbox() -> None:
+    """See what could not be delivered or answered, and try it again."""
+
+
+@outbox_cli.command("list")
+def list_outbox(
+    limit: Annotated[int, typer.Option(min=1, max=4_000, help="So many, the newest.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: everything in full.")] = False,
+) -> None:
+    """List the dead letters: answers that were not delivered, and turns that were given up."""
+    from bot import commands
+
+    commands.list_outbox(limit, as_json=as_json)
+
+
+@outbox_cli.command()
+def retry(
+    ids: Ids = [],  # noqa: B006 -- Typer reads the default and never changes it
+    every: Annotated[bool, typer.Option("--all", help="Every dead letter, oldest first.")] = False,
+) -> None:
+    """Put dead letters back: answers are sent again, messages are answered again."""
+    from bot import commands
+
+    if every == bool(ids):
+        raise BadInput("name the dead letters to put back, or all of them: kaiwa outbox retry --all")
+    raise typer.Exit(commands.retry(None if every else ids))
+
+
+@outbox_cli.command()
+def discard(ids: Ids) -> None:
+    """Delete dead letters for good."""
+    from bot import commands
+
+    raise typer.Exit(commands.discard(ids))
 
 
 @cli.command()

@@ -10,9 +10,10 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any, NoReturn
 
 import uvloop
+from msgspec.json import encode
 from rich.console import Console
 
-from bot import app, log, processes, settings, texts
+from bot import app, dead_letters, log, processes, settings, texts
 from bot.by_hand import call_by_hand
 from bot.chat import Chat, Talk
 from bot.doctor import Openers, examine
@@ -29,6 +30,7 @@ from toolset.tool import ToolDefinition, ToolOutcome
 
 AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
+WHAT_NEXT = "A running worker takes them up within a second or two; without one they wait."
 MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
 
 
@@ -90,6 +92,54 @@ def call_tool(name: str, arguments: str) -> int:
     outcome = uvloop.run(called())
     print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
     return 1 if outcome.is_error else 0
+
+
+def list_outbox(limit: int, *, as_json: bool) -> None:
+    """Print the newest dead letters, and how much else waits."""
+
+    async def looked() -> tuple[dead_letters.Overview, int]:
+        async with app.open_store_of(_prepared("ERROR")) as store:
+            return await dead_letters.overview(store, limit), await store.now_ms()
+
+    overview, now = uvloop.run(looked())
+    if as_json:
+        print(encode(overview).decode())
+        return
+    letters = overview.dead_letters
+    if letters:
+        print_table(("id", "when", "conversation", "what", "why"), dead_letters.rows(letters, now), elastic=2)
+    shown = f" ({len(letters)} shown)" if len(letters) < overview.count else ""
+    waiting = f"conversations to care for: {overview.conversations_waiting}"
+    print(f"dead letters: {overview.count or 'none'}{shown}, {waiting}", file=sys.stderr)
+
+
+def retry(ids: Sequence[str] | None) -> int:
+    """Put dead letters back, without ids all of them; 1 says that not all could be."""
+
+    async def tried() -> list[Finding]:
+        async with app.open_store_of(_prepared("ERROR")) as store:
+            letters = store.dead_letters
+            every = await letters.read() if ids is None else await dead_letters.chosen(letters, ids)
+            return await dead_letters.put_back(letters, every)
+
+    findings = uvloop.run(tried())
+    code = _report(findings)
+    if not findings:
+        print("there are no dead letters", file=sys.stderr)
+    elif any(found.result == "ok" for found in findings):
+        print(WHAT_NEXT, file=sys.stderr)
+    return code
+
+
+def discard(ids: Sequence[str]) -> int:
+    """Delete dead letters; 1 says that not all were there any more."""
+
+    async def deleted() -> list[Finding]:
+        async with app.open_store_of(_prepared("ERROR")) as store:
+            letters = store.dead_letters
+            return await dead_letters.throw_away(letters, await dead_letters.chosen(letters, ids))
+
+    return _report(uvloop.run(deleted()))
 
 
 def doctor() -> int:

@@ -90,6 +90,7 @@ class Conversations:
         retry_at = await self._postman.deliver(lease)
         while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
-                await self._answering.take(lease, journalled)
+                if (retry_at := await self._answering.take(lease, journalled)) is not None:
+                    return retry_at
                 retry_at = await self._postman.deliver(lease)
-        return retry_at
+        return None if self.closing else retry_at  # a turn may have been left, and a delivery's wait is not its own

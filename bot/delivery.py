@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import structlog
 from msgspec import DecodeError
@@ -10,7 +11,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Channel, Delivery
-from bot.errors import DeliverLater, DeliveryRefused
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.metrics import Metrics
 from bot.store import Lease, Store
 from bot.transcript import encode
@@ -18,6 +19,7 @@ from bot.transcript import encode
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_ATTEMPTS = 10
+TOKEN_WAIT_MS = 3_600_000  # for a new token in the place of a refused one
 
 decode_delivery = Decoder(Delivery).decode
 
@@ -47,9 +49,11 @@ class Postman:
                 log.error("a delivery cannot be read", error=str(error))
                 await outbox.bury_head(lease, b"cannot be read")
                 continue
-            if delivery.not_before > await self._store.now_ms():
+            if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
                 return delivery.not_before
-            delivery = replace(delivery, attempts=delivery.attempts + 1)
+            if delivery.attempts > delivery.refusals and not delivery.not_before:
+                self._metrics.deliveries.labels(lease.conversation.partition(":")[0], "uncertain").inc()
+            delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
             # The attempt is on record before anything is sent: after a crash it is known that it may have gone out.
             await outbox.replace_head(lease, encode(delivery))
             if (retry_at := await self._attempt(lease, delivery)) is not None:
@@ -61,22 +65,45 @@ class Postman:
         name = conversation.partition(":")[0]
         outcomes = self._metrics.deliveries
         try:
-            if delivery.attempts > MAX_ATTEMPTS:
+            if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
                 raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
             if (channel := self._channels.get(name)) is None:
                 raise DeliveryRefused(f"the channel {name} is switched off")
-            await channel.deliver(conversation, delivery)
+            await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
         except DeliverLater as later:
             outcomes.labels(name, "later").inc()
-            log.warning("delivery postponed", reason=str(later), after_s=later.after, attempts=delivery.attempts)
-            retry_at = await self._store.now_ms() + round(later.after * 1000)
-            await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
-            return retry_at
+            return await self._postpone(lease, delivery, later)
         except DeliveryRefused as refused:
             outcomes.labels(name, "refused").inc()
-            log.error("delivery failed", reason=str(refused), delivery=delivery.id)
-            await self._store.outbox.bury_head(lease, str(refused).encode())
+            await self._bury(lease, delivery, str(refused))
         else:
             outcomes.labels(name, "delivered").inc()
             await self._store.outbox.remove_head(lease)
         return None
+
+    async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | None:
+        now = await self._store.now_ms(lease.conversation)
+        if isinstance(later, TokenRefused):
+            since = delivery.refused_since or now
+            if now - since > TOKEN_WAIT_MS:
+                await self._bury(lease, delivery, str(later))
+                return None
+            delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
+        log.warning("delivery postponed", reason=str(later), after_s=later.after, attempts=delivery.attempts)
+        retry_at = now + round(later.after * 1000)
+        await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
+        return retry_at
+
+    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> None:
+        log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
+        await self._store.outbox.bury_head(lease, reason.encode())
+
+
+def fresh(raw: bytes) -> bytes:
+    """A dead letter's delivery as it goes out again: with all its attempts before it, and known to be a repetition.
+
+    Raises:
+        DecodeError: it cannot be read.
+    """
+    delivery = decode_delivery(raw)
+    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,16 +12,17 @@ import httpx
 
 from bot.by_hand import call_by_hand
 from bot.errors import ModelError, SettingsError, StoreUnavailable
-from bot.findings import Finding
+from bot.findings import Finding, ago
 from bot.providers import Provider
 from bot.report import Part, parts
 from bot.settings import Settings
-from bot.store import Depths, ServerFacts, Store
+from bot.store import DeadLetter, Memory, ServerFacts, Store
 from toolset.tool import ToolMap
 
 CHECK_S = 15.0
 PORT_S = 3.0
 OLDEST_REDIS = 7
+MIB = 1 << 20
 BIG_CITY = "Tokyo"
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to look at, not to listen on
 
@@ -84,7 +85,9 @@ async def _check_model(part: Part, openers: Openers) -> list[Finding]:
 async def _check_store(part: Part, openers: Openers) -> list[Finding]:
     try:
         async with openers.store() as store:
-            facts, depths = await store.facts(), await store.depths()
+            facts, depths, memory = await store.facts(), await store.depths(), await store.pressure.measure()
+            newest = await store.dead_letters.read(1)
+            now = await store.now_ms()
     except StoreUnavailable as error:
         return [Finding("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
     return [
@@ -92,8 +95,10 @@ async def _check_store(part: Part, openers: Openers) -> list[Finding]:
         if facts.redis_version >= OLDEST_REDIS
         else Finding("failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"),
         _judge_memory(facts),
+        _judge_room(memory),
         _judge_disk(facts),
-        _judge_work(depths),
+        Finding("ok", "work", f"conversations to care for: {depths.due}"),
+        _judge_dead_letters(depths.dead_letters, newest, now),
     ]
 
 
@@ -106,19 +111,29 @@ def _judge_memory(facts: ServerFacts) -> Finding:
     )
 
 
+def _judge_room(memory: Memory) -> Finding:
+    if not memory.limit:
+        return Finding("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
+    used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
+    mend = "raise its maxmemory, or lower HISTORY_DAYS"
+    if memory.ratio >= 1:
+        return Finding("failure", "room", f"{used}: no message is taken in", mend)
+    if memory.is_tight:
+        return Finding("warning", "room", f"{used}: the oldest histories are shortened", mend)
+    return Finding("ok", "room", used)
+
+
 def _judge_disk(facts: ServerFacts) -> Finding:
     if facts.append_only:
         return Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store")
     return Finding("warning", "disk", "a crash of the store loses what it had accepted", "set its appendonly to yes")
 
 
-def _judge_work(depths: Depths) -> Finding:
-    waiting = f"conversations to care for: {depths.due}"
-    if not depths.dead_letters:
-        return Finding("ok", "work", f"{waiting}, dead letters: none")
-    return Finding(
-        "warning", "work", f"{waiting}, dead letters: {depths.dead_letters}", "look for “delivery failed” in the log"
-    )
+def _judge_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> Finding:
+    if not newest:
+        return Finding("ok", "dead letters", "none")
+    last = f"{count}, the newest {ago(newest[0].at, now)}: {newest[0].reason or 'no reason given'}"
+    return Finding("warning", "dead letters", last, "kaiwa outbox list shows them, kaiwa outbox retry puts them back")
 
 
 async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list[Finding]:

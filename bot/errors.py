@@ -12,6 +12,7 @@
     ├── TurnFailed               a turn ends in an apology to the user
     └── DeliveryError            a reply did not get out
         ├── DeliverLater         passing: try again after a while
+        │   └── TokenRefused     until the operator has set a new token
         └── DeliveryRefused      final: the delivery becomes a dead letter
 
 Exceptions carry data, not text to match; vendor exceptions become these in the file that imports the vendor.
@@ -113,6 +114,13 @@ class DeliverLater(DeliveryError):
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
         self.after = after
+
+
+class TokenRefused(DeliverLater):
+    """The platform refuses our token. Nothing was sent; a new token may be set soon."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, 60.0)
 
 
 class DeliveryRefused(DeliveryError):

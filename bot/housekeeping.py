@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bot.arrivals import changed
 from bot.channels import Arrival
-from bot.store import Lease, Store
+from bot.store import DeadLetter, Lease, Store
 from bot.transcript import Message, TurnRecord, decode_record, encode
+from bot.turn import changed
 
 KEEP_TURNS = 200  # in the store
 OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
@@ -41,8 +42,12 @@ class Housekeeping:
         self._hour = 0
         self._noted: set[tuple[str, str]] = set()  # in this hour, so that it costs nothing in most turns
 
-    async def remember(self, conversation: str, arrival: Arrival) -> None:
-        """Note that this person talks here, so that they can be forgotten everywhere."""
+    async def remember(self, conversation: str, arrivals: Sequence[Arrival]) -> None:
+        """Note who talks here, so that they can be forgotten everywhere."""
+        for arrival in arrivals:
+            await self._remember(conversation, arrival)
+
+    async def _remember(self, conversation: str, arrival: Arrival) -> None:
         if (person := _person(conversation, arrival)) is None:
             return
         entry = f"{SHARED if arrival.group else OWN} {conversation}"
@@ -54,7 +59,7 @@ class Housekeeping:
             await self._store.notes.add(f"person:{person}", entry, self._history_s)
             self._noted.add((person, entry))
 
-    async def apply(self, lease: Lease, edits: dict[str, Message | None]) -> None:
+    async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
         """Make edits to messages of earlier turns.
 
         Raises:
@@ -62,6 +67,9 @@ class Housekeeping:
         """
         if edits:
             await self._rewrite(lease, lambda messages: changed(messages, edits))
+        if gone := [message_id for message_id, new in edits.items() if new is None]:
+            letters = await self._store.dead_letters.of(lease.conversation)
+            await self._discard(letter for letter in letters if any(_names(letter, word) for word in gone))
 
     async def reset(self, lease: Lease) -> None:
         """Forget what was said here.
@@ -70,6 +78,7 @@ class Housekeeping:
             LeaseLost: nothing was deleted.
         """
         await self._store.history.purge(lease)
+        await self._discard(await self._store.dead_letters.of(lease.conversation))
 
     async def forget(self, lease: Lease, arrival: Arrival) -> Forgotten:
         """Forget a person: their own conversations, and their words in those they share with others.
@@ -93,10 +102,28 @@ class Housekeeping:
                 finally:
                     await self._store.leases.release(other)
         self._noted.clear()
-        author = arrival.message.author
-        if author and author.id:
-            await self._store.erase(lease.conversation.partition(":")[0], author.id)
+        channel = lease.conversation.partition(":")[0]
+        author_id = arrival.message.author.id if arrival.message.author else ""
+        await self._forget_letters(channel, author_id, {*known, here})
+        if author_id:
+            await self._store.erase(channel, author_id)
         return forgotten
+
+    async def _forget_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
+        """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.
+
+        Whose question an answer of a shared conversation belongs to is known only where its address tells.
+        """
+        await self._discard(
+            letter
+            for letter in await self._store.dead_letters.read()
+            if f"{OWN} {letter.conversation}" in places
+            or (letter.conversation.partition(":")[0] == channel and _names(letter, author_id))
+        )
+
+    async def _discard(self, letters: Iterable[DeadLetter]) -> None:
+        for letter in letters:
+            await self._store.dead_letters.discard(letter)
 
     async def _forget_in(self, lease: Lease, kind: str, arrival: Arrival, so_far: Forgotten) -> Forgotten:
         author_id = arrival.message.author.id if arrival.message.author else ""
@@ -104,7 +131,8 @@ class Housekeeping:
 
         def without(messages: list[Message]) -> list[Message]:
             nonlocal gone
-            kept = [m for m in messages if kind == SHARED and not (m.author and m.author.id == author_id)]
+            own = {m.id: None for m in messages if kind == OWN or (m.author and m.author.id == author_id)}
+            kept = [] if kind == OWN else changed(messages, own)
             gone += len(messages) - len(kept)
             return kept
 
@@ -127,6 +155,13 @@ class Housekeeping:
 def _entry(record: TurnRecord, messages: list[Message]) -> bytes:
     asked = any(message.role == "user" for message in messages)
     return encode(replace(record, messages=tuple(messages))) if asked else b""
+
+
+def _names(letter: DeadLetter, name: str) -> bool:
+    """Whether a letter holds an id, as a whole word; this needs no bytes that can be read."""
+    whole = re.compile(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()))
+    held = (letter.conversation.encode(), letter.delivery or b"", *letter.arrivals)
+    return bool(name) and any(whole.search(part) for part in held)
 
 
 def _person(conversation: str, arrival: Arrival) -> str | None:

@@ -7,7 +7,8 @@ from typing import Protocol
 from bot.channels import Arrival
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
-from bot.store import Accepted, Store
+from bot.spoken_commands import SpokenCommands
+from bot.store import ARRIVAL, ASIDE, CHANGE, Accepted, Store
 from bot.transcript import encode
 
 
@@ -22,8 +23,9 @@ class Jobs(Protocol):
 class Intake:
     """Accepts messages of every channel (``bot.channels.Accept``)."""
 
-    def __init__(self, store: Store, jobs: Jobs, metrics: Metrics) -> None:
+    def __init__(self, store: Store, jobs: Jobs, commands: SpokenCommands, metrics: Metrics) -> None:
         self._store = store
+        self._commands = commands
         self._jobs = jobs
         self._metrics = metrics
         self.closed = False
@@ -37,10 +39,17 @@ class Intake:
         if self.closed:
             raise StoreUnavailable("shutting down")
         message_id = arrival.message.id
-        accepted = await self._store.inbox.accept(conversation, message_id, encode(arrival))
+        accepted = await self._store.inbox.accept(conversation, message_id, encode(arrival), self._kind_of(arrival))
         if accepted:
             self._metrics.accepted.labels(conversation.partition(":")[0]).inc()
         if accepted is not Accepted.ATTENDED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
         return bool(accepted)
+
+    def _kind_of(self, arrival: Arrival) -> str:
+        """What may join a turn under way, and what has to wait for its end."""
+        if arrival.event in ("edited", "unsent"):
+            return CHANGE
+        is_words = arrival.event == "message" and self._commands.read(arrival.message.text) is None
+        return ARRIVAL if is_words else ASIDE

@@ -15,6 +15,12 @@ class TurnStarted(Struct, frozen=True, tag="started"):
     user_ids: tuple[str, ...]
 
 
+class Joined(Struct, frozen=True, tag="joined"):
+    """The turn under way has taken these messages too."""
+
+    user_ids: tuple[str, ...]
+
+
 class AnswerText(Struct, frozen=True, tag="text"):
     """More words of the answer."""
 
@@ -52,7 +58,7 @@ class Answered(Struct, frozen=True, tag="answered"):
     note: str = ""
 
 
-LiveEvent = TurnStarted | AnswerText | AnswerRestarted | ToolStarted | ToolFinished | Answered
+LiveEvent = TurnStarted | Joined | AnswerText | AnswerRestarted | ToolStarted | ToolFinished | Answered
 decode_event = Decoder(LiveEvent).decode
 
 

@@ -28,6 +28,7 @@ class Metrics:
         self.deliveries = Counter("kaiwa_deliveries", "Replies sent", ["channel", "outcome"], registry=registry)
         self.queue_depth = Gauge("kaiwa_queue_depth", "Conversations that need care now or later", registry=registry)
         self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)
+        self.memory_ratio = Gauge("kaiwa_store_memory_ratio", "Memory used of its maxmemory", registry=registry)
 
     def exposition(self) -> bytes:
         """The text format of Prometheus."""

@@ -9,45 +9,48 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from bot.app import Wired, asgi, open_house, wire
 from bot.settings import Settings
+from bot.upkeep import Upkeep
 from bot.web.server import listen, serving, stop_signals
 from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
 
 
 async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], None]) -> None:
-    """``kaiwa run``: web and, unless it runs apart, the worker, until SIGTERM.
+    """``kaiwa run``: web and, unless it runs apart, the worker, until SIGTERM; a second one ends running turns at once.
 
     Args:
         announce: is told the port once requests are answered.
     """
-    with listen(settings.host, settings.port) as sock, stop_signals() as stop:
+    with listen(settings.host, settings.port) as sock, stop_signals() as orders:
         async with AsyncExitStack() as stack:
             house = await stack.enter_async_context(open_house(settings))
             docket = await stack.enter_async_context(open_docket(house.url))
             wired = await stack.enter_async_context(wire(house, DocketJobs(docket), listens=True))
-            at_work = Worker(docket, house.store, wired.conversations.attend) if worker else None
+            attend, upkeep = wired.conversations.attend, Upkeep(house.store)
+            at_work = Worker(docket, house.store, attend, orders.hurry, [upkeep.run]) if worker else None
             server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock))
             stack.callback(wired.console.close)
             if at_work:
                 await stack.enter_async_context(at_work.running())
             _settle()
             announce(sock.getsockname()[1])
-            await _until(stop, server.ended, *([at_work.ended] if at_work else []))
+            await _until(orders.stop, server.ended, *([at_work.ended] if at_work else []))
             wired.intake.closed = wired.conversations.closing = True
 
 
 async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
     """``kaiwa worker``: turns only, until SIGTERM."""
-    with stop_signals() as stop:
+    with stop_signals() as orders:
         async with (
             open_house(settings) as house,
             open_docket(house.url) as docket,
             wire(house, DocketJobs(docket)) as wired,
         ):
-            worker = Worker(docket, house.store, wired.conversations.attend)
+            attend, upkeep = wired.conversations.attend, Upkeep(house.store)
+            worker = Worker(docket, house.store, attend, orders.hurry, [upkeep.run])
             async with worker.running():
                 _settle()
                 announce()
-                await _until(stop, worker.ended)
+                await _until(orders.stop, worker.ended)
                 wired.conversations.closing = True
 
 

@@ -36,8 +36,11 @@ def _secret(value: SecretStr) -> SecretStr:
 
 
 def _redis_url(value: str) -> str:
-    if not value.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("write it as redis://…, rediss://… or unix://…, or leave it empty for the bundled Valkey")
+    if not value.startswith(("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")):
+        raise ValueError(
+            "write it as redis://…, rediss://…, unix://… or for a cluster redis+cluster://… or rediss+cluster://…, "
+            "or leave it empty for the bundled Valkey"
+        )
     return value
 
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import structlog
 from docket import Docket
 from docket import Worker as DocketWorker
+from docket._redis import RedisConnection
 
 from bot.errors import StoreUnavailable
-from bot.store import STORE_FAILURES, Store
+from bot.store import STORE_FAILURES, Store, few
 
 log = structlog.stdlib.get_logger(__name__)
 
 Attend = Callable[[str], Awaitable[None]]
+Service = Callable[[], Coroutine[Any, Any, None]]
 
 DOCKET = "kaiwa"  # the prefix of Docket's own keys
 CONCURRENCY = 2000  # conversations at once in one process
-SLOTS = 8  # hints Docket takes at once: each may hold a connection
+SLOTS = 32  # hints Docket takes at once; when all are taken it rests for 0.25 s
+CONNECTIONS = 2  # for Docket's requests; one more listens for strikes, one more for cancellations
 REDELIVERY = timedelta(seconds=10)
 RECONNECT = timedelta(seconds=1)
 SWEEP_S = 1.0
@@ -36,20 +40,28 @@ class DocketJobs:
 
     def __init__(self, docket: Docket) -> None:
         self._docket = docket
-        self._places = asyncio.Semaphore(SLOTS)  # Docket opens a connection for each request at a time
 
     async def add(self, conversation: str, key: str) -> None:
         try:
-            async with asyncio.timeout(HINT_S), self._places:
+            async with asyncio.timeout(HINT_S):
                 await self._docket.add("turn", key=key)(conversation)
         except (*STORE_FAILURES, TimeoutError) as error:
             log.warning("hint lost, the sweep will find the conversation", error=type(error).__name__)
 
 
+class FewConnections(RedisConnection):
+    """Docket's way to Redis: its own pool would open a connection for each request at a time."""
+
+    async def _connection_pool_from_url(self, *arguments: Any, **options: Any) -> Any:
+        return few(await super()._connection_pool_from_url(*arguments, **options), CONNECTIONS)
+
+
 @asynccontextmanager
 async def open_docket(url: str) -> AsyncIterator[Docket]:
     """Docket on this Redis, with its one task known by name so that a web process can add it."""
-    async with Docket(name=DOCKET, url=url, execution_ttl=timedelta(0)) as docket:
+    docket = Docket(name=DOCKET, url=url, execution_ttl=timedelta(0))
+    docket._redis = FewConnections(url)
+    async with docket:
         docket.register(_not_here, names=["turn"])
         yield docket
 
@@ -57,17 +69,29 @@ async def open_docket(url: str) -> AsyncIterator[Docket]:
 class Worker:
     """Works for every conversation: takes hints, and sweeps the due index in case one was lost.
 
-    A hint only starts the work here, so that Docket keeps few slots and connections; what the sweep finds is started
+    A hint only starts the work here, so that Docket's slots are soon free again; what the sweep finds is started
     without Docket, which takes no jobs while it waits for Redis to come back.
 
     Args:
-        drain_s: seconds that running turns get at a shutdown.
+        hurry: ends the time that running turns get at a shutdown.
+        beside: what else runs for as long as this worker takes work.
+        drain_s: seconds of that time.
     """
 
-    def __init__(self, docket: Docket, store: Store, attend: Attend, drain_s: float = DRAIN_S) -> None:
+    def __init__(
+        self,
+        docket: Docket,
+        store: Store,
+        attend: Attend,
+        hurry: asyncio.Event,
+        beside: Sequence[Service] = (),
+        drain_s: float = DRAIN_S,
+    ) -> None:
         self._docket = docket
         self._store = store
         self._attend = attend
+        self._hurry = hurry
+        self._beside = beside
         self._drain_s = drain_s
         self._at_work: dict[str, asyncio.Task[None]] = {}
         self._services: tuple[asyncio.Task[None], ...] = ()
@@ -98,7 +122,8 @@ class Worker:
             reconnection_delay=RECONNECT,
             schedule_automatic_tasks=False,
         ) as worker:
-            self._services = (asyncio.create_task(worker.run_forever()), asyncio.create_task(self._sweep()))
+            services = (_take_hints(worker), self._sweep(), *(service() for service in self._beside))
+            self._services = tuple(map(asyncio.create_task, services))
             try:
                 yield
             finally:
@@ -127,14 +152,23 @@ class Worker:
         """Let running turns finish, then cancel what is left. Docket may need two cancels to give up its clean-up."""
         for service in self._services:
             service.cancel()
-        if self._at_work:
-            await asyncio.wait(self._at_work.values(), timeout=self._drain_s)
-        await asyncio.wait(self._services, timeout=LAST_S)
-        late = [task for task in (*self._at_work.values(), *self._services) if not task.done()]
-        for task in late:
-            task.cancel()
+        await self._last_turns()
+        turns = list(self._at_work.values())
+        for turn in turns:
+            turn.cancel()
+        await asyncio.wait((*turns, *self._services), timeout=LAST_S)
+        late = [service for service in self._services if not service.done()]
+        for service in late:
+            service.cancel()
         if late:
             await asyncio.wait(late, timeout=LAST_S)
+
+    async def _last_turns(self) -> None:
+        """Wait for running turns until their time is over."""
+        over = asyncio.create_task(self._hurry.wait())
+        turns = asyncio.gather(*self._at_work.values(), return_exceptions=True)
+        await asyncio.wait((over, turns), timeout=self._drain_s, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
 
     async def _sweep(self) -> None:
         while True:
@@ -178,6 +212,16 @@ class OwnJobs:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SWEEP_S * 5):
                     await self._wake.wait()
+
+
+async def _take_hints(worker: DocketWorker) -> None:
+    """Docket waits until a server comes back, but gives up where no node of a cluster answers."""
+    while True:
+        try:
+            return await worker.run_forever()
+        except* STORE_FAILURES:
+            log.warning("no hints meanwhile, the sweep goes on")
+        await asyncio.sleep(RECONNECT.total_seconds())
 
 
 async def _not_here(conversation: str) -> None:

@@ -7,21 +7,24 @@ import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from redis import Redis as BlockingRedis
-from redis.asyncio import Redis
+from redis.asyncio import Redis, RedisCluster
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 from bot.store import Store, open_store
 from bot.store.embedded import embedded
+from tests.cluster import Cluster, running
 
 # Keys that may live for ever: pattern and reason.
 ENDLESS = {
     r"kaiwa:(?!\{).*": "Docket's own (stream, queue, workers): as long as the deployment lives",
+    r"\{kaiwa\}:.*": "the same on a cluster",
 }
 
 
@@ -34,22 +37,48 @@ def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         runner.run(valkey.__aexit__(None, None, None))
 
 
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    """A Redis for all tests."""
+@contextmanager
+def redis_server(*options: str) -> Iterator[str]:
+    """A Redis of one's own, empty at first; where there is no ``redis-server``, the test is skipped."""
     binary = shutil.which("redis-server")
     if binary is None:
         pytest.skip("redis-server is not installed")
     with TemporaryDirectory() as folder:
         socket = Path(folder) / "redis.sock"
         with subprocess.Popen(
-            [binary, "--port", "0", "--unixsocket", socket, "--save", ""], cwd=folder, stdout=subprocess.DEVNULL
+            [binary, "--port", "0", "--unixsocket", socket, "--save", "", *options],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
         ) as server:
             patience = Retry(ConstantBackoff(0.02), 500)
             with BlockingRedis(unix_socket_path=str(socket), retry=patience) as redis:
                 redis.ping()
-            yield f"unix://{socket}"
-            server.terminate()
+            try:
+                yield f"unix://{socket}"
+            finally:
+                server.terminate()
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis for all tests."""
+    with redis_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def three_nodes() -> Iterator[Cluster]:
+    """A cluster for all tests."""
+    with running(3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(three_nodes: Cluster) -> Cluster:
+    """The cluster, empty."""
+    three_nodes.agree()
+    three_nodes.flush()
+    return three_nodes
 
 
 @pytest.fixture
@@ -74,7 +103,7 @@ async def store(store_url: str, redis: Redis) -> AsyncIterator[Store]:
     assert await endless_keys(redis) == []
 
 
-async def endless_keys(redis: Redis) -> list[str]:
+async def endless_keys(redis: Redis | RedisCluster) -> list[str]:
     """The keys that would live for ever and have no reason to."""
     names = [name.decode() async for name in redis.scan_iter()]
     lives = [await redis.ttl(name) for name in names]

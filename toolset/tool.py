@@ -51,6 +51,7 @@ class ToolDefinition:
     parameters: Mapping[str, Any]
     response: Mapping[str, Any]
     risk: Risk = "low"
+    idempotent: bool = True
     strict: bool = False
 
 
@@ -86,6 +87,9 @@ class Tool(Protocol):
     Attributes:
         description: says when to use the tool; the model chooses by it.
         risk: ``low`` reads, ``high`` acts.
+        idempotent: may be left out; by default, what reads is and what acts is not. After a crash a call that may
+            have happened is made again where the tool is idempotent, with the same ``idempotency_key``; elsewhere the
+            model is told that it was interrupted.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
 
@@ -141,7 +145,8 @@ class ValidatedTool:
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
         self._timeout_s = timeout_s
-        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk)
+        idempotent = bool(getattr(tool, "idempotent", tool.risk == "low"))
+        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, idempotent)
 
     async def call(self, arguments: object, context: ToolContext) -> ToolOutcome:
         """Validate, call, validate. Never raises but for cancellation."""

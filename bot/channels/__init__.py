@@ -6,7 +6,7 @@ Each file here is one place where people talk to the bot. Callers know this Prot
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
@@ -39,6 +39,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         turn_id: the turn it answers.
         address: what the channel needs to send it (reply token and its age, thread …); the channel's own JSON.
         attempts: how often sending was begun.
+        refusals: how many of them a refused token ended.
+        refused_since: when the first of these did, milliseconds since the epoch.
         not_before: milliseconds since the epoch; earlier no attempt is made.
     """
 
@@ -47,6 +49,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     reply: Reply
     address: str = ""
     attempts: int = 0
+    refusals: int = 0
+    refused_since: int = 0
     not_before: int = 0
 
 
@@ -70,6 +74,9 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
     target: str = ""
     album: str = ""
     album_size: int = 0
+
+
+StillOurs = Callable[[], Awaitable[None]]  # raises LeaseLost where another process delivers by now
 
 
 class Accept(Protocol):
@@ -104,12 +111,16 @@ class Channel(Protocol):
         """Where a turn shows itself while it runs; whatever is shown as under way ends with the context."""
 
     @abstractmethod
-    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
         """Send one reply; returning means delivered.
+
+        Args:
+            still_ours: to be asked before every request that sends, but for the first if it is made at once.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
+            LeaseLost: from ``still_ours``.
         """
 
     async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from bot.body import read_body
 from bot.broadcast import GatheringWatcher, Live, decoded
-from bot.channels import Accept, Arrival, Channel, Delivery
+from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs
 from bot.errors import BadInput, StoreUnavailable
 from bot.live import Answered, LiveEvent, Watcher
 from bot.sse import EventStream
@@ -117,7 +117,7 @@ class Console(Channel):
             watcher = self._watchers[conversation] = GatheringWatcher(self._live, conversation)
         return watcher
 
-    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
         """Tell whoever watches. The committed history is the truth: an answer nobody sees is delivered too."""
         reply = delivery.reply
         await self.watcher(conversation).show(Answered(delivery.turn_id, reply.text, reply.failed, reply.note))

@@ -3,38 +3,62 @@
     keys        names and lifetimes            scripts, *.lua   changes that happen as a whole
     inbox       what waits                     leases           who may work, and on what
     journal     what a turn has done so far    history          what was said
-    outbox      what must leave                live             what is shown while it happens
-    notes       small things, short-lived      connection       how Redis is reached
-    embedded    the Valkey that comes with Kaiwa
+    outbox      what must leave                dead_letters     what was given up
+    live        what is shown meanwhile        notes            small things, short-lived
+    connection  how Redis is reached           clients          one server, or a cluster
+    pressure    how full it is                 embedded         the Valkey that comes with Kaiwa
 
 What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
-change its journal, history and outbox.
+change its journal, history and outbox; where nobody does, a full store may shorten the history.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from redis.asyncio import Redis
-
-from bot.store.connection import STORE_FAILURES, answering, connect
+from bot.store.clients import Client
+from bot.store.connection import STORE_FAILURES, answering, connect, few
+from bot.store.dead_letters import DeadLetter, DeadLetters
+from bot.store.entries import ARRIVAL, ASIDE, CHANGE
 from bot.store.history import History
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn
-from bot.store.keys import DAY_S, dead_letters, due_indexes, is_personal, lease_of, personal_pattern
+from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, is_personal, lease_of, personal_pattern
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.notes import Notes
 from bot.store.outbox import Outbox
+from bot.store.pressure import Memory, Pressure, Relief
 from bot.store.scripts import Scripts
 
-__all__ = ["STORE_FAILURES", "Accepted", "Depths", "JournalledTurn", "Lease", "ServerFacts", "Store", "open_store"]
+__all__ = [
+    "ARRIVAL",
+    "ASIDE",
+    "CHANGE",
+    "STORE_FAILURES",
+    "Accepted",
+    "DeadLetter",
+    "DeadLetters",
+    "Depths",
+    "JournalledTurn",
+    "Lease",
+    "Memory",
+    "Relief",
+    "ServerFacts",
+    "Store",
+    "few",
+    "open_store",
+]
 
 
 ERASE_S = 60.0
+CONNECTIONS = 6  # of one process; with those of its Docket no more than ten
+SAFE_POLICY = "noeviction"
+CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +94,7 @@ class ServerFacts:
 class Store:
     """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``."""
 
-    def __init__(self, client: Redis, live: Live, history_s: int) -> None:
+    def __init__(self, client: Client, live: Live, history_s: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
         self.inbox = Inbox(scripts)
@@ -78,34 +102,32 @@ class Store:
         self.journal = Journal(scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
+        self.dead_letters = DeadLetters(client, scripts)
         self.notes = Notes(client)
         self.live = live
+        self.pressure = Pressure(client, scripts)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
-        """Ask whether the store answers.
+        """Ask whether the store answers, for every shard.
 
         Raises:
             StoreUnavailable: not within ``timeout_s``.
         """
         async with answering(timeout_s):
-            await self._client.ping()
+            await self._client.ask_each(("EXISTS", index) for index in due_indexes())
 
-    async def now_ms(self) -> int:
-        """The store's clock, the one that processes compare."""
+    async def now_ms(self, conversation: str = "") -> int:
+        """The clock that processes compare; on a cluster each node has its own, and a conversation goes by one."""
         async with answering():
-            seconds, microseconds = await self._client.time()
-        return seconds * 1000 + microseconds // 1000
+            seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
+        return int(seconds) * 1000 + int(microseconds) // 1000
 
     async def depths(self) -> Depths:
         """Count what waits."""
-        async with answering(), self._client.pipeline(transaction=False) as pipe:
-            for index in due_indexes():
-                _ = pipe.zcard(index)
-            for letters in dead_letters():
-                _ = pipe.xlen(letters)
-            counts = await pipe.execute()
-        shards = len(counts) // 2
-        return Depths(sum(counts[:shards]), sum(counts[shards:]))
+        async with answering():
+            due = await self._client.ask_each(("ZCARD", index) for index in due_indexes())
+            dead = await self._client.ask_each(("XLEN", letters) for letters in dead_letters())
+        return Depths(sum(due), sum(dead))
 
     async def erase(self, channel: str, author_id: str) -> int:
         """Delete every seen-key, note and fence that bears a person's id; a fence whose lease is held stays.
@@ -125,32 +147,43 @@ class Store:
         return gone
 
     async def facts(self) -> ServerFacts:
-        """Ask the server about itself."""
+        """Ask the server about itself; a cluster is as good as its worst node."""
         async with answering():
-            info = await self._client.info()
-        redis_version = str(info["redis_version"])
-        valkey_version = info.get("valkey_version")
-        return ServerFacts(
-            server=f"Valkey {valkey_version}" if valkey_version else f"Redis {redis_version}",
-            redis_version=int(redis_version.partition(".")[0]),
-            memory_policy=str(info["maxmemory_policy"]),
-            append_only=bool(info["aof_enabled"]),
+            servers = [_facts(info) for info in await self._client.every_info()]
+        worst = min(servers, key=lambda facts: facts.redis_version)
+        policies = {facts.memory_policy for facts in servers}
+        return replace(
+            worst,
+            server=worst.server + (f", a cluster of {len(servers)}" if len(servers) > 1 else ""),
+            memory_policy=min(policies - {SAFE_POLICY}, default=SAFE_POLICY),
+            append_only=all(facts.append_only for facts in servers),
         )
 
 
+def _facts(info: Mapping[str, Any]) -> ServerFacts:
+    redis_version = str(info["redis_version"])
+    valkey_version = info.get("valkey_version")
+    return ServerFacts(
+        server=f"Valkey {valkey_version}" if valkey_version else f"Redis {redis_version}",
+        redis_version=int(redis_version.partition(".")[0]),
+        memory_policy=str(info["maxmemory_policy"]),
+        append_only=bool(info["aof_enabled"]),
+    )
+
+
 @asynccontextmanager
-async def open_store(url: str, *, history_days: int, max_connections: int = 10) -> AsyncIterator[Store]:
-    """The store behind a URL (``redis://``, ``rediss://``, ``unix://``); it connects when it is first used.
+async def open_store(url: str, *, history_days: int, max_connections: int = CONNECTIONS) -> AsyncIterator[Store]:
+    """The store behind a URL, which is ``redis://``, ``rediss://`` or ``unix://``, and for a cluster
+    ``redis+cluster://`` or ``rediss+cluster://``; it connects when it is first used.
 
     Args:
-        max_connections: at least 2; one serves live events, and only while somebody watches.
+        max_connections: to the server, or to each node; at least 2; one serves live events while somebody watches.
 
     Raises:
         SettingsError: the URL cannot be read.
     """
     client = connect(url, max_connections - 1)
-    listening = connect(url, 1)
-    live = Live(client, listening)
+    live = Live(client)
     receiving = asyncio.create_task(live.run())
     try:
         yield Store(client, live, history_days * DAY_S)
@@ -158,5 +191,4 @@ async def open_store(url: str, *, history_days: int, max_connections: int = 10) 
         receiving.cancel()
         with suppress(asyncio.CancelledError):
             await receiving
-        await listening.aclose()
         await client.aclose()

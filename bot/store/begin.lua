@@ -9,4 +9,9 @@ if redis.call('EXISTS', turn) == 0 then
 end
 local starts = redis.call('HINCRBY', turn, 'starts', 1)
 keep_turn()
-return {redis.call('HGET', turn, 'id'), starts, redis.call('LRANGE', journal, 0, -1)}
+local id, retry_at = unpack(redis.call('HMGET', turn, 'id', 'retry_at'))
+local not_before = tonumber(retry_at) or 0
+if not_before <= now_ms() then
+    not_before = 0
+end
+return {id, starts, redis.call('LRANGE', journal, 0, -1), redis.call('EXISTS', inbox), not_before}

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-ARRIVAL = "arrival"
+ARRIVAL = "arrival"  # words for the model
+CHANGE = "change"  # of words that came in earlier
+ASIDE = "aside"  # anything else; it waits for the end of a turn under way
 
 
 class Entry(NamedTuple):

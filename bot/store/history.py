@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from redis.asyncio import Redis
-
+from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import Keys
 from bot.store.leases import Lease
@@ -16,7 +15,7 @@ from bot.store.scripts import Scripts
 class History:
     """Committed turns; ``Journal.commit`` adds them."""
 
-    def __init__(self, client: Redis, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
         self._scripts = scripts
 
@@ -36,7 +35,7 @@ class History:
             await self._scripts.run("rewrite", lease.conversation, lease.token, *pairs)
 
     async def purge(self, lease: Lease) -> None:
-        """Delete what was said, what waits, and what was not yet delivered. The turn under way remains.
+        """Delete what was said and what was not yet delivered. The turn under way and what waits for the next remain.
 
         Raises:
             LeaseLost: nothing was deleted.

@@ -25,11 +25,14 @@ class Inbox:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    async def accept(self, conversation: str, message_id: str, payload: bytes) -> Accepted:
+    async def accept(self, conversation: str, message_id: str, payload: bytes, kind: str = ARRIVAL) -> Accepted:
         """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
+
+        Args:
+            kind: ``ARRIVAL``, ``CHANGE`` or ``ASIDE`` of ``bot.store.entries``.
 
         Raises:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
         """
-        entry = pack(ARRIVAL, message_id, payload)
+        entry = pack(kind, message_id, payload)
         return Accepted(await self._scripts.run("accept", conversation, entry, message_id=message_id))

@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
-local joined = redis.call('LRANGE', inbox, 0, -1)
-for _ = 1, #joined do
-    redis.call('LMOVE', inbox, journal, 'LEFT', 'RIGHT')
+local joined = {}
+local head = redis.call('LINDEX', inbox, 0)
+while head and (kind_of(head) == 'arrival' or kind_of(head) == 'change') do
+    table.insert(joined, redis.call('LMOVE', inbox, journal, 'LEFT', 'RIGHT'))
+    head = redis.call('LINDEX', inbox, 0)
 end
 keep_turn()
 return joined

@@ -46,6 +46,11 @@ class Keys:
         return self._own("outbox")
 
     @property
+    def dead(self) -> str:
+        """The dead letters of the conversation's shard."""
+        return self._shard + "dead"
+
+    @property
     def live(self) -> str:
         """A pub/sub channel."""
         return self._own("live")
@@ -61,6 +66,16 @@ class Keys:
 def note_key(name: str) -> str:
     """A note belongs to no conversation; its own name chooses the shard."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
+
+
+def history_pattern() -> str:
+    """A pattern for all histories; ``conversation_of`` reads them."""
+    return "kaiwa:{*}:history:*"
+
+
+def conversation_of(history_key: str) -> str:
+    """The conversation of a history."""
+    return history_key.partition("}:history:")[2]
 
 
 def personal_pattern(author_id: str) -> str:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
+from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import due_indexes
 from bot.store.scripts import Scripts
 
 LEASE_MS = 6_000
+
+# By the clock of the node that has the shard: on a cluster there are several.
+DUE_NOW = """#!lua flags=no-writes
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class Lease:
 class Leases:
     """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires."""
 
-    def __init__(self, client: Redis, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
         self._scripts = scripts
 
@@ -51,10 +57,10 @@ class Leases:
 
         Args:
             retry_at_ms: when journal and outbox want care again, by the store's clock; without it, now. A message in
-                the inbox wants it now in any case.
+                the inbox wants it now in any case, unless there is a turn to be gone on with first.
 
         Returns:
-            Whether a message waits in the inbox.
+            Whether a message waits that could have its turn now.
 
         Raises:
             LeaseLost: it has expired.
@@ -65,11 +71,7 @@ class Leases:
     async def due(self, limit: int) -> list[str]:
         """The conversations that need care now, those that have waited longest first."""
         async with answering():
-            seconds, microseconds = await self._client.time()
-            async with self._client.pipeline(transaction=False) as pipe:
-                now = seconds * 1000 + microseconds // 1000
-                for index in due_indexes():
-                    _ = pipe.zrangebyscore(index, "-inf", now, start=0, num=limit, withscores=True)
-                shards = await pipe.execute()
-        waiting = sorted((at, conversation) for shard in shards for conversation, at in shard)
+            shards = await self._client.ask_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
+        pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))
+        waiting = sorted((float(at), conversation) for at, conversation in pairs)
         return [conversation.decode() for _, conversation in waiting[:limit]]

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection
 
 from bot.errors import StoreUnavailable
+from bot.store.clients import Client
 from bot.store.connection import STORE_FAILURES, answering
 from bot.store.keys import Keys
 
@@ -47,13 +47,11 @@ class Live:
     """Passes events on to whoever watches a conversation at that moment, in whatever process.
 
     Args:
-        publishing: a client shared with others.
-        listening: a client whose one connection is taken for as long as somebody watches.
+        client: shared with others; one connection more is opened for as long as somebody watches.
     """
 
-    def __init__(self, publishing: Redis, listening: Redis) -> None:
-        self._publishing = publishing
-        self._listening = listening
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._topics: dict[bytes, _Topic] = {}
         self._watched = asyncio.Event()
         self._connection: AbstractConnection | None = None
@@ -62,7 +60,7 @@ class Live:
         """Show an event to those who watch; where the store is in trouble, to nobody."""
         with suppress(StoreUnavailable):
             async with answering(PUBLISH_S):
-                await self._publishing.publish(Keys(conversation).live, event)
+                await self._client.publish(Keys(conversation).live, event)
 
     @asynccontextmanager
     async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -113,12 +111,12 @@ class Live:
                 await self._connection.send_command(command, channel)
 
     async def _receive(self) -> None:
-        pool = self._listening.connection_pool
         async with answering():
-            connection = await pool.get_connection()  # type: ignore[no-untyped-call]  # a decorator hides its types
+            connection = await self._client.own_connection()
         try:
-            self._connection = connection
             async with answering():
+                await connection.connect()  # type: ignore[no-untyped-call]  # a decorator hides its types
+                self._connection = connection
                 await connection.send_command("SUBSCRIBE", *self._topics)
             while True:
                 self._take(await connection.read_response(timeout=math.inf, push_request=True))
@@ -127,7 +125,6 @@ class Live:
             for topic in self._topics.values():
                 topic.confirmed.clear()
             await connection.disconnect(nowait=True)
-            await pool.release(connection)
 
     def _take(self, message: list[bytes]) -> None:
         kind, channel, payload = message

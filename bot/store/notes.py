@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from typing import cast
 
-from redis.asyncio import Redis
-
+from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import note_key
+
+# A full store takes no new messages, and still lets finish what it has taken in: that writes notes too.
+SET = """#!lua flags=allow-oom
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
+"""
+CLAIM = """#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], '', 'NX', 'EX', ARGV[1])
+"""
+INCR = """#!lua flags=allow-oom
+local counted = redis.call('INCR', KEYS[1])
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return counted
+"""
+ADD = """#!lua flags=allow-oom
+redis.call('SADD', KEYS[1], ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+"""
 
 
 class Notes:
     """Short-lived notes by name. Losing one costs a look-up, never a message."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def get(self, name: str) -> bytes | None:
@@ -24,22 +40,22 @@ class Notes:
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
         """Write a note that lives for ``ttl_s`` seconds."""
         async with answering():
-            await self._client.set(note_key(name), value, ex=ttl_s)
+            await self._client.eval(SET, 1, note_key(name), ttl_s, value)
+
+    async def claim(self, name: str, ttl_s: int) -> bool:
+        """Write an empty note unless there is one; whether it was written."""
+        async with answering():
+            return bool(await self._client.eval(CLAIM, 1, note_key(name), ttl_s))
 
     async def incr(self, name: str, ttl_s: int) -> int:
         """Count one more, from 1; the count ends ``ttl_s`` seconds after its last increase."""
-        async with answering(), self._client.pipeline() as pipe:
-            _ = pipe.incr(note_key(name))
-            _ = pipe.expire(note_key(name), ttl_s)
-            counted, _ = await pipe.execute()
-            return int(counted)
+        async with answering():
+            return int(await self._client.eval(INCR, 1, note_key(name), ttl_s))
 
     async def add(self, name: str, member: str, ttl_s: int) -> None:
         """Add a member to a set that lives for ``ttl_s`` seconds after the last addition."""
-        async with answering(), self._client.pipeline() as pipe:
-            _ = pipe.sadd(note_key(name), member)
-            _ = pipe.expire(note_key(name), ttl_s)
-            await pipe.execute()
+        async with answering():
+            await self._client.eval(ADD, 1, note_key(name), ttl_s, member)
 
     async def members(self, name: str) -> list[str]:
         """The members of a set, in order."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from redis.asyncio import Redis
-
+from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import Keys
 from bot.store.leases import Lease
@@ -15,7 +14,7 @@ from bot.store.scripts import Scripts
 class Outbox:
     """Replies on their way out. Changes are fenced: they raise ``LeaseLost`` where the lease is no longer held."""
 
-    def __init__(self, client: Redis, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
         self._scripts = scripts
 

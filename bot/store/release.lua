@@ -1,13 +1,17 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
 redis.call('DEL', lease)
-local waiting = redis.call('EXISTS', inbox)
+if tonumber(redis.call('HGET', turn, 'starts') or 0) > 0 then
+    redis.call('HINCRBY', turn, 'starts', -1)
+end
+-- A message may have come in since the holder chose its time to come back. It must not wait for that, unless a turn
+-- has to be gone on with first.
+local waiting = redis.call('EXISTS', inbox) == 1 and redis.call('EXISTS', turn) == 0
 if redis.call('EXISTS', inbox, journal, outbox) == 0 then
     redis.call('ZREM', due, conversation)
-elseif ARGV[3] == '' or waiting == 1 then
-    -- A message may have come in since the holder chose its time to come back: it must not wait for that.
+elseif ARGV[3] == '' or waiting then
     due_at(now_ms())
 else
     due_at(ARGV[3])
 end
-return waiting
+return waiting and 1 or 0

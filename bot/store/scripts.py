@@ -14,10 +14,10 @@ from hashlib import sha1
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, ResponseError
 
 from bot.errors import LeaseLost
+from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import DEAD_LETTERS, DEAD_S, INDEX_S, SCRIPT_KINDS, SEEN_S, WORK_S, Keys
 
@@ -35,6 +35,9 @@ Name = Literal[
     "bury_head",
     "rewrite",
     "purge",
+    "shorten",
+    "fail",
+    "revive",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 
@@ -54,7 +57,7 @@ class Scripts:
         history_s: seconds a history lives after its last turn.
     """
 
-    def __init__(self, client: Redis, history_s: int) -> None:
+    def __init__(self, client: Client, history_s: int) -> None:
         self._client = client
         self._scripts = {name: _read(name, history_s) for name in NAMES}
 

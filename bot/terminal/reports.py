@@ -35,8 +35,12 @@ def print_rows(rows: Iterable[Row]) -> None:
     console.print(grid)
 
 
-def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """One line for each row; the last column takes what room is left. Elsewhere: no head, parted by tabs."""
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: int = 1) -> None:
+    """One line for each row. Elsewhere than on a terminal: no head, parted by tabs.
+
+    Args:
+        elastic: so many columns, the last ones, take what room is left.
+    """
     console = Console(highlight=False)
     if not console.is_terminal:
         for row in rows:
@@ -44,7 +48,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for name in head:
-        table.add_column(name, no_wrap=name != head[-1])  # Rich takes room from columns that wrap
+        table.add_column(name, no_wrap=name not in head[-elastic:])  # Rich takes room from columns that wrap
     for row in rows:
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     console.print(table)

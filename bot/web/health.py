@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
+from bot.store import Store
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,18 +32,21 @@ def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
 
-def metrics_route(metrics: Metrics, depths: Callable[[], Awaitable[None]]) -> Route:
-    """``/metrics``.
-
-    Args:
-        depths: brings the gauges that are read from the store up to date.
-    """
+def metrics_route(metrics: Metrics, store: Store) -> Route:
+    """``/metrics``: what this process has counted, and what the store holds."""
 
     async def exposition(_request: Request) -> Response:
         try:
-            await depths()
+            await _measure(store, metrics)
         except StoreUnavailable as error:
             return PlainTextResponse(f"# {error}\n", status_code=503)
         return Response(metrics.exposition(), media_type=EXPOSITION)
 
     return Route("/metrics", exposition)
+
+
+async def _measure(store: Store, metrics: Metrics) -> None:
+    depths, memory = await store.depths(), await store.pressure.measure()
+    metrics.queue_depth.set(depths.due)
+    metrics.dead_letters.set(depths.dead_letters)
+    metrics.memory_ratio.set(memory.ratio)

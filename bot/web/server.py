@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -75,15 +76,27 @@ async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[Serving]:
         await task
 
 
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the signals so far have ordered: to stop, then to be quick about it."""
+
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    hurry: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def again(self) -> None:
+        """Take one more signal; those after the second change nothing."""
+        (self.hurry if self.stop.is_set() else self.stop).set()
+
+
 @contextmanager
-def stop_signals() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM or SIGINT sets; repeated signals change nothing."""
-    stop = asyncio.Event()
+def stop_signals() -> Iterator[Orders]:
+    """Take SIGTERM and SIGINT as orders while the context is open."""
+    orders = Orders()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, orders.again)
     try:
-        yield stop
+        yield orders
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
+from redis.asyncio import Redis
+
+from bot.settings import Settings, load
+from tests.bot.command_line import Call, calling
+from tests.fakes.wttr import WttrFake, wttr_fake
 
 
 @pytest.fixture
@@ -20,3 +26,26 @@ def restored_logging() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
+    """The command line, with a store of its own."""
+    monkeypatch.setenv("KAIWA_DATA_DIR", str(tmp_path / "data"))
+    return calling(monkeypatch, capsys)
+
+
+@pytest.fixture
+async def wttr(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WttrFake]:
+    """The weather service."""
+    async with wttr_fake() as fake:
+        monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
+        yield fake
+
+
+@pytest.fixture
+def settings(valkey_url: str, redis: Redis, wttr: WttrFake, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A demo on a Valkey of ours, which is empty, with a weather service and any port."""
+    monkeypatch.setenv("REDIS_URL", valkey_url)
+    monkeypatch.setenv("PORT", "0")
+    return load()

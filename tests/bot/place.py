@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from starlette.routing import BaseRoute
 
 from bot.agent import Agent
-from bot.answering import Answering, Defaults
-from bot.channels import Arrival, Channel, Delivery
+from bot.answering import Answering
+from bot.channels import Arrival, Channel, Delivery, StillOurs
 from bot.conversation import Conversations
+from bot.intake import Intake
 from bot.live import LiveEvent
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
+from bot.replying import Defaults
+from bot.spoken_commands import SpokenCommands
 from bot.store import Store
 from bot.texts import load
-from bot.transcript import Author, Message, Text, encode
+from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
+from toolset.tool import ToolMap
 
 HERE = "mailbox:room-0001"
+
+texts = cache(load)
+
+
+async def ours() -> None:
+    """No other process delivers (``bot.channels.StillOurs``)."""
 
 
 class Mailbox(Channel):
@@ -44,7 +55,7 @@ class Mailbox(Channel):
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
 
-    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
         if self.failures:
             raise self.failures.pop(0)
         self.delivered.append(delivery)
@@ -57,16 +68,49 @@ class Mailbox(Channel):
 class Place:
     """A conversation service on a real store, with a model that plays a script."""
 
-    def __init__(self, store: Store, steps: Iterable[Any], box: Mailbox | None = None) -> None:
+    def __init__(
+        self, store: Store, steps: Iterable[Any], box: Mailbox | None = None, tools: ToolMap | None = None
+    ) -> None:
         self.store = store
         self.box = box or Mailbox()
         self.model = Scripted(steps)
         self.metrics = Metrics()
-        agent = Agent(self.model, tool_map(Echo()), "SYSTEM", self.metrics)
+        agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics)
         channels = {"mailbox": self.box}
-        answering = Answering(store, agent, channels, load(), self.metrics, Defaults("en", "UTC"))
+        commands = SpokenCommands(texts())
+        answering = Answering(store, agent, channels, texts(), commands, self.metrics, Defaults("en", "UTC"))
         self.care = Conversations(store, answering, channels, self.metrics)
+        self.intake = Intake(store, NoHints(), commands, self.metrics)
 
     async def hear(self, text: str, message_id: str, address: str = "") -> None:
-        message = Message(message_id, "user", (Text(text),), 1_000, Author("u1"))
-        assert await self.store.inbox.accept(HERE, message_id, encode(Arrival(message, address)))
+        await self.arrive(Arrival(words(message_id, text), address))
+
+    async def arrive(self, *arrivals: Arrival) -> None:
+        for arrival in arrivals:
+            assert await self.intake(HERE, arrival)
+
+    async def past(self) -> list[str]:
+        """What was said."""
+        return [message.text for message in await self.care.past(HERE)]
+
+
+class NoHints:
+    """Tells nobody (``bot.intake.Jobs``): the tests attend themselves."""
+
+    async def add(self, conversation: str, key: str) -> None:
+        pass
+
+
+def words(message_id: str, text: str, author: str = "u1") -> Message:
+    """What somebody says."""
+    return Message(message_id, "user", (Text(text),), 1_000, Author(author))
+
+
+def edited(change_id: str, target: str, text: str) -> Arrival:
+    """Other words for a message."""
+    return Arrival(words(change_id, text), event="edited", target=target)
+
+
+def unsent(change_id: str, target: str) -> Arrival:
+    """A message taken back."""
+    return Arrival(words(change_id, ""), event="unsent", target=target)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bot.arrivals import changed, sort_out
+from bot.arrivals import sort_out
 from bot.channels import Arrival
 from bot.spoken_commands import SpokenCommands
 from bot.texts import load
 from bot.transcript import Message, Text
+from bot.turn import changed
 
 COMMANDS = SpokenCommands(load())
 

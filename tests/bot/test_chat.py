@@ -13,7 +13,7 @@ from bot.channels import Arrival
 from bot.channels.console import Console
 from bot.chat import Chat, Talk, answer_to
 from bot.errors import StoreUnavailable
-from bot.live import Answered, AnswerText, LiveEvent, ToolStarted, TurnStarted
+from bot.live import Answered, AnswerText, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal import Drawing
 from bot.terminal.background import Background, background
 from bot.terminal.plain_screen import PlainScreen
@@ -23,6 +23,7 @@ from tests.fakes.live import LocalLive
 HERE = "console:terminal_1"
 WORDS = texts.load().table("terminal", "en")
 STARTED = TurnStarted("t1", ("ours",))
+JOINED = Joined(("ours",))
 CALLED = ToolStarted("c1", "slow", {})
 
 
@@ -77,6 +78,8 @@ class Room:
         for step in self.scripts.pop(0):
             if step == STARTED:
                 await self.live.publish(HERE, encode(TurnStarted("t1", (arrival.message.id,))))
+            elif step == JOINED:
+                await self.live.publish(HERE, encode(Joined((arrival.message.id,))))
             elif callable(step):
                 step()
             else:
@@ -128,6 +131,14 @@ def hasty(loop: Background) -> Room:
 def said(role: Role, *parts: str | ToolCall, message_id: str = "m1") -> Message:
     """A message of these words and calls."""
     return Message(message_id, role, tuple(Text(part) if isinstance(part, str) else part for part in parts), 0)
+
+
+def test_a_message_that_joins_a_turn_gets_its_answer(room: Room) -> None:
+    """What the turn did before it joined was shown to whoever asked first."""
+    earlier = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
+    room.scripts = [[*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]]
+    assert room.chat.hold(["and Osaka?"])
+    assert room.printed == ("Both\n", "")
 
 
 def test_a_message_gets_its_answer(room: Room) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
-from bot.cli import main
 from bot.terminal.background import background
+from tests.bot.command_line import Call
 from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
 from tests.fakes.line import line_fake
@@ -24,26 +23,6 @@ from tests.house import ROOT, environment
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
 HEAVY = {"aiohttp", "bot.app", "docket", "google.genai", "httpx", "pydantic", "redis", "starlette", "uvloop"}
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
-    """Run a command in this process: exit code, output, errors."""
-    monkeypatch.setenv("KAIWA_DATA_DIR", str(tmp_path / "data"))
-
-    def call(*arguments: str, typed: str = "", **variables: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kaiwa", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture
@@ -58,7 +37,7 @@ def test_help_names_every_command(call: Call) -> None:
     """Without arguments, too; then it is an error."""
     code, out, _ = call("--help")
     assert code == 0
-    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "doctor"))
+    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "doctor"))
     code, out, err = call()
     assert code == 2
     assert "doctor" in out + err

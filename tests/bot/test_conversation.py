@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
 from bot.errors import TryAgain
 from bot.journal import SAID, Said
 from bot.live import TurnStarted
@@ -136,32 +134,6 @@ async def test_a_model_that_is_down_ends_in_one_sentence_in_the_users_language(
     assert place.box.texts[1] == "Back again"
 
 
-async def test_a_crash_in_a_turn_is_one_users_apology(store: Store) -> None:
-    """An error nobody foresaw does not end the worker, and the user hears of it."""
-
-    def explode(messages: Sequence[Message]) -> Step:
-        raise ZeroDivisionError
-
-    place = Place(store, [explode])
-    await place.hear("hi", "m1")
-    await place.care.attend(HERE)
-    assert place.box.texts == ["Something went wrong on my side, so I have no answer. Please try again."]
-
-
-async def test_a_turn_that_never_gets_on_is_given_up(store: Store) -> None:
-    """After five starts without a new journal entry the user gets a sentence instead of a sixth."""
-    place = Place(store, [])
-    await place.hear("poison", "m1")
-    for _ in range(5):
-        lease = await store.leases.acquire(HERE)
-        assert lease is not None
-        await store.journal.begin(lease, "turn_x")
-        await store.leases.release(lease)
-    await place.care.attend(HERE)
-    assert [delivery.reply.failed for delivery in place.box.delivered] == [True]
-    assert place.model.requests == []
-
-
 async def test_a_cut_answer_says_so(store: Store) -> None:
     """A length limit is never passed off as success."""
     place = Place(store, [Step("Once upon a", stop_reason="max_tokens")])
@@ -209,27 +181,6 @@ async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Stor
     await place.care.attend(HERE)
     assert [message.text for message in place.model.requests[1].messages] == ["first", "One", "second"]
     assert place.box.texts == ["One", "Two"]
-
-
-async def test_a_turn_that_cannot_be_taken_is_given_up_with_an_apology(store: Store) -> None:
-    """An arrival that cannot be read must not block the conversation for ever."""
-    place = Place(store, [Step("Fine")])
-    assert await store.inbox.accept(HERE, "m1", b"no JSON")
-    await place.care.attend(HERE)
-    assert [delivery.reply.failed for delivery in place.box.delivered] == [True]
-    await place.hear("hi", "m2")
-    await place.care.attend(HERE)
-    assert place.box.texts[1] == "Fine"
-
-
-async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(store: Store) -> None:
-    """What waited when a channel was switched off is kept and counted, not tried every second."""
-    place = Place(store, [])
-    message = Message("m1", "user", (Text("hi"),), 1)
-    assert await store.inbox.accept("line:bot:user:u1", "m1", encode(Arrival(message)))
-    await place.care.attend("line:bot:user:u1")
-    assert (await store.depths()).dead_letters == 1
-    assert await store.leases.due(10) == []
 
 
 async def test_a_delivery_that_cannot_be_read_is_buried(store: Store) -> None:

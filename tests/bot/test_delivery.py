@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from bot.errors import DeliverLater, DeliveryRefused
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from redis.asyncio import Redis
+
+from bot.channels import Delivery, Reply, StillOurs
+from bot.delivery import TOKEN_WAIT_MS, decode_delivery, fresh
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store
-from tests.bot.place import HERE, Place
+from bot.transcript import encode
+from tests.bot.place import HERE, Mailbox, Place
+from tests.bot.store.turns import key, leased
 from tests.waiting import until_true
 
 
@@ -61,3 +72,115 @@ async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
     assert place.box.delivered == []
     assert (await store.depths()).dead_letters == 1
     assert await store.leases.due(10) == []
+
+
+def head(place: Place) -> Awaitable[bytes | None]:
+    return place.store.outbox.head(HERE)
+
+
+async def again(place: Place, **changes: Any) -> Delivery:
+    """Attend when it is time for the next attempt; how the delivery stands afterwards."""
+    raw = await head(place)
+    assert raw is not None
+    lease = await leased(place.store, HERE)
+    await place.store.outbox.replace_head(lease, encode(replace(decode_delivery(raw), not_before=1, **changes)))
+    await place.store.leases.release(lease)
+    await place.care.attend(HERE)
+    raw = await head(place)
+    return decode_delivery(raw) if raw else place.box.delivered[-1]
+
+
+async def test_a_refused_token_is_waited_for_and_is_no_attempt(store: Store) -> None:
+    """However often that was looked at, the ten attempts are left; the hour counts from the first refusal."""
+    place = Place(store, [Step("One")])
+    place.box.failures = [TokenRefused("refused")] * 13 + [DeliverLater("busy", 0)]
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    first = decode_delivery(await head(place) or b"")
+    now = await store.now_ms()
+    assert first.not_before - now == pytest.approx(60_000, abs=2_000)
+    assert first.refused_since == pytest.approx(now, abs=2_000)
+    for count in range(2, 14):
+        waiting = await again(place)
+        assert (waiting.refusals, waiting.attempts) == (count, count)
+        assert waiting.refused_since == first.refused_since
+    waiting = await again(place)
+    assert (waiting.refusals, waiting.attempts) == (13, 14)
+    assert (await again(place)).attempts == 15
+    assert place.box.texts == ["One"]
+
+
+async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) -> None:
+    """With the reason, which names what to set."""
+    place = Place(store, [Step("One")])
+    place.box.failures = [TokenRefused("set a new one")] * 3
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    now = await store.now_ms()
+    await again(place, refused_since=now - TOKEN_WAIT_MS + 5_000)
+    assert (await store.depths()).dead_letters == 0
+    lease = await leased(store, HERE)
+    raw = decode_delivery(await head(place) or b"")
+    overdue = replace(raw, not_before=1, refused_since=now - TOKEN_WAIT_MS - 1)
+    await store.outbox.replace_head(lease, encode(overdue))
+    await store.leases.release(lease)
+    await place.care.attend(HERE)
+    [letter] = await store.dead_letters.read()
+    assert (letter.reason, await head(place)) == ("set a new one", None)
+
+
+def uncertain(place: Place) -> float:
+    """How many deliveries were found of which nobody knows whether they had gone out."""
+    return place.metrics.deliveries.labels("mailbox", "uncertain")._value.get()
+
+
+async def test_an_attempt_without_an_outcome_is_counted(store: Store) -> None:
+    """Its process died between the record and the outcome; what was postponed has an outcome."""
+    place = Place(store, [Step("One")])
+    place.box.failures = [DeliverLater("busy", 0)]
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    await place.care.attend(HERE)
+    assert (place.box.texts, uncertain(place)) == (["One"], 0)
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [encode(Delivery("t_1", "t", Reply("Two"), attempts=1))], 1)
+    await store.leases.release(lease)
+    await place.care.attend(HERE)
+    assert (place.box.texts, uncertain(place)) == (["One", "Two"], 1)
+
+
+async def test_a_delivery_put_back_goes_out_at_once_with_all_its_attempts(store: Store) -> None:
+    """It is known to be a repetition, and what became of the earlier attempts is no riddle."""
+    place = Place(store, [Step("One")])
+    place.box.failures = [DeliverLater("busy", 0)] * 10
+    await place.hear("hi", "m1")
+    for _ in range(12):
+        await place.care.attend(HERE)
+    [letter] = await store.dead_letters.read()
+    assert letter.delivery is not None
+    assert await store.dead_letters.revive(letter, fresh(letter.delivery))
+    assert await store.leases.due(10) == [HERE]
+    place.box.failures = [DeliverLater("busy", 0)] * 9
+    for _ in range(10):
+        await place.care.attend(HERE)
+    assert (place.box.texts, uncertain(place)) == (["One"], 0)
+    assert place.box.delivered[0].attempts == 21
+
+
+async def test_a_channel_is_asked_to_make_sure_of_the_lease(store: Store, redis: Redis) -> None:
+    """Whoever has lost it sends nothing more and leaves the delivery as it is."""
+
+    class Slept(Mailbox):
+        """Was paused for longer than its lease."""
+
+        async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+            await still_ours()
+            await redis.delete(key("lease", HERE))
+            await still_ours()
+            await super().deliver(conversation, delivery, still_ours)
+
+    place = Place(store, [Step("One")], Slept())
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    assert place.box.delivered == []
+    assert decode_delivery(await head(place) or b"").attempts == 1

@@ -11,53 +11,19 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 from pydantic import SecretStr
-from redis.asyncio import Redis
 
-from bot import app
-from bot.doctor import Openers, examine
+from bot.doctor import examine
 from bot.errors import SettingsError, StoreUnavailable
 from bot.findings import Finding
-from bot.settings import Settings, load
-from bot.store import Depths, ServerFacts, Store
-from bot.store.keys import dead_letters, due_indexes
+from bot.settings import Settings
+from bot.store import Store
+from tests.bot.examining import found, openers
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, gemini_fake
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.serving import serving
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
-from tests.fakes.wttr import WttrFake, wttr_fake
-
-
-@pytest.fixture
-async def wttr(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WttrFake]:
-    async with wttr_fake() as fake:
-        monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
-        yield fake
-
-
-@pytest.fixture
-def settings(valkey_url: str, redis: Redis, wttr: WttrFake, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A demo on a Valkey of ours, which is empty, with a weather service and any port."""
-    monkeypatch.setenv("REDIS_URL", valkey_url)
-    monkeypatch.setenv("PORT", "0")
-    return load()
-
-
-def openers(settings: Settings, **other: Any) -> Openers:
-    """The real parts, but for others."""
-    real: dict[str, Any] = {
-        "store": lambda: app.open_store_of(settings),
-        "tools": lambda: app.open_tools(settings),
-        "provider": lambda: app.open_provider(settings),
-        "channels": app.examinations(settings),
-    }
-    return Openers(**real | other)
-
-
-async def found(settings: Settings, name: str, **other: Any) -> Finding:
-    """What the doctor says of one part."""
-    findings = await examine(settings, openers(settings, **other))
-    return next(finding for finding in findings if finding.name == name)
+from tests.fakes.wttr import WttrFake
 
 
 async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
@@ -66,14 +32,18 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
     findings = await examine(settings, openers(settings))
     version = findings[1].detail.removeprefix("your Redis: ")
     assert version.startswith("Valkey ")
+    percent = findings[3].detail.partition("%")[0]
+    assert 0 < int(percent) < 80
     assert findings == [
         Finding(
             "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
         ),
         Finding("ok", "store", f"your Redis: {version}"),
         Finding("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
+        Finding("ok", "room", f"{percent}% of 64 MiB used"),
         Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
-        Finding("ok", "work", "conversations to care for: 0, dead letters: none"),
+        Finding("ok", "work", "conversations to care for: 0"),
+        Finding("ok", "dead letters", "none"),
         Finding(
             "ok",
             "tools",
@@ -87,56 +57,6 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         Finding("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
     ]
     assert [request.place for request in wttr.requests] == ["Tokyo"]
-
-
-async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: str) -> None:
-    """Each with the option to set."""
-    theirs = settings.model_copy(update={"redis_url": SecretStr(redis_url)})
-    async with Redis.from_url(redis_url) as redis:
-        await redis.config_set("maxmemory-policy", "allkeys-lru")
-        memory, disk = await found(theirs, "memory"), await found(theirs, "disk")
-        await redis.config_set("maxmemory-policy", "noeviction")
-    assert (memory.result, memory.mend) == ("warning", "set its maxmemory-policy to noeviction")
-    assert (disk.result, disk.mend) == ("warning", "set its appendonly to yes")
-
-
-async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
-    """What never arrived is a matter for the operator; what waits is not."""
-    await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
-    await redis.xadd(dead_letters()[0], {"delivery": "x"})
-    work = await found(settings, "work")
-    assert work == Finding(
-        "warning", "work", "conversations to care for: 2, dead letters: 1", "look for “delivery failed” in the log"
-    )
-
-
-async def test_an_old_redis_is_a_failure(settings: Settings) -> None:
-    """What we use of Redis 7 is not there."""
-
-    class Old:
-        async def facts(self) -> ServerFacts:
-            return ServerFacts("Redis 6.2.1", 6, "noeviction", append_only=True)
-
-        async def depths(self) -> Depths:
-            return Depths(0, 0)
-
-    @asynccontextmanager
-    async def store() -> AsyncIterator[Store]:
-        yield cast(Store, Old())
-
-    old = await found(settings, "store", store=store)
-    assert (old.result, old.mend) == ("failure", "Redis 7 or newer, or Valkey, is needed")
-
-
-async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
-    """With the variable to look at; the other parts are examined all the same."""
-    settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
-    findings = await examine(settings, openers(settings))
-    assert [finding.name for finding in findings] == [
-        *("model", "store", "tools", "weather", "LINE", "Slack", "port", "page")
-    ]
-    assert findings[1].result == "failure"
-    assert findings[1].mend == "is REDIS_URL right, and does Redis run?"
 
 
 async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:

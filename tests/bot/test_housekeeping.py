@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
+from bot.channels import Arrival, Delivery, Reply
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
 from tests.bot.place import HERE, Place
+from tests.bot.store.turns import leased
 
 GROUP = "mailbox:group-0001"
 
@@ -19,6 +20,24 @@ async def arrive(store: Store, conversation: str, arrival: Arrival) -> None:
 
 def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> Arrival:
     return Arrival(Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group)
+
+
+async def give_up(store: Store, conversation: str, *arrivals: Arrival, delivery: bytes = b"") -> None:
+    """Make a dead letter of messages, and one of a delivery."""
+    for arrival in arrivals:
+        await arrive(store, conversation, arrival)
+    lease = await leased(store, conversation)
+    await store.journal.begin(lease, "turn")
+    deliveries = [delivery] if delivery else []
+    await store.journal.commit(lease, None, deliveries, 1, given_up="crash" if arrivals else "")
+    if delivery:
+        await store.outbox.bury_head(lease, b"refused")
+    await store.leases.release(lease)
+
+
+async def letters(store: Store) -> set[tuple[str, bytes]]:
+    """The conversation of each dead letter, with its delivery or first message."""
+    return {(letter.conversation, letter.delivery or letter.arrivals[0]) for letter in await store.dead_letters.read()}
 
 
 async def words(place: Place, conversation: str = HERE) -> list[str]:
@@ -110,9 +129,63 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
     await store.notes.set("mailbox:name:u2", b"Taro", 60)
     await arrive(store, own, said("m2", "forget me"))
     await place.care.attend(own)
-    assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you: 3 messages in 2 conversations")
+    assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you: 4 messages in 2 conversations")
     assert await words(place, own) == []
     assert await words(place, GROUP) == ["somebody else's", "Three"]
     assert await store.notes.get("mailbox:name:u2") == b"Taro"
     left = [key.decode() async for key in redis.scan_iter("*u1*")]
     assert [key for key in left if ":fence:" not in key] == []
+
+
+async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
+    """All of a person's own conversations; of shared ones those that name them, readable or not; nobody else's."""
+    own, alone, elsewhere = "mailbox:user:u1", "mailbox:room-0002", "post:user:u1"
+    place = Place(store, [Step("One")])
+    await arrive(store, alone, said("m1", "hello"))
+    await place.care.attend(alone)
+    to_me = encode(Delivery("d1", "t1", Reply("For you"), address='{"user":"u1"}'))
+    to_somebody = encode(Delivery("d2", "t2", Reply("For them"), address='{"user":"u12"}'))
+    theirs = said("g3", "somebody else's", "u2", group=True)
+    await give_up(store, own, delivery=b"cannot be read")
+    await give_up(store, alone, delivery=to_somebody)
+    await give_up(store, GROUP, said("g1", "mine", group=True), said("g2", "not mine", "u2", group=True))
+    await give_up(store, GROUP, delivery=to_me)
+    await give_up(store, GROUP, delivery=b'\xff{"u1"')
+    await give_up(store, GROUP, delivery=to_somebody)
+    await give_up(store, GROUP, theirs)
+    await give_up(store, elsewhere, delivery=to_me)
+    await arrive(store, own, said("m2", "forget me"))
+    await place.care.attend(own)
+    assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you")
+    assert await letters(store) == {(GROUP, to_somebody), (GROUP, encode(theirs)), (elsewhere, to_me)}
+
+
+async def test_somebody_without_an_id_forgets_no_others(store: Store) -> None:
+    """Their own conversation's letters go; no id is no word that could be found elsewhere."""
+    place = Place(store, [])
+    await give_up(store, HERE, delivery=b"mine")
+    await give_up(store, GROUP, delivery=b'{"theirs": 1}')
+    await arrive(store, HERE, Arrival(Message("m1", "user", (Text("forget me"),), 1)))
+    await place.care.attend(HERE)
+    assert await letters(store) == {(GROUP, b'{"theirs": 1}')}
+
+
+async def test_reset_deletes_the_dead_letters_of_the_conversation(store: Store) -> None:
+    """What is forgotten must not be delivered afterwards; other conversations keep theirs."""
+    place = Place(store, [])
+    await give_up(store, HERE, delivery=b"here")
+    await give_up(store, GROUP, delivery=b"there")
+    await place.hear("/reset", "m1")
+    await place.care.attend(HERE)
+    assert await letters(store) == {(GROUP, b"there")}
+
+
+async def test_a_message_taken_back_leaves_the_dead_letters(store: Store) -> None:
+    """It is never answered, whatever an operator puts back; the words of others stay."""
+    place = Place(store, [])
+    await give_up(store, HERE, said("m1", "secret"))
+    await give_up(store, HERE, said("m12", "public"))
+    await give_up(store, GROUP, said("m1", "elsewhere"))
+    await arrive(store, HERE, Arrival(Message("e1", "user", (), 2), event="unsent", target="m1"))
+    await place.care.attend(HERE)
+    assert await letters(store) == {(HERE, encode(said("m12", "public"))), (GROUP, encode(said("m1", "elsewhere")))}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.providers import AUTO, ToolChoice
 from bot.transcript import Author, Message, Text, ToolCall, ToolResult
-from bot.turn import NOBODY, Surroundings, Turn
+from bot.turn import NOBODY, Surroundings, Turn, changed
 from tests.bot.test_agent import Notes
 
 
@@ -63,3 +65,53 @@ def test_two_calls_of_one_id_share_their_result() -> None:
     turn.restore_message(Message("m", "model", (ToolCall("c", "echo", {}), ToolCall("c", "echo", {})), 1), "tool_use")
     turn.restore_result(ToolResult("c", "echo", {}))
     assert [result.call_id for result in turn.added[-1].results] == ["c", "c"]
+
+
+def model(message_id: str, *calls: str) -> Message:
+    parts = tuple(ToolCall(call, "echo", {}) for call in calls) or (Text("answer"),)
+    return Message(message_id, "model", parts, 1)
+
+
+def tool(message_id: str, call: str) -> Message:
+    return Message(message_id, "tool", (ToolResult(call, "echo", {}),), 1)
+
+
+EARLIER = (user("u0"), model("a0"))
+ONE = (user("u1"), user("u2"), model("c1", "c"), tool("r1", "c"), user("u3"), model("a1"))
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"),
+    [
+        (["u0"], "u1 u2 c1 r1 u3 a1"),
+        (["u1"], "u0 a0 u2 c1 r1 u3 a1"),
+        (["u1", "u2"], "u0 a0 u3 a1"),
+        (["u3"], "u0 a0 u1 u2 c1 r1 a1"),
+        (["u1", "u2", "u3"], "u0 a0"),
+        (["u0", "u1", "u2"], "u3 a1"),
+        (["nobody"], "u0 a0 u1 u2 c1 r1 u3 a1"),
+    ],
+)
+def test_what_only_a_message_taken_back_had_led_to_goes_with_it(gone: list[str], left: str) -> None:
+    """Every call keeps a question before it and its result behind it; what others asked as well stays."""
+    kept = changed([*EARLIER, *ONE], dict.fromkeys(gone))
+    assert [message.id for message in kept] == left.split()
+
+
+def test_an_edit_changes_the_words_and_nothing_else() -> None:
+    """Author, time and place in the order are the first message's."""
+    first, new = user("u1", Author("hanako")), Message("e1", "user", (Text("corrected"),), 9)
+    assert changed([first, user("u2")], {"u1": new}) == [
+        Message("u1", "user", (Text("corrected"),), 1, Author("hanako")),
+        user("u2"),
+    ]
+
+
+async def test_a_call_is_begun_once_in_its_round() -> None:
+    """A later round may use the same id, as some servers do."""
+    turn = make(user("a"))
+    call = ToolCall("c", "echo", {})
+    for _ in range(2):
+        turn.restore_message(Message("m", "model", (call,), 1), "tool_use")
+        assert [await turn.begin(call), await turn.begin(call)] == [True, False]
+        turn.restore_result(ToolResult("c", "echo", {}))

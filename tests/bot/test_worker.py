@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.errors import StoreUnavailable
 from bot.store import Store
-from bot.worker import DOCKET, DocketJobs, OwnJobs, Worker, open_docket
+from bot.worker import CONNECTIONS, DOCKET, DocketJobs, OwnJobs, Worker, open_docket
 from tests.waiting import until
 
 
@@ -36,7 +37,7 @@ async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
     async with (
         open_docket(valkey_url) as there,
         open_docket(valkey_url) as here,
-        Worker(there, store, attended).running(),
+        Worker(there, store, attended, asyncio.Event()).running(),
     ):
         await DocketJobs(here).add("console:a", "console:a/m1")
         await until(lambda: attended.finished == ["console:a"])
@@ -46,7 +47,7 @@ async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, 
     """The due index alone is enough, also after Docket has lost everything it knew."""
     attended = Attended()
     async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, attended)
+        worker = Worker(docket, store, attended, asyncio.Event())
         assert not worker.alive
         async with worker.running():
             assert worker.alive
@@ -59,7 +60,7 @@ async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, sto
     """The conversation stays due, so the sweep brings it back."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
-    async with open_docket(valkey_url) as docket, Worker(docket, store, attended).running():
+    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, asyncio.Event()).running():
         await store.inbox.accept("console:again", "m1", b"{}")
         await until(lambda: attended.finished == ["console:again"], seconds=15)
 
@@ -69,7 +70,7 @@ async def test_leaving_waits_for_running_turns(valkey_url: str, store: Store) ->
     attended = Attended()
     attended.hold = asyncio.Event()
     async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, attended)
+        worker = Worker(docket, store, attended, asyncio.Event())
         async with worker.running():
             await DocketJobs(docket).add("console:a", "console:a/m1")
             await until(lambda: attended.conversations == ["console:a"])
@@ -81,9 +82,28 @@ async def test_leaving_does_not_wait_for_ever(valkey_url: str, store: Store) -> 
     """A turn that outlasts the patience is cancelled, for another worker to take."""
     attended = Attended()
     attended.hold = asyncio.Event()
-    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, drain_s=0.2).running():
+    async with (
+        open_docket(valkey_url) as docket,
+        Worker(docket, store, attended, asyncio.Event(), drain_s=0.2).running(),
+    ):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.conversations == ["console:a"])
+    assert attended.finished == []
+
+
+async def test_leaving_in_a_hurry_waits_for_nobody(valkey_url: str, store: Store) -> None:
+    """A turn under way is cancelled as soon as somebody cannot wait, and the worker is gone."""
+    attended = Attended()
+    attended.hold = asyncio.Event()
+    hurry = asyncio.Event()
+    async with (
+        asyncio.timeout(10),
+        open_docket(valkey_url) as docket,
+        Worker(docket, store, attended, hurry).running(),
+    ):
+        await DocketJobs(docket).add("console:a", "console:a/m1")
+        await until(lambda: attended.conversations == ["console:a"])
+        asyncio.get_running_loop().call_later(0.1, hurry.set)
     assert attended.finished == []
 
 
@@ -97,10 +117,42 @@ async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
 async def test_docket_keeps_no_record_of_finished_jobs(valkey_url: str, store: Store, redis: Redis) -> None:
     """Hints are not worth keeping: a job leaves no key behind."""
     attended = Attended()
-    async with open_docket(valkey_url) as docket, Worker(docket, store, attended).running():
+    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, asyncio.Event()).running():
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.finished == ["console:a"])
     assert [key async for key in redis.scan_iter(f"{DOCKET}:*m1*")] == []
+
+
+async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: Store) -> None:
+    """It runs for as long as the worker does; should it end by itself, the worker has ended, and says why."""
+    begun, broken = asyncio.Event(), asyncio.Event()
+
+    async def beside() -> None:
+        begun.set()
+        await broken.wait()
+        raise RuntimeError("broken")
+
+    async with open_docket(valkey_url) as docket:
+        worker = Worker(docket, store, Attended(), asyncio.Event(), [beside])
+        async with worker.running():
+            await begun.wait()
+            assert worker.alive
+            broken.set()
+            with pytest.raises(RuntimeError, match="broken"):
+                await worker.ended()
+            assert not worker.alive
+
+
+async def test_docket_keeps_to_few_connections(valkey_url: str, store: Store, redis: Redis) -> None:
+    """However many hints are given at once: the others wait, and none is lost."""
+    attended = Attended()
+    others = len(await redis.client_list())
+    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, asyncio.Event()).running():
+        jobs = DocketJobs(docket)
+        await asyncio.gather(*(jobs.add(f"console:{number}", f"console:{number}/m") for number in range(100)))
+        await until(lambda: len(attended.finished) == 100)
+        used = len(await redis.client_list()) - others
+    assert used <= CONNECTIONS + 3  # strikes, cancellations, and the store's own for the sweep
 
 
 async def test_the_terminals_worker_takes_only_its_own_conversation() -> None:

@@ -14,7 +14,8 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any, Literal
 
 import msgspec
@@ -48,10 +49,15 @@ class Answer:
 
     Attributes:
         end: ``cut`` drops the connection after the events, ``stalled`` keeps it open and silent.
+        gate: nothing goes out before it is set.
+        after_s: how long the model thinks first, and ``pace_s`` before each event.
     """
 
     events: tuple[JSON, ...] = ()
     end: End = "whole"
+    gate: Event | None = None
+    after_s: float = 0.0
+    pace_s: float = 0.0
     body: bytes | None = None
     status: int = 200
     content_type: str = SSE
@@ -82,6 +88,7 @@ class GeminiFake:
         requests: all that came in, refused ones included, in order.
         models: those it knows.
         streaming: answers that are going out right now.
+        always: makes the answer, from the request's body, wherever the queue is empty.
     """
 
     def __init__(self) -> None:
@@ -89,6 +96,7 @@ class GeminiFake:
         self.requests: list[GeminiRequest] = []
         self.models = set(MODELS)
         self.streaming = 0
+        self.always: Callable[[JSON], Answer] = _no_answer_left
         self._answers: deque[Answer | Callable[[JSON], Answer]] = deque()
         self._own_parts: list[JSON] = []
 
@@ -97,9 +105,9 @@ class GeminiFake:
         """Answers nobody has asked for."""
         return len(self._answers)
 
-    def say(self, *pieces: str, finish: str = "STOP", end: End = "whole") -> None:
+    def say(self, *pieces: str, finish: str = "STOP", end: End = "whole", gate: Event | None = None) -> None:
         """Text, each piece in an event of its own."""
-        self.parts(*([{"text": piece}] for piece in pieces), finish=finish, end=end)
+        self.parts(*([{"text": piece}] for piece in pieces), finish=finish, end=end, gate=gate)
 
     def call(self, name: str, arguments: JSON | None = None) -> None:
         """One function call."""
@@ -115,12 +123,11 @@ class GeminiFake:
             parts.insert(0, {"text": text})
         self.parts(*([part] for part in parts) if split else [parts])
 
-    def parts(self, *events: Sequence[JSON], finish: str = "STOP", end: End = "whole") -> None:
+    def parts(
+        self, *events: Sequence[JSON], finish: str = "STOP", end: End = "whole", gate: Event | None = None
+    ) -> None:
         """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
-        made = [event(parts) for parts in events]
-        if finish and end == "whole":
-            made[-1]["candidates"][0]["finishReason"] = finish
-        self.answer(Answer(tuple(made), end))
+        self.answer(replace(answer_of(*events, finish=finish, end=end), gate=gate))
 
     def finish(self, reason: str, message: str = "") -> None:
         """No content at all, only the reason why."""
@@ -182,9 +189,7 @@ class GeminiFake:
         return Answer(body=msgspec.json.encode(card), content_type="application/json")
 
     def _next(self, request: GeminiRequest) -> Answer:
-        if not self._answers:
-            return failure(500, "the stand-in has no answer left")
-        answer = self._answers.popleft()
+        answer = self._answers.popleft() if self._answers else self.always
         answer = answer if isinstance(answer, Answer) else answer(request.body)
         for one in answer.events:
             for candidate in one.get("candidates", ()):
@@ -192,6 +197,9 @@ class GeminiFake:
         return answer
 
     async def _send(self, request: web.Request, arrived: GeminiRequest, answer: Answer) -> web.StreamResponse:
+        await asyncio.sleep(answer.after_s)
+        while answer.gate and not answer.gate.is_set():  # noqa: ASYNC110 -- it is set in another thread
+            await asyncio.sleep(0.01)
         if answer.body is not None:
             return web.Response(
                 status=answer.status, body=answer.body, content_type=answer.content_type, headers=answer.headers
@@ -204,6 +212,7 @@ class GeminiFake:
         response = web.StreamResponse(headers={"content-type": SSE})
         await response.prepare(request)
         for one in answer.events:
+            await asyncio.sleep(answer.pace_s)
             await response.write(b"data: " + msgspec.json.encode(one) + b"\r\n\r\n")
         if answer.end == "stalled":
             await asyncio.Event().wait()
@@ -220,6 +229,18 @@ def event(parts: Sequence[JSON]) -> JSON:
         "usageMetadata": usage,
         "modelVersion": "gemini-3.5-flash",
     }
+
+
+def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole") -> Answer:
+    """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
+    made = [event(parts) for parts in events]
+    if finish and end == "whole":
+        made[-1]["candidates"][0]["finishReason"] = finish
+    return Answer(tuple(made), end)
+
+
+def _no_answer_left(_: JSON) -> Answer:
+    return failure(500, "the stand-in has no answer left")
 
 
 def _whole(events: Sequence[JSON]) -> JSON:

@@ -32,7 +32,7 @@ MINUTE_S = 60.0
 PERSON = {"displayName": "Hanako", "language": "ja"}
 ID = re.compile(r"[UCR][0-9a-f]{32}")
 
-Trouble = Literal["cut", "stalled", "garbled"]
+Trouble = Literal["cut", "stalled", "garbled", "unheard"]
 
 
 @dataclass(slots=True)
@@ -62,6 +62,7 @@ class LineFake:
         limit, used: the month's messages; None for no limit.
         members: of groups and rooms, two people where nothing is said.
         people: profiles by user id; with none, nobody's can be seen.
+        slow_s: from a call's being obeyed to its answer.
         webhook: the endpoint, if one is set.
         webhook_test: what LINE's own test comes to.
     """
@@ -74,6 +75,7 @@ class LineFake:
     read: list[str] = field(default_factory=list)
     limit: int | None = None
     used: int = 0
+    slow_s: float = 0.0
     members: dict[str, int] = field(default_factory=dict)
     people: dict[str, JSON] = field(default_factory=lambda: {USER: PERSON})
     webhook: JSON | None = None
@@ -104,6 +106,10 @@ class LineFake:
         token: str = self.event(place=place)["replyToken"]
         return token
 
+    def expire(self, token: str) -> None:
+        """A reply token's minute is over, as when its event comes again after an outage."""
+        self._tokens[token].issued_at -= MINUTE_S
+
     def advance(self, seconds: float) -> None:
         """Let time pass for reply tokens."""
         self._ahead += seconds
@@ -120,7 +126,10 @@ class LineFake:
         self._troubles[call].extend([Refused(status, message, raw=raw)] * times)
 
     def trouble(self, call: str, trouble: Trouble, times: int = 1) -> None:
-        """Do what the next requests of a call ask, and then cut the line, stay silent, or talk nonsense."""
+        """Do what the next requests of a call ask, and then cut the line, stay silent, or talk nonsense.
+
+        One that is ``unheard`` is not done either.
+        """
         self._troubles[call].extend([trouble] * times)
 
     def calls(self, call: str) -> list[Request]:
@@ -138,6 +147,8 @@ class LineFake:
                 raise Refused(401, "Authentication failed. Confirm that the access token is valid.")
             if isinstance(trouble, Refused):
                 raise trouble
+            if trouble == "unheard":
+                await asyncio.Event().wait()
             line_rules.check_retry_key(call, request.headers.get("X-Line-Retry-Key"))
             answer = CALLS[call][2](self, request, arrived)
         except Refused as refused:
@@ -146,6 +157,7 @@ class LineFake:
                 answer.headers["Retry-After"] = self._retry_after
             if refused.status == 409:
                 answer.headers["X-Line-Accepted-Request-Id"] = self._retry_keys[request.headers["X-Line-Retry-Key"]]
+        await asyncio.sleep(self.slow_s)
         answer.headers["X-Line-Request-Id"] = secrets.token_hex(16)
         return await _troubled(request, answer, trouble)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -12,12 +13,13 @@ from tests.fakes.line_events import JSON
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came in; ``call`` is the route's name."""
+    """A request as it came in; ``call`` is the route's name, ``at`` seconds since the epoch."""
 
     call: str
     path: str
     headers: dict[str, str]
     raw: bytes
+    at: float = field(default_factory=time.time, compare=False)
 
     @property
     def body(self) -> Any:
@@ -27,11 +29,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Messages that people see."""
+    """Messages that people see; ``at`` in seconds since the epoch."""
 
     call: str
     to: str
     messages: list[JSON]
+    at: float = field(default_factory=time.time, compare=False)
 
     @property
     def texts(self) -> list[str]:

@@ -18,10 +18,13 @@ from bot.channels import Arrival, Delivery, Reply
 from bot.channels.console import Console
 from bot.errors import StoreUnavailable
 from bot.live import AnswerRestarted, AnswerText, ToolFinished, ToolStarted, TurnStarted
+from bot.store import DeadLetter
 from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
 from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving
+from bot.web.undelivered import undelivered_route
+from tests.bot.place import ours
 from tests.fakes.live import LocalLive
 from tests.waiting import until
 
@@ -34,11 +37,13 @@ class Site:
     Attributes:
         away: the store takes and gives nothing.
         history: the committed messages by conversation.
+        letters: what could not be delivered.
     """
 
     def __init__(self, *, demo: bool = False, token: str = "", bot_name: str = "Kaiwa") -> None:
         self.away = False
         self.live = LocalLive()
+        self.letters = Letters()
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self._arrivals: asyncio.Queue[tuple[str, Arrival]] = asyncio.Queue()
         self._seen: set[str] = set()
@@ -63,7 +68,7 @@ class Site:
             language="en",
             bot_name=self._info.bot_name,
         )
-        routes = [*page_routes(self._info, catalogue), *console.routes()]
+        routes = [*page_routes(self._info, catalogue), undelivered_route(self.letters), *console.routes()]
         self.console = console
         with listen("127.0.0.1", self._port) as sock:
             self._port = sock.getsockname()[1]
@@ -100,6 +105,30 @@ class Site:
         if self.away:
             raise StoreUnavailable("away")
         return self.history[conversation]
+
+
+class Letters:
+    """Dead letters (``bot.web.undelivered.Letters``).
+
+    Attributes:
+        kept: the newest first.
+        asked: how often somebody wanted to know.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[DeadLetter] = []
+        self.asked = 0
+
+    def add(self, at: int) -> None:
+        """Give something up."""
+        self.kept.insert(0, DeadLetter(f"00-{at}-0", "line:U1:user:U2", "LINE answered 400", b"{}"))
+
+    async def count(self) -> int:
+        self.asked += 1
+        return len(self.kept)
+
+    async def read(self, limit: int) -> list[DeadLetter]:
+        return self.kept[:limit]
 
 
 class Turn:
@@ -150,7 +179,7 @@ class Turn:
     async def tells(self, text: str, note: str = "") -> None:
         """Deliver the reply; with a note, the turn has failed."""
         reply = Reply(text, failed=bool(note), note=note)
-        await self._site.console.deliver(self.conversation, Delivery(f"{self._id}_1", self._id, reply))
+        await self._site.console.deliver(self.conversation, Delivery(f"{self._id}_1", self._id, reply), ours)
 
     async def answers(self, text: str, note: str = "") -> None:
         """End the turn on record and tell whoever watches."""

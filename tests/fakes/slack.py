@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,10 +31,11 @@ RESPONSES = 5  # a response URL may be used so often
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a method."""
+    """One call of a method; ``at`` in seconds since the epoch."""
 
     method: str
     arguments: JSON
+    at: float = field(default_factory=time.time, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,12 @@ class Trouble:
 
     Attributes:
         after: the call is obeyed all the same; only its answer is lost.
+        silent: the line stays open, and nothing comes.
     """
 
     response: Callable[[], web.Response] | None
     after: bool = False
+    silent: bool = False
 
 
 @dataclass
@@ -58,6 +62,8 @@ class SlackFake(Workspace):
         files: content and type by path.
         acknowledged: envelope ids.
         spoil_tickets: so many tickets for sockets will not be taken.
+        slow_s: from a call's being obeyed to its answer.
+        meanwhile: what happens elsewhere while Slack carries out a method, just before it answers.
     """
 
     origin: str = ""
@@ -68,6 +74,8 @@ class SlackFake(Workspace):
     expired: set[str] = field(default_factory=set)
     acknowledged: list[str] = field(default_factory=list)
     spoil_tickets: int = 0
+    slow_s: float = 0.0
+    meanwhile: dict[str, Callable[[], None]] = field(default_factory=dict)
     _troubles: dict[str, deque[Trouble]] = field(default_factory=lambda: defaultdict(deque))
     _sockets: list[web.WebSocketResponse] = field(default_factory=list)
     _tickets: set[str] = field(default_factory=set)
@@ -110,6 +118,10 @@ class SlackFake(Workspace):
         """The connection ends in place of an answer."""
         self._trouble(method, Trouble(None, after))
 
+    def stall(self, method: str, *, after: bool = False) -> None:
+        """No answer, on a connection that stays."""
+        self._trouble(method, Trouble(None, after, silent=True))
+
     def _trouble(self, method: str, trouble: Trouble, times: int = 1) -> None:
         self._troubles[method] += [trouble] * times
 
@@ -145,10 +157,14 @@ class SlackFake(Workspace):
         trouble = self._troubles[method].popleft() if self._troubles[method] else None
         if trouble is None or trouble.after:
             answer = self._answer(method, arguments, request.headers.get("Authorization", ""))
+        self.meanwhile.get(method, lambda: None)()
+        await asyncio.sleep(self.slow_s)
         if trouble is None:
             return web.json_response(answer, headers={"x-oauth-scopes": ",".join(self.scopes)})
         if trouble.response:
             return trouble.response()
+        if trouble.silent:
+            await asyncio.Event().wait()
         assert request.transport is not None
         request.transport.abort()
         return web.Response()

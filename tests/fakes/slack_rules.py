@@ -9,6 +9,7 @@ JSON = dict[str, Any]
 
 MARKDOWN_LIMIT = 12_000
 TEXT_LIMIT = 40_000
+UPDATED_TEXT_LIMIT = 4_000
 
 # Method: the scopes of which one is enough, and the arguments it knows.
 METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
@@ -19,6 +20,17 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
             {"channel", "text", "markdown_text", "blocks", "thread_ts", "unfurl_links", "unfurl_media", "metadata"}
         ),
     ),
+    "chat.startStream": (
+        ("chat:write",),
+        frozenset({"channel", "thread_ts", "markdown_text", "recipient_user_id", "recipient_team_id"}),
+    ),
+    "chat.appendStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text"})),
+    "chat.stopStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "blocks", "metadata"})),
+    "chat.update": (
+        ("chat:write",),
+        frozenset({"channel", "ts", "text", "markdown_text", "blocks", "metadata"}),
+    ),
+    "chat.delete": (("chat:write",), frozenset({"channel", "ts"})),
     "users.info": (("users:read",), frozenset({"user", "include_locale"})),
     "files.info": (("files:read",), frozenset({"file"})),
     "conversations.replies": (
@@ -61,16 +73,33 @@ def check_method(method: str, arguments: Mapping[str, Any], scopes: Sequence[str
         raise Refused("invalid_arguments", unknown=",".join(sorted(unknown)))
 
 
-def check_message(arguments: JSON) -> None:
+def check_message(arguments: JSON, text_limit: int = TEXT_LIMIT) -> None:
     """Refuse what is no message."""
     markdown, text, blocks = (arguments.get(name) for name in ("markdown_text", "text", "blocks"))
     if not (markdown or text or blocks):
         raise Refused("no_text")
     if markdown and (text or blocks):
         raise Refused("markdown_text_conflict")
-    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > TEXT_LIMIT):
+    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > text_limit):
         raise Refused("msg_too_long")
-    metadata = arguments.get("metadata")
+    check_blocks(blocks)
+    check_metadata(arguments.get("metadata"))
+
+
+def check_blocks(blocks: object) -> None:
+    """Only blocks of Markdown are known here; together they hold as much as one text of Markdown."""
+    if blocks is None:
+        return
+    if not isinstance(blocks, list) or not all(set(block) == {"type", "text"} for block in blocks):
+        raise Refused("invalid_blocks_format")
+    if any(block["type"] != "markdown" or not block["text"] for block in blocks):
+        raise Refused("invalid_blocks")
+    if sum(len(block["text"]) for block in blocks) > MARKDOWN_LIMIT:
+        raise Refused("msg_blocks_too_long")
+
+
+def check_metadata(metadata: object) -> None:
+    """A type and a payload, where there is any."""
     if metadata is not None and not (
         isinstance(metadata, dict)
         and metadata.keys() == {"event_type", "event_payload"}

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
 from tests.fakes.slack_rules import JSON, Refused, check_message, check_prompts, page
+from tests.fakes.slack_streams import BOT_ID, Messages
 
-BOT_ID = "B0000000B"
 SCOPES = (
     *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
     *("groups:history", "im:history", "mpim:history", "users:read"),
@@ -17,25 +17,21 @@ SCOPES = (
 
 
 @dataclass
-class Workspace:
+class Workspace(Messages):
     """One workspace with one app in it.
 
     Attributes:
         scopes: granted to the app's token.
-        messages: by channel, oldest first; a test may put some there.
         no_status: channels in which no status is shown.
         file_cards: what files.info knows.
         posted: the arguments of every message the bot has posted.
     """
 
     scopes: list[str] = field(default_factory=lambda: list(SCOPES))
-    users: dict[str, JSON] = field(default_factory=dict)
     messages: dict[str, list[JSON]] = field(default_factory=lambda: {CHANNEL: [], DIRECT: []})
-    archived: set[str] = field(default_factory=set)
     no_status: set[str] = field(default_factory=set)
     file_cards: dict[str, JSON] = field(default_factory=dict)
     posted: list[JSON] = field(default_factory=list)
-    _clock: float = 1_800_000_000.0
 
     def add_user(self, user: str = USER, name: str = "Hanako", locale: str = "ja-JP", zone: str = "Asia/Tokyo") -> None:
         """Somebody in the workspace."""
@@ -75,32 +71,27 @@ class Workspace:
         return {"ok": True, "file": self.file_cards[arguments["file"]]}
 
     def _chat_postMessage(self, arguments: JSON) -> JSON:
-        channel = self._channel(arguments.get("channel"))
+        channel = self.place(arguments.get("channel"))
         if channel in self.archived:
             raise Refused("is_archived")
         check_message(arguments)
         thread = arguments.get("thread_ts")
         if thread and thread not in self._threads(channel):
             raise Refused("thread_not_found")
-        self._clock += 1
-        ts = f"{self._clock:.6f}"
-        text = arguments.get("markdown_text") or arguments.get("text", "")
-        message = {"type": "message", "ts": ts, "text": text, "user": BOT, "bot_id": BOT_ID}
-        message |= {"thread_ts": thread} if thread else {}
-        message |= {"metadata": arguments["metadata"]} if "metadata" in arguments else {}
-        self.messages[channel].append(message)
+        fields = {name: arguments[name] for name in ("thread_ts", "metadata", "blocks") if arguments.get(name)}
+        message = self.write(channel, text=arguments.get("markdown_text") or arguments.get("text", ""), **fields)
         self.posted.append(arguments)
-        return {"ok": True, "channel": channel, "ts": ts, "message": message}
+        return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
 
     def _conversations_replies(self, arguments: JSON) -> JSON:
-        channel, thread = self._channel(arguments.get("channel")), arguments.get("ts", "")
+        channel, thread = self.place(arguments.get("channel")), arguments.get("ts", "")
         if thread not in self._threads(channel):
             raise Refused("thread_not_found")
         found = [m for m in self.messages[channel] if thread in (m["ts"], m.get("thread_ts"))]
         return page(found, arguments, newest_first=False, parent=thread)
 
     def _conversations_history(self, arguments: JSON) -> JSON:
-        channel = self._channel(arguments.get("channel"))
+        channel = self.place(arguments.get("channel"))
         found = [m for m in self.messages[channel] if m.get("thread_ts") in (None, m["ts"])]
         return page(found, arguments, newest_first=True)
 
@@ -113,23 +104,20 @@ class Workspace:
         return {"ok": True}
 
     def _assistant_threads_setSuggestedPrompts(self, arguments: JSON) -> JSON:
-        self._channel(arguments.get("channel_id"))
+        self.place(arguments.get("channel_id"))
         check_prompts(arguments.get("prompts"))
         return {"ok": True}
 
     def _assistant_thread(self, arguments: JSON, needed: str) -> None:
-        channel = self._channel(arguments.get("channel_id"))
+        channel = self.place(arguments.get("channel_id"))
         if channel in self.no_status:
             raise Refused("method_not_supported_for_channel_type")
         if not arguments.get("thread_ts") or needed not in arguments:
             raise Refused("invalid_arguments")
 
-    def _channel(self, channel: object) -> str:
+    def place(self, channel: object) -> str:
         """A message to a person goes to the 1:1 with them."""
-        channel = DIRECT if channel in self.users else channel
-        if not isinstance(channel, str) or channel not in self.messages:
-            raise Refused("channel_not_found")
-        return channel
+        return super().place(DIRECT if channel in self.users else channel)
 
     def _threads(self, channel: str) -> set[str]:
         return {message["ts"] for message in self.messages[channel]}

@@ -61,6 +61,13 @@ def read(fake: SlackFake, method: str, **arguments: Any) -> dict[str, Any]:
         ("chat.postMessage", {"channel": CHANNEL, "text": "x", "metadata": {"id": 1}}, "invalid_metadata_format"),
         ("chat.postMessage", {"channel": CHANNEL, "text": "x", "thread_ts": "1.1"}, "thread_not_found"),
         ("chat.postMessage", {"channel": CHANNEL, "text": "x", "tread_ts": TS}, "invalid_arguments"),
+        ("chat.postMessage", {"channel": CHANNEL, "blocks": "x"}, "invalid_blocks_format"),
+        ("chat.postMessage", {"channel": CHANNEL, "blocks": [{"type": "image", "text": "x"}]}, "invalid_blocks"),
+        (
+            "chat.postMessage",
+            {"channel": CHANNEL, "blocks": [{"type": "markdown", "text": "x" * 12_001}]},
+            "msg_blocks_too_long",
+        ),
         ("users.info", {"user": USER}, "user_not_found"),  # it takes no JSON
         ("assistant.threads.setStatus", {"channel_id": CHANNEL, "status": "x"}, "invalid_arguments"),
         ("assistant.threads.setSuggestedPrompts", {"channel_id": CHANNEL, "prompts": []}, "invalid_arguments"),

@@ -20,6 +20,7 @@ from tests.house import environment
 from tests.waiting import until_true
 
 ADDRESS = r"http://[\d.]+:\d+"
+WORKING = "takes turns"  # how a worker says that it is ready
 ENTRY = "from bot.cli import main; main()"
 
 
@@ -45,6 +46,16 @@ class Running:
         self.process.send_signal(number)
         async with asyncio.timeout(seconds):
             return await self.process.wait()
+
+    async def post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
+        """Post to its web server; the status of the answer."""
+        async with httpx.AsyncClient(base_url=self.base_url) as http:
+            return (await http.post(path, content=body, headers=headers)).status_code
+
+    async def get(self, path: str) -> int:
+        """Ask its web server; the status of the answer."""
+        async with httpx.AsyncClient(base_url=self.base_url) as http:
+            return (await http.get(path)).status_code
 
     async def say(self, conversation: str, text: str, **fields: Any) -> None:
         """Post a message as the page does."""
@@ -78,6 +89,15 @@ class Running:
                 return (await http.get("/readyz")).status_code == 200
 
             await until_true(is_ready, seconds)
+
+    async def idle(self, seconds: float) -> None:
+        """Wait until no conversation needs care."""
+        async with httpx.AsyncClient(base_url=self.base_url) as http:
+
+            async def is_idle() -> bool:
+                return "\nkaiwa_queue_depth 0.0\n" in (await http.get("/metrics")).text
+
+            await until_true(is_idle, seconds)
 
     def log(self, event: str) -> list[dict[str, Any]]:
         """The log lines of one event."""

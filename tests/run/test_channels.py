@@ -2,69 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.fakes import line_events, slack_events
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
-from tests.fakes.line import LineFake, line_fake
-from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
-from tests.run.house import Running, kaiwa
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.line import LineFake
+from tests.fakes.slack import SlackFake
+from tests.run.doors import tell_line, tell_slack
+from tests.run.house import WORKING, kaiwa
 from tests.waiting import until
-
-WORKING = "takes turns"
-
-
-@pytest.fixture
-async def gemini() -> AsyncIterator[GeminiFake]:
-    async with gemini_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-def line() -> Iterator[LineFake]:
-    with line_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-def slack() -> Iterator[SlackFake]:
-    with slack_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-def variables(gemini: GeminiFake, line: LineFake, slack: SlackFake) -> dict[str, str]:
-    """Everything on, everything on this machine."""
-    return {
-        "GEMINI_API_KEY": KEY,
-        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
-        "LINE_CHANNEL_SECRET": line_events.SECRET,
-        "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
-        "LINE_API_BASE_URL": line.base_url,
-        "LINE_DATA_API_BASE_URL": line.base_url,
-        "SLACK_SIGNING_SECRET": slack_events.SECRET,
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_BASE_URL": slack.api_base_url,
-    }
-
-
-async def post(house: Running, path: str, body: bytes, headers: dict[str, str]) -> int:
-    async with httpx.AsyncClient(base_url=house.base_url) as http:
-        return (await http.post(path, content=body, headers=headers)).status_code
-
-
-async def tell_line(house: Running, line: LineFake, text: str) -> None:
-    body, headers = line_events.webhook(line.event(message=line_events.text_message(text)))
-    assert await post(house, "/webhooks/line", body, headers) == 200
-
-
-async def tell_slack(house: Running, text: str, ts: str) -> None:
-    body = slack_events.as_json(slack_events.mention(text, ts))
-    assert await post(house, "/webhooks/slack", body, slack_events.signed(body)) == 200
 
 
 async def test_line_is_answered_by_its_reply_token(
@@ -74,7 +22,7 @@ async def test_line_is_answered_by_its_reply_token(
     gemini.say("**21 °C** in Tokyo")
     async with kaiwa(tmp_path, "run", **variables) as house:
         body, headers = line_events.webhook(line.event(message=line_events.text_message("東京は？")))
-        assert [await post(house, "/webhooks/line", body, headers) for _ in range(2)] == [200, 200]
+        assert [await house.post("/webhooks/line", body, headers) for _ in range(2)] == [200, 200]
         await until(lambda: bool(line.texts))
         assert await house.stop() == 0
     assert line.texts == [["21 °C in Tokyo"]]
@@ -88,9 +36,9 @@ async def test_slack_is_answered_in_the_thread(
     """A mention is answered in its own thread."""
     gemini.say("**21 °C** in Tokyo")
     async with kaiwa(tmp_path, "run", **variables) as house:
-        await tell_slack(house, "how warm is Tokyo?", "1795298220.000100")
-        await until(lambda: bool(slack.called("chat.postMessage")))
-    (posted,) = slack.called("chat.postMessage")
+        assert await tell_slack(house, slack, "how warm is Tokyo?", "1795298220.000100") == 200
+        await until(lambda: bool(slack.posted))
+    (posted,) = slack.posted
     assert posted["markdown_text"] == "**21 °C** in Tokyo"
     assert posted["thread_ts"] == "1795298220.000100"
 
@@ -105,31 +53,31 @@ async def test_two_processes_share_line_and_slack(
         kaiwa(tmp_path, "run", "--no-worker", **variables) as web,
         kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker,
     ):
-        await tell_line(web, line, "hello")
+        assert await tell_line(web, line, "hello") == 200
         await until(lambda: bool(line.texts))
-        await tell_slack(web, "hello", "1795298220.000200")
-        await until(lambda: bool(slack.called("chat.postMessage")))
+        assert await tell_slack(web, slack, "hello", "1795298220.000200") == 200
+        await until(lambda: bool(slack.posted))
         assert len(worker.log("turn")) == 2
 
 
 async def test_the_door_refuses_what_is_not_signed(tmp_path: Path, variables: dict[str, str]) -> None:
     """400 on LINE, 401 on Slack; signed nonsense is 400, too much is 413; nothing is taken in."""
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as house:
-        assert await post(house, "/webhooks/line", b"{}", {"x-line-signature": "AAAA"}) == 400
-        assert await post(house, "/webhooks/line", b"{}", {}) == 400
-        assert await post(house, "/webhooks/line", *line_events.signed(b"\xff\xfe no JSON")) == 400
-        assert await post(house, "/webhooks/line", *line_events.signed(b"x" * (1024 * 1024 + 1))) == 413
-        assert await post(house, "/webhooks/slack", b"{}", {}) == 401
-        assert await post(house, "/webhooks/slack", b"{", slack_events.signed(b"{")) == 400
+        assert await house.post("/webhooks/line", b"{}", {"x-line-signature": "AAAA"}) == 400
+        assert await house.post("/webhooks/line", b"{}", {}) == 400
+        assert await house.post("/webhooks/line", *line_events.signed(b"\xff\xfe no JSON")) == 400
+        assert await house.post("/webhooks/line", *line_events.signed(b"x" * (1024 * 1024 + 1))) == 413
+        assert await house.post("/webhooks/slack", b"{}", {}) == 401
+        assert await house.post("/webhooks/slack", b"{", slack_events.signed(b"{")) == 400
         stale = slack_events.signed(b"{}", at=1_000_000.0)
-        assert await post(house, "/webhooks/slack", b"{}", stale) == 401
+        assert await house.post("/webhooks/slack", b"{}", stale) == 401
 
 
 async def test_a_channel_that_is_off_has_no_door(tmp_path: Path) -> None:
     """Without its secrets a channel's route does not exist, and start-up says which variable brings it."""
     async with kaiwa(tmp_path, "run") as house:
-        assert await post(house, "/webhooks/line", b"{}", {}) == 404
-        assert await post(house, "/webhooks/slack", b"{}", {}) == 404
+        assert await house.post("/webhooks/line", b"{}", {}) == 404
+        assert await house.post("/webhooks/slack", b"{}", {}) == 404
         assert "LINE_CHANNEL_SECRET" in house.output
         assert "SLACK_BOT_TOKEN" in house.output
 

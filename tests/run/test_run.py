@@ -6,31 +6,15 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
-from tests.fakes.wttr import WttrFake, wttr_fake
-from tests.run.house import kaiwa, left_behind
-from tests.waiting import until
+from tests.fakes.wttr import WttrFake
+from tests.run.house import WORKING, kaiwa, left_behind
 
 TALK = "conversation-1"
-WORKING = "takes turns"
-
-
-@pytest.fixture
-async def gemini() -> AsyncIterator[GeminiFake]:
-    async with gemini_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-async def wttr() -> AsyncIterator[WttrFake]:
-    async with wttr_fake() as fake:
-        yield fake
 
 
 def env(gemini: GeminiFake, wttr: WttrFake) -> dict[str, str]:
@@ -72,41 +56,6 @@ async def test_memory_outlives_the_process(tmp_path: Path, gemini: GeminiFake, w
         await house.say(TALK, "Who am I?")
         assert await house.answers(TALK, 2) == ["Hello Hanako", "Hanako"]
     assert [len(request.body["contents"]) for request in gemini.requests] == [1, 3]
-
-
-async def test_a_running_turn_is_finished_before_the_process_ends(
-    tmp_path: Path, gemini: GeminiFake, wttr: WttrFake
-) -> None:
-    """SIGTERM in the middle of a turn: the tool finishes, the model answers, then exit code 0."""
-    wttr.fail("stalled")
-    gemini.call("get_weather", {"location": "Tokyo"})
-    gemini.say("No weather today")
-    async with kaiwa(tmp_path, "run", **env(gemini, wttr)) as house:
-        await house.say(TALK, "Weather?")
-        await until(lambda: bool(wttr.requests))
-        assert await house.stop() == 0
-        assert [turn["failed"] for turn in house.log("turn")] == [False]
-    async with kaiwa(tmp_path, "run", **env(gemini, wttr)) as house:
-        assert await house.answers(TALK, 1) == ["No weather today"]
-
-
-async def test_a_killed_process_is_taken_over_from_its_journal(
-    tmp_path: Path, gemini: GeminiFake, wttr: WttrFake
-) -> None:
-    """kill -9 in the middle of a turn: another process answers within ten seconds, without asking the model again."""
-    wttr.fail("stalled", times=1)
-    wttr.place("Tokyo", temp=21)
-    gemini.call("get_weather", {"location": "Tokyo"})
-    gemini.say("21 degrees")
-    variables = env(gemini, wttr)
-    async with kaiwa(tmp_path, "run", **variables) as first, kaiwa(tmp_path, "run", "--no-worker", **variables) as web:
-        await first.say(TALK, "Weather?")
-        await until(lambda: bool(wttr.requests))
-        await first.stop(signal.SIGKILL)
-        async with kaiwa(tmp_path, "worker", ready=WORKING, **variables):
-            assert await web.answers(TALK, 1, seconds=10) == ["21 degrees"]
-    assert len(gemini.requests) == 2
-    assert left_behind(tmp_path) == []
 
 
 async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: GeminiFake, wttr: WttrFake) -> None:

@@ -219,6 +219,21 @@ def test_the_definition_is_what_the_tool_declares() -> None:
 
 
 @pytest.mark.parametrize(
+    ("declared", "idempotent"),
+    [
+        ({"risk": "low"}, True),
+        ({"risk": "high"}, False),
+        ({"risk": "low", "idempotent": False}, False),
+        ({"risk": "high", "idempotent": True}, True),
+    ],
+)
+def test_what_reads_may_be_called_twice_unless_it_says_otherwise(declared: dict[str, Any], idempotent: bool) -> None:
+    """And what acts may not."""
+    tool = type("Tool", (Doer,), declared)()
+    assert ValidatedTool(tool, PARAMETERS, RESPONSE).definition.idempotent is idempotent
+
+
+@pytest.mark.parametrize(
     ("declared", "complaint"),
     [
         ({"name": "two words"}, "tool name 'two words' must match"),

@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import Accept, Arrival, Channel, Delivery
+from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs
 from bot.channels.line import content
 from bot.channels.line.address import address_of, now_ms, place_of
 from bot.channels.line.door import PATH, Door
@@ -98,7 +98,7 @@ class Line(Channel):
         """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
         return present(self._api, place_of(conversation), address_of(address))
 
-    async def deliver(self, conversation: str, delivery: Delivery) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
         """Send one reply, in as many bubbles as it needs and a reader bears."""
         text = delivery.reply.text
         more = self._texts.get("line.more", language_of(text, self._language))
@@ -106,7 +106,7 @@ class Line(Channel):
         if not texts:
             raise DeliveryRefused("there are no words in it")
         place, address = place_of(conversation), address_of(delivery.address)
-        await self._sender.send(Letter(delivery.id, delivery.attempts, place, address, texts))
+        await self._sender.send(Letter(delivery.id, delivery.attempts, place, address, texts), still_ours)
         self._records.delivery(self._clock())
 
     async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:

@@ -13,7 +13,8 @@ class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What the answer to one event needs.
 
     Attributes:
-        received_at: our receipt, milliseconds since the epoch: the reply token's minute begins no later.
+        received_at: our receipt, or the event's own time where it came again; milliseconds since the epoch. The reply
+            token's minute begins no later.
     """
 
     received_at: int = 0

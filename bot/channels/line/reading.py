@@ -150,7 +150,7 @@ def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ..
     noticed = _noticed(event, place, received_at)
     content = event.message or NOTHING
     address = Address(
-        received_at=received_at,
+        received_at=_token_since(event, received_at),
         reply_token=event.reply_token or "",
         quote_token=content.quote_token or "",
         mark_as_read_token=content.mark_as_read_token or "",
@@ -158,6 +158,12 @@ def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ..
     message = replace(noticed.message, id=content.id or noticed.message.id, parts=parts)
     album = content.image_set or NO_ALBUM
     return replace(noticed, message=message, address=encode(address).decode(), album=album.id, album_size=album.total)
+
+
+def _token_since(event: Event, received_at: int) -> int:
+    """When the reply token's minute began: an event that comes again brings the token of the first time."""
+    comes_again = event.delivery_context.is_redelivery and event.timestamp
+    return min(event.timestamp, received_at) if comes_again else received_at
 
 
 def _noticed(event: Event, place: Place, received_at: int) -> Arrival:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bot.channels import StillOurs
 from bot.channels.line.address import Address, Place
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
 from bot.channels.line.quota import Allowance
 from bot.channels.notes import Notes
-from bot.errors import DeliverLater, DeliveryRefused
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 
 MINUTE_MS = 60_000  # a reply token's life
 MARGIN_MS = 10_000  # for the way here and back, and the difference of two clocks
@@ -71,19 +72,20 @@ class Sender:
         self._push_mode = push
         self._clock = clock
 
-    async def send(self, letter: Letter) -> None:
+    async def send(self, letter: Letter, still_ours: StillOurs) -> None:
         """Send a letter; returning means delivered.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
+            LeaseLost: from ``still_ours``.
             StoreUnavailable: it is not known what became of earlier attempts, or cannot be noted for later ones.
         """
         past = await self._notes.get(letter.note) if letter.attempt > 1 else b"0"
         maybe_done = past != str(letter.attempt - 1).encode()
         if past != PUSHING and self._has_token(letter.address, maybe_done) and await self._replied(letter, maybe_done):
             return
-        await self._pushed(letter, again=past == PUSHING)
+        await self._pushed(letter, still_ours, again=past == PUSHING)
 
     def _has_token(self, address: Address, maybe_done: bool) -> bool:
         """Whether the reply token may be used; one that may have been used tells so for the whole of its minute."""
@@ -104,12 +106,16 @@ class Sender:
             raise await self._consequence(failure, letter.attempt) from failure
         return True
 
-    async def _pushed(self, letter: Letter, *, again: bool) -> None:
+    async def _pushed(self, letter: Letter, still_ours: StillOurs, *, again: bool) -> None:
+        api = await self._api()
         cost = await self._allowance.cost(letter.place)
         if not again:
             await self._allow_push(cost)
+        # Another process may have used the reply token meanwhile, which is why it was dead for us: it must not find
+        # a note that we push.
+        await still_ours()
+        if not again:
             await self._notes.set(letter.note, PUSHING, KEEP_S)
-        api = await self._api()
         retry_key = str(uuid.uuid5(RETRY_KEYS, letter.id))
         try:
             await api.push(letter.place.id, letter.texts, retry_key, letter.quote)
@@ -130,8 +136,7 @@ class Sender:
             await self._allowance.used_up()
             return DeliveryRefused("this month's LINE messages are used up")
         if failure.status == 401:
-            wait = min(LONGEST_WAIT_S, 30.0 * 2 ** (attempt - 1))
-            return DeliverLater("LINE refused LINE_CHANNEL_ACCESS_TOKEN: set a new one", wait)
+            return TokenRefused("LINE refused LINE_CHANNEL_ACCESS_TOKEN: set a new one")
         if failure.status == 429 or failure.status >= 500 or not failure.status:
             wait = min(LONGEST_WAIT_S, 2.5 ** (attempt - 1))
             return DeliverLater(str(failure), max(wait, failure.after or 0.0))

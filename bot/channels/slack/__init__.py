@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.body import read_body
-from bot.channels import Accept, Arrival, Channel, Delivery, Reply
+from bot.channels import Accept, Arrival, Channel, Delivery, Reply, StillOurs
 from bot.channels.notes import Notes
 from bot.channels.slack.api import Api
 from bot.channels.slack.assistant import Assistant
@@ -24,6 +24,7 @@ from bot.channels.slack.checkup import Checkup, check
 from bot.channels.slack.door import MAX_BODY, PATH, is_signed, read_payload
 from bot.channels.slack.events import read_address, read_command, read_envelope
 from bot.channels.slack.files import Files
+from bot.channels.slack.finishing import Finishing
 from bot.channels.slack.hearing import Heard, Hearing
 from bot.channels.slack.identity import Identity
 from bot.channels.slack.options import SCOPES, Options, Timing
@@ -31,9 +32,12 @@ from bot.channels.slack.people import People
 from bot.channels.slack.posting import Posting
 from bot.channels.slack.preparing import Preparing
 from bot.channels.slack.pulse import DELIVERY, WEBHOOK, Pulse
+from bot.channels.slack.showing import showing
 from bot.channels.slack.socket_mode import listening
 from bot.channels.slack.splitting import split
 from bot.channels.slack.status import StatusLines
+from bot.channels.slack.stream_notes import StreamNotes
+from bot.channels.slack.streaming import Streaming
 from bot.errors import BadInput, StoreUnavailable
 from bot.live import Watcher
 from bot.texts import Texts
@@ -78,7 +82,11 @@ class Slack(Channel):
         people = People(self._api, notes)
         self._preparing = Preparing(self._api, people, self.identity, options.timing.patience_s)
         self._assistant = Assistant(self._api, people, notes, texts, options.language)
-        self._posting = Posting(self._api, options.timing.settle_s)
+        streams = StreamNotes(notes)
+        self._streaming = Streaming(self._api, streams, self.background, options.timing)
+        settle_s = options.timing.settle_s
+        finishing = Finishing(self._api, streams, self._streaming, self.identity, settle_s)
+        self._posting = Posting(self._api, finishing, settle_s)
         self._files = Files(self._api, options)
         self._status = StatusLines(self._api, texts, self.background, options.timing.pace_s)
         self._app = bolt_app(self._api.client, self._on_event, self._on_command)
@@ -100,18 +108,18 @@ class Slack(Channel):
         return (Route(PATH, self._webhook, methods=["POST"]),) if self._options.signing_secret else ()
 
     def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """The status under the message that is answered."""
+        """The status under the message that is answered, and the answer as it is written."""
         where = read_address(address)
-        return self._status.showing(where, where.language or self._options.language)
+        return showing(self._status, self._streaming, where, where.language or self._options.language)
 
-    async def deliver(self, conversation: str, delivery: Delivery) -> None:
-        """Post one answer.
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+        """Post one answer, or make it of what was shown of it.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        await self._posting.deliver(read_address(delivery.address), delivery)
+        await self._posting.deliver(read_address(delivery.address), delivery, still_ours)
         if self._pulse.is_due(DELIVERY):
             await self._pulse.beat(DELIVERY)
 

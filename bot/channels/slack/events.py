@@ -139,6 +139,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
         thread: the answer is a reply in this thread.
         language: for what is shown while a turn runs.
         partial: the message came as a mention, which may lack its files.
+        user: who asks, of workspace ``team``; a stream is written for somebody.
     """
 
     channel: str
@@ -147,6 +148,8 @@ class Address(Struct, frozen=True, omit_defaults=True):
     response_url: str = ""
     language: str = ""
     partial: bool = False
+    user: str = ""
+    team: str = ""
 
 
 _decode_address = Decoder(Address).decode

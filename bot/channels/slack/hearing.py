@@ -124,7 +124,8 @@ class Hearing:
         in_thread = event.thread_ts or ("" if place.is_direct else ts)
         language = self._language(message.text)
         partial = event.type == "app_mention" and not event.files
-        address = write_address(Address(place.channel, ts, in_thread, language=language, partial=partial))
+        asker = {"user": event.user or "", "team": event.team or place.team}
+        address = write_address(Address(place.channel, ts, in_thread, language=language, partial=partial, **asker))
         group = not place.is_direct
         if parts:
             return Arrival(message, address, group)

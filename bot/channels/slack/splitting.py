@@ -15,7 +15,7 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
     pieces: list[str] = []
     current = ""
     for block in _fitting_blocks(text, limit):
-        if current and _size((current + block).strip("\n")) > limit:
+        if current and size((current + block).strip("\n")) > limit:
             pieces.append(current.strip("\n"))
             current = ""
         current += block
@@ -23,14 +23,15 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
     return [piece for piece in pieces if piece.strip()] or [text]
 
 
-def _size(text: str) -> int:
+def size(text: str) -> int:
+    """UTF-16 code units."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
     """Paragraphs and code blocks, those that are too long cut up."""
     for block in _blocks(text):
-        if _size(block.strip("\n")) <= limit:
+        if size(block.strip("\n")) <= limit:
             yield block
         elif opening := FENCE.match(block.lstrip("\n").partition("\n")[0]):
             yield from _cut_code(block.lstrip("\n"), opening, limit)
@@ -63,10 +64,10 @@ def _blocks(text: str) -> Iterator[str]:
 
 def _cut_prose(block: str, limit: int) -> Iterator[str]:
     """Cut where a reader would pause: at a line's end, a sentence's, a word's; else anywhere."""
-    while _size(block) > limit:
-        head = _head(block, limit)
-        found = (_last_break(pattern, head) for pattern in BREAKS)
-        end = next((place for place in found if place > len(head) // 2), len(head))
+    while size(block) > limit:
+        first = head(block, limit)
+        found = (_last_break(pattern, first) for pattern in BREAKS)
+        end = next((place for place in found if place > len(first) // 2), len(first))
         yield block[:end]
         block = block[end:]
     yield block
@@ -75,7 +76,7 @@ def _cut_prose(block: str, limit: int) -> Iterator[str]:
 def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
     """Code blocks of their own, each opened and closed as the long one was."""
     first, closing = opening[0], opening[1]
-    room = limit - _size(first) - _size(closing) - 2
+    room = limit - size(first) - size(closing) - 2
     if room < limit // 2:
         yield from _cut_prose(block, limit)
         return
@@ -85,7 +86,7 @@ def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
         lines.pop()
     body = ""
     for piece in (piece for line in lines for piece in _cut_line(line, room)):
-        if body and _size((body + piece).rstrip("\n")) > room:
+        if body and size((body + piece).rstrip("\n")) > room:
             yield _fenced(first, body, closing)
             body = ""
         body += piece
@@ -98,14 +99,14 @@ def _fenced(first: str, body: str, closing: str) -> str:
 
 
 def _cut_line(line: str, limit: int) -> Iterator[str]:
-    while _size(line) > limit:
-        head = _head(line, limit)
-        yield head
-        line = line[len(head) :]
+    while size(line) > limit:
+        first = head(line, limit)
+        yield first
+        line = line[len(first) :]
     yield line
 
 
-def _head(text: str, limit: int) -> str:
+def head(text: str, limit: int) -> str:
     """The longest beginning of that size."""
     return text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore")
 

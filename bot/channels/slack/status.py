@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from bot.channels.slack.api import Api
-from bot.channels.slack.background import Background
+from bot.channels.slack.background import Background, wait
 from bot.channels.slack.events import Address
 from bot.errors import DeliverLater
 from bot.live import LiveEvent, ToolFinished, ToolStarted, Watcher
@@ -58,8 +58,8 @@ class StatusLine:
             shown = words
             if self._ended.is_set():
                 return True
-            await _wait(self._ended, self._pace_s)
-            await _wait(self._changed, REFRESH_S)
+            await wait(self._ended, self._pace_s)
+            await wait(self._changed, REFRESH_S)
 
     def _words(self) -> str:
         if self._ended.is_set():
@@ -105,9 +105,3 @@ class StatusLines:
         if not await line.run():
             log.debug("no status here", channel=channel)
             self._refused.add(channel)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()

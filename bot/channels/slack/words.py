@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping
 MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
 USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 BROADCAST = re.compile(r"<!((?:channel|here|everyone)\b|subteam\^\w+)(?:\|[^<>]*)?>")
+OPEN_TAG = re.compile(r"<(?:!(?:\w[^<>\n]{0,100})?)?$")
+FALLBACK_CAP = 3_000  # of the text that stands for blocks in notifications
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
@@ -50,3 +52,14 @@ def named(text: str, names: Mapping[str, str]) -> str:
 def harmless(markdown: str) -> str:
     """What a model wrote, unable to call a whole channel together."""
     return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
+
+
+def open_tag(markdown: str) -> int:
+    """Where an unfinished text begins what may become a call to everybody; its length where it does not."""
+    match = OPEN_TAG.search(markdown)
+    return match.start() if match else len(markdown)
+
+
+def markdown_block(markdown: str) -> dict[str, object]:
+    """A block that shows Markdown."""
+    return {"type": "markdown", "text": markdown}

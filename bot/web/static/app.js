@@ -2,6 +2,7 @@
 
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
+import { Letters } from "./letters.js";
 import { Server } from "./server.js";
 import { Stream } from "./stream.js";
 import { View } from "./view.js";
@@ -24,6 +25,7 @@ class Page {
       send: (text) => this.send(text),
       edited: () => this.notify("send", ""),
     });
+    this.letters = new Letters(this.parts, this.words, this.server, () => this.composer.focus());
     this.stream = new Stream({
       opened: () => this.opened(),
       received: (event) => this.received(event),
@@ -41,6 +43,7 @@ class Page {
     this.speak();
     this.enter(localStorage.getItem(CURRENT) ?? randomId());
     setInterval(() => this.tick(), TICK_MS);
+    this.letters.start();
     this.parts.page.hidden = false;
     this.composer.fit();
     if (matchMedia("(pointer: fine)").matches) this.composer.focus();
@@ -71,6 +74,7 @@ class Page {
     parts.language.textContent = words.catalogue[words.other].language_name;
     parts.language.title = words.catalogue[words.other].switch_language;
     parts.demo.hidden = !info.demo;
+    this.letters.show();
     parts.model.textContent = info.demo ? "" : info.model;
     this.view.clear();
   }

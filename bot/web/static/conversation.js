@@ -59,6 +59,9 @@ export class Conversation {
       case "started":
         this.start(event);
         break;
+      case "joined":
+        if (turn) turn.users = [...turn.users, ...event.user_ids];
+        break;
       case "text":
         if (turn && !turn.gap) addWords(turn, event.text);
         break;

@@ -15,6 +15,12 @@ export class Server {
     return response?.ok ? response.json() : null;
   }
 
+  /** How much could not be delivered, { count, newest }; null when that cannot be had now. */
+  async undelivered() {
+    const response = await this.ask("/dead-letters");
+    return response?.ok ? response.json() : null;
+  }
+
   /** Returns what went wrong, in words; nothing where the message was accepted. */
   async send(conversation, { id, text }) {
     const { words } = this;

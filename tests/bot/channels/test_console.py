@@ -14,6 +14,7 @@ from bot.errors import BadInput
 from bot.live import Answered, AnswerText, LiveEvent
 from bot.store import Store
 from bot.transcript import Author, Message, Text
+from tests.bot.place import ours
 from tests.fakes.live import LocalLive
 
 HERE = "console:conversation"
@@ -115,7 +116,7 @@ async def test_who_watches_sees_the_turn_and_its_end(desk: Desk) -> None:
     reply = Reply("It is sunny.", failed=True, note="cause and mend")
     async with desk.console.watch(HERE) as events, channel.showing(HERE, "") as watcher:
         await watcher.show(AnswerText("It is sunny."))
-        await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply))
+        await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply), ours)
         seen: list[LiveEvent] = [await anext(events), await anext(events)]
     assert seen == [AnswerText("It is sunny."), Answered("turn_1", "It is sunny.", True, "cause and mend")]
     assert desk.live.viewers == 0
@@ -124,7 +125,7 @@ async def test_who_watches_sees_the_turn_and_its_end(desk: Desk) -> None:
 async def test_an_answer_nobody_sees_is_delivered(desk: Desk) -> None:
     """The history holds it; a viewer who is away, or a store that cannot pass it on, changes nothing."""
     desk.live.away = True
-    await desk.console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")))
+    await desk.console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
     assert desk.live.published == []
 
 
@@ -141,5 +142,5 @@ async def test_the_console_works_over_the_store(store: Store) -> None:
     console = Console(desk._accept, store.live, desk._past, texts.load(), "en")
     async with AsyncExitStack() as stack:
         events = await stack.enter_async_context(console.watch(HERE))
-        await console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")))
+        await console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
         assert await anext(events) == Answered("turn_1", "Hello")

@@ -19,6 +19,7 @@ from bot.channels.slack import Options, Slack
 from bot.errors import DeliverLater
 from bot.live import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
+from tests.bot.place import ours
 from tests.fakes.live import LocalLive
 from tests.fakes.notes import LocalNotes
 
@@ -133,10 +134,10 @@ async def test_a_delivery_to_a_platform_that_is_away_waits(case: tuple[str, Open
     delivery = Delivery("turn_1_1", "turn_1", Reply("Hello"), address, attempts=1)
     async with opened() as channel:
         if name == "console":
-            await channel.deliver(conversation, delivery)
+            await channel.deliver(conversation, delivery, ours)
             return
         with pytest.raises(DeliverLater) as later:
-            await channel.deliver(conversation, delivery)
+            await channel.deliver(conversation, delivery, ours)
     assert 0 < later.value.after <= 3600
 
 

@@ -65,20 +65,30 @@ async def test_a_release_may_name_the_time_to_come_back(store: Store, redis: Red
 
 
 async def test_a_new_message_does_not_wait_for_that_time(store: Store) -> None:
-    """Whether it comes before or after the release."""
+    """Whether it comes before or after the release: a delivery's back-off is not its own."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [b"reply"], keep_turns=1)
+    await store.inbox.accept(HERE, "m1", b"one")
+    assert await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert await store.leases.due(10) == [HERE]
+
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.journal.commit(lease, None, [], keep_turns=1)
+    assert not await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert await store.leases.due(10) == []
+    await store.inbox.accept(HERE, "m2", b"two")
+    assert await store.leases.due(10) == [HERE]
+
+
+async def test_a_new_message_waits_for_the_turn_before_it(store: Store) -> None:
+    """A turn that rests is gone on with first, so nobody needs to come sooner."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
     await store.inbox.accept(HERE, "m2", b"two")
-    await store.leases.release(lease, await store.now_ms() + 60_000)
-    assert await store.leases.due(10) == [HERE]
-
-    lease = await leased(store, HERE)
-    await store.journal.join(lease)
-    await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert not await store.leases.release(lease, await store.now_ms() + 60_000)
     assert await store.leases.due(10) == []
-    await store.inbox.accept(HERE, "m3", b"three")
-    assert await store.leases.due(10) == [HERE]
 
 
 async def test_those_who_wait_longest_come_first(store: Store, redis: Redis) -> None:

@@ -43,8 +43,8 @@ async def test_a_long_history_costs_no_more_than_what_is_read(store: Store, redi
     assert await redis.llen(key("history", HERE)) == 10_000
 
 
-async def test_a_purged_conversation_keeps_only_the_turn_under_way(store: Store) -> None:
-    """What was said, what waits and what was not delivered is gone at once."""
+async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_after_it(store: Store) -> None:
+    """What was said and what was not delivered is gone at once; a message behind ``/reset`` is a new beginning."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
@@ -58,6 +58,7 @@ async def test_a_purged_conversation_keeps_only_the_turn_under_way(store: Store)
     going_on = await store.journal.begin(lease, "turn-3")
     assert going_on is not None
     assert (going_on.turn_id, [entry.body for entry in going_on.entries]) == ("turn-2", [b"two"])
+    assert await store.journal.join(lease) == [b"three"]
 
 
 async def test_turns_are_rewritten_in_their_places(store: Store) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from redis.asyncio import Redis
 
-from bot.store import JournalledTurn, Store
+from bot.store import ARRIVAL, ASIDE, CHANGE, JournalledTurn, Store
 from bot.store.entries import Entry
 from bot.store.keys import DAY_S, WORK_S
 from tests.bot.store.turns import key, leased
@@ -44,9 +45,80 @@ async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
     second = await leased(store, HERE)
     turn = await store.journal.begin(second, "turn-2")
     kept = [Entry("arrival", b"one"), Entry("said", b"let me look"), Entry("result", b"42")]
-    assert turn == JournalledTurn("turn-1", 1, kept)
+    assert turn == JournalledTurn("turn-1", 1, kept, waiting=True)
     assert await store.journal.join(second) == [b"two"]
     assert await store.journal.begin(second, "turn-3") == JournalledTurn("turn-1", 2, [*kept, Entry("arrival", b"two")])
+
+
+async def test_a_record_tells_whether_something_waits(store: Store) -> None:
+    """So that nobody needs to ask for what may join."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    assert not await store.journal.record(lease, "said", b"let me look")
+    await store.inbox.accept(HERE, "m2", b"two")
+    assert await store.journal.record(lease, "result", b"42")
+
+
+async def test_what_joins_stops_at_what_must_wait(store: Store) -> None:
+    """Words and changes to them, in their order, up to the first entry of another kind."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    for number, kind in enumerate((ARRIVAL, CHANGE, ASIDE, ARRIVAL), 2):
+        await store.inbox.accept(HERE, f"m{number}", b"%d" % number, kind)
+    assert await store.journal.join(lease) == [b"2", b"3"]
+    assert await store.journal.join(lease) == []
+    await store.journal.commit(lease, None, [], keep_turns=1)
+    turn = await store.journal.begin(lease, "turn-2")
+    assert turn == JournalledTurn("turn-2", 1, [Entry(ASIDE, b"4"), Entry(ARRIVAL, b"5")])
+
+
+async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(store: Store) -> None:
+    """Another reason begins anew; while the turn rests it says until when."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    now = await store.now_ms()
+    told = [await store.journal.fail(lease, reason, 10_000) for reason in ("A", "A", "A", "B")]
+    assert [failures.times for failures in told] == [1, 2, 3, 1]
+    rests = [failures.retry_at - now for failures in told]
+    assert rests == [pytest.approx(wait, abs=2_000) for wait in (10_000, 20_000, 40_000, 10_000)]
+    turn = await store.journal.begin(lease, "turn-1")
+    assert turn == JournalledTurn("turn-1", 2, [Entry(ARRIVAL, b"one")], not_before=told[-1].retry_at)
+    await store.journal.fail(lease, "C", 0)
+    rested = await store.journal.begin(lease, "turn-1")
+    assert rested is not None
+    assert rested.not_before == 0
+
+
+async def test_a_start_that_is_given_back_does_not_count(store: Store) -> None:
+    """A shutdown, say; what was given back after a recorded step is not owed either."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    starts = []
+    for number in range(6):
+        lease = await leased(store, HERE)
+        turn = await store.journal.begin(lease, "turn-1")
+        assert turn is not None
+        starts.append(turn.starts)
+        if number == 2:
+            await store.journal.record(lease, "said", b"progress")
+        await store.leases.release(lease)
+    assert starts == [1] * 6
+
+
+async def test_a_turn_that_is_given_up_leaves_what_it_had_taken_in(store: Store) -> None:
+    """As a dead letter, with the reason; its own steps are of no use to anybody."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.begin(lease, "turn-1")
+    await store.journal.record(lease, "said", b"let me look")
+    await store.inbox.accept(HERE, "m2", b"take m1 back", CHANGE)
+    await store.journal.join(lease)
+    await store.journal.commit(lease, None, [b"sorry"], keep_turns=1, given_up="it was too much")
+    [letter] = await store.dead_letters.read()
+    assert (letter.conversation, letter.reason, letter.delivery) == (HERE, "it was too much", None)
+    assert letter.arrivals == (b"one", b"take m1 back")
 
 
 async def test_starts_without_progress_are_counted(store: Store) -> None:

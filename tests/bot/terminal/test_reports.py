@@ -44,6 +44,17 @@ def test_a_table_on_a_terminal_keeps_one_line_for_each_row(
     ]
 
 
+def test_several_columns_may_share_the_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where two columns are long, each is cut to about what the other gets; those before stay whole."""
+    on_a_terminal(monkeypatch)
+    print_table(("id", "what", "why"), [("07-1763700000000-0", "answer " * 20, "refused " * 20)], elastic=2)
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.split("  ")[0] == "07-1763700000000-0"
+    assert [line.count(word) for word in ("answer", "refused")] == [4, 3]
+
+
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Rich believe that it draws on a terminal without colours, which is 80 cells wide."""
     monkeypatch.setenv("TTY_COMPATIBLE", "1")

@@ -93,7 +93,9 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
     assert used == set(texts.load().table("page", "en"))
 
 
-@pytest.mark.parametrize("name", [*SCRIPTS, "index.html", "signin.html", "style.css", "thread.css", "signin.css"])
+@pytest.mark.parametrize(
+    "name", [*SCRIPTS, "index.html", "signin.html", "style.css", "thread.css", "letters.css", "signin.css"]
+)
 def test_the_page_needs_nothing_from_elsewhere(name: str) -> None:
     """No address but our own and the namespace of SVG, no inline script or style, nothing that parses HTML."""
     source = (STATIC / name).read_text("utf-8")

@@ -15,6 +15,7 @@ from bot.channels.line import Line
 from bot.channels.line.address import Address
 from bot.errors import StoreUnavailable
 from bot.transcript import encode
+from tests.bot.place import ours
 from tests.fakes import line_events
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import BOT, GROUP, JSON, ROOM, SECRET, TOKEN, USER
@@ -37,11 +38,11 @@ class Desk:
         now: our clock, milliseconds since the epoch.
     """
 
-    def __init__(self, fake: LineFake | None = None, **settings: Any) -> None:
+    def __init__(self, fake: LineFake | None = None, notes: LocalNotes | None = None, **settings: Any) -> None:
         self.away = False
         self.now = NOW
         self.inbox: list[tuple[str, Arrival]] = []
-        self.notes = LocalNotes()
+        self.notes = notes or LocalNotes()
         self._seen: set[tuple[str, str]] = set()
         base_url = fake.base_url if fake else UNREACHABLE
         self.line = Line(
@@ -85,7 +86,7 @@ class Desk:
     ) -> None:
         """Send a reply."""
         written = encode(address).decode() if address else ""
-        await self.line.deliver(conversation, Delivery(delivery_id, "turn_1", Reply(text), written, attempt))
+        await self.line.deliver(conversation, Delivery(delivery_id, "turn_1", Reply(text), written, attempt), ours)
 
     def address(self, token: str, age_s: float = 1, **fields: Any) -> Address:
         """The address of a message that came so long ago."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.channels import Arrival
-from bot.channels.line.address import Address
+from bot.channels.line.address import Address, address_of
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Desk, open_desk
 from tests.fakes.line_events import GROUP, JSON, ROOM, USER, addressed_message, event, mention, source, text_message
@@ -38,6 +38,14 @@ async def test_a_text_arrives_with_its_way_back(desk: Desk) -> None:
     message = Message("1", "user", (Text("Hello"),), 5, Author(USER))
     assert arrival == Arrival(message, encode(address).decode())
     assert desk.inbox[0][0] == IN_PRIVATE
+
+
+@pytest.mark.parametrize(("timestamp", "since"), [(NOW - 5_000, NOW - 5_000), (NOW + 5_000, NOW), (0, NOW)])
+async def test_a_redelivered_token_is_as_old_as_its_event(desk: Desk, timestamp: int, since: int) -> None:
+    """Its minute began with the event; a clock ahead of ours, and an event without a time, change nothing."""
+    again = {"timestamp": timestamp, "deliveryContext": {"isRedelivery": True}}
+    [arrival] = await desk.receive(event(replyToken="reply", message=text_message("Hello"), **again))
+    assert address_of(arrival.address).received_at == since
 
 
 @pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])

@@ -12,12 +12,14 @@ from starlette.applications import Starlette
 
 from bot import texts
 from bot.agent import Agent
-from bot.answering import Answering, Defaults
+from bot.answering import Answering
 from bot.channels.line import Line
 from bot.conversation import Conversations
 from bot.intake import Intake
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
+from bot.replying import Defaults
+from bot.spoken_commands import SpokenCommands
 from bot.store import Store
 from bot.transcript import Media, Message
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE
@@ -69,11 +71,11 @@ async def room(store: Store, fake: LineFake, steps: Iterable[Any]) -> AsyncItera
     model, metrics, catalogue = Scripted(steps), Metrics(), texts.load()
     channels: dict[str, Any] = {}
     agent = Agent(model, tool_map(Echo()), "SYSTEM", metrics)
-    answering = Answering(store, agent, channels, catalogue, metrics, Defaults("en", "UTC"))
+    answering = Answering(store, agent, channels, catalogue, SpokenCommands(catalogue), metrics, Defaults("en", "UTC"))
     care = Conversations(store, answering, channels, metrics)
     made = Room(model, care, httpx.AsyncClient())
     line = Line(
-        Intake(store, made, metrics),
+        Intake(store, made, SpokenCommands(catalogue), metrics),
         store.notes,
         catalogue,
         channel_secret=SECRET,

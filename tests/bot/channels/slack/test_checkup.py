@@ -6,6 +6,7 @@ from structlog.testing import capture_logs
 
 from bot.channels.slack import SCOPES, Checkup
 from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk, options
+from tests.bot.place import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_json, mention
 
@@ -13,7 +14,7 @@ from tests.fakes.slack_events import as_json, mention
 async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, desk: Desk) -> None:
     """And tells when it was last called and answered."""
     assert await desk.send(mention("Hello", TS)) == 200
-    await desk.slack.deliver("slack:x", delivery())
+    await desk.slack.deliver("slack:x", delivery(), ours)
     await desk.slack.background.settled()
     checkup = await desk.slack.check()
     assert (checkup.problem, checkup.workspace, checkup.bot, checkup.missing_scopes) == ("", "Test", "kaiwa", ())

@@ -24,7 +24,7 @@ from tests.fakes.slack_events import (
     mention,
     message,
 )
-from tests.fakes.slack_workspace import BOT_ID
+from tests.fakes.slack_streams import BOT_ID
 
 REPLY = "1700000060.000200"
 IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
@@ -35,7 +35,7 @@ async def test_a_mention_opens_a_thread(desk: Desk) -> None:
     """The thread under it is the conversation, and the answer goes there."""
     heard = await desk.hear(mention("Hello &amp; good day", TS))
     words = Message(f"{TEAM}:{CHANNEL}:{TS}", "user", (Text("Hello & good day"),), 1_700_000_000_000, Author(USER))
-    address = Address(CHANNEL, TS, TS, language="en", partial=True)
+    address = Address(CHANNEL, TS, TS, language="en", partial=True, user=USER, team=TEAM)
     assert heard == (THREAD, Arrival(words, write_address(address), group=True))
 
 
@@ -62,8 +62,8 @@ async def test_a_message_in_a_1_to_1_needs_no_mention(desk: Desk) -> None:
     assert first
     assert second
     assert [first[0], second[0]] == [IN_DIRECT, IN_DIRECT]
-    assert read_address(first[1].address) == Address(DIRECT, TS, language="ja")
-    assert read_address(second[1].address) == Address(DIRECT, REPLY, TS, language="en")
+    assert read_address(first[1].address) == Address(DIRECT, TS, language="ja", user=USER, team=TEAM)
+    assert read_address(second[1].address) == Address(DIRECT, REPLY, TS, language="en", user=USER, team=TEAM)
     assert (first[1].group, second[1].group) == (False, False)
 
 

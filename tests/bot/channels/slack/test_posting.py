@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bot.channels import Delivery
-from bot.errors import DeliverLater, DeliveryRefused
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk
+from tests.bot.place import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, USER
 
@@ -16,7 +17,7 @@ POST = "chat.postMessage"
 
 
 async def deliver(desk: Desk, what: Delivery) -> None:
-    await desk.slack.deliver("slack:T00000001:C00000001:x", what)
+    await desk.slack.deliver("slack:T00000001:C00000001:x", what, ours)
 
 
 def texts(fake: SlackFake) -> list[str]:
@@ -119,10 +120,10 @@ async def test_too_many_messages_in_one_channel_hold_up_no_other(fake: SlackFake
 @pytest.mark.parametrize(
     ("error", "outcome", "after"),
     [
-        ("invalid_auth", DeliverLater, 400),
-        ("token_revoked", DeliverLater, 400),
-        ("account_inactive", DeliverLater, 400),
-        ("not_authed", DeliverLater, 400),
+        ("invalid_auth", TokenRefused, 60),
+        ("token_revoked", TokenRefused, 60),
+        ("account_inactive", TokenRefused, 60),
+        ("not_authed", TokenRefused, 60),
         ("fatal_error", DeliverLater, 5),
         ("internal_error", DeliverLater, 5),
         ("service_unavailable", DeliverLater, 5),
@@ -143,7 +144,7 @@ async def test_what_slack_says_decides_whether_it_is_tried_again(
     with pytest.raises(outcome) as failed:
         await deliver(desk, delivery())
     assert getattr(failed.value, "after", None) == after
-    if after == 400:
+    if outcome is TokenRefused:
         assert "SLACK_BOT_TOKEN" in str(failed.value)
     elif error != "ratelimited":
         assert error in str(failed.value)
@@ -225,5 +226,13 @@ async def test_a_note_that_cannot_be_written_costs_no_answer(fake: SlackFake) ->
     """The doctor knows less for a while."""
     async with open_desk(fake) as desk:
         desk.notes.away = True
+        await deliver(desk, command_answer(fake))
+        assert len(fake.responses["/commands/1"]) == 1
+
+
+async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(fake: SlackFake, desk: Desk) -> None:
+    """Until the store tells."""
+    desk.notes.away = True
+    with pytest.raises(DeliverLater, match="the store does not tell"):
         await deliver(desk, delivery())
-        assert texts(fake) == ["Hello"]
+    assert fake.posted == []

@@ -12,7 +12,7 @@ from bot.transcript import Author, Media, Text
 from tests.bot.channels.slack.desk import QUICK, THREAD, TS, Desk, arrival, open_desk
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, USER, image
-from tests.fakes.slack_workspace import BOT_ID
+from tests.fakes.slack_streams import BOT_ID
 
 HANAKO = Author(USER, "Hanako", "ja-JP", "Asia/Tokyo")
 LATER = "1700000100.000100"

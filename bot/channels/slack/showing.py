@@ -1,0 +1,37 @@
+"""What Slack shows of a turn while it runs: a status, and the answer as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from bot.channels.slack.events import Address
+from bot.channels.slack.status import StatusLines
+from bot.channels.slack.streaming import Streaming, can_stream
+from bot.live import LiveEvent, Watcher
+
+
+class Both:
+    """Passes every event on to two watchers (``bot.live.Watcher``)."""
+
+    def __init__(self, one: Watcher, other: Watcher) -> None:
+        self._one = one
+        self._other = other
+
+    async def show(self, event: LiveEvent) -> None:
+        """Pass one event on."""
+        await self._one.show(event)
+        await self._other.show(event)
+
+
+@asynccontextmanager
+async def showing(
+    status: StatusLines, streaming: Streaming, address: Address, language: str
+) -> AsyncGenerator[Watcher]:
+    """A turn's watcher; nothing it shows is waited for."""
+    async with status.showing(address, language) as line:
+        if not can_stream(address):
+            yield line
+            return
+        async with streaming.showing(address) as answer:
+            yield Both(line, answer)

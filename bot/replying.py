@@ -1,0 +1,179 @@
+"""The agent's part of a turn: from what was asked, and what is on record already, to one reply."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+
+from bot.agent import Agent
+from bot.channels import Arrival, Channel, Reply
+from bot.context import usable_zone
+from bot.errors import ModelError, TurnFailed
+from bot.housekeeping import Housekeeping
+from bot.journal import Begun, JournalLedger, Said, Step, read_record
+from bot.live import TurnStarted, Watcher
+from bot.media import loaded, unloaded
+from bot.reception import Reception
+from bot.spoken_commands import SpokenCommands
+from bot.store import JournalledTurn, Lease, Store
+from bot.texts import Texts, language_of
+from bot.transcript import Message, Text, ToolResult, new_id
+from bot.turn import NOBODY, Heard, Surroundings, Turn, now_ms
+
+log = structlog.stdlib.get_logger(__name__)
+
+TURN_S = 300.0
+READ_TURNS = 40  # sent to the model, at most
+READ_BYTES = 200_000  # of history, likewise
+
+Join = Callable[[list[Arrival]], Awaitable[Heard]]
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds where a message does not say, and what our own sentences tell.
+
+    Attributes:
+        language: ``en`` or ``ja``.
+        time_zone: IANA name.
+    """
+
+    language: str
+    time_zone: str
+    bot_name: str = "Kaiwa"
+    history_days: int = 30
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a turn leaves: messages for the history, replies with their addresses."""
+
+    messages: tuple[Message, ...] = ()
+    replies: list[tuple[Reply, str]] = field(default_factory=list)
+
+
+class Replying:
+    """Has the agent answer."""
+
+    def __init__(
+        self,
+        store: Store,
+        agent: Agent,
+        channels: Mapping[str, Channel],
+        texts: Texts,
+        housekeeping: Housekeeping,
+        commands: SpokenCommands,
+        defaults: Defaults,
+    ) -> None:
+        self._store = store
+        self._agent = agent
+        self._channels = channels
+        self._texts = texts
+        self._housekeeping = housekeeping
+        self._commands = commands
+        self._defaults = defaults
+
+    async def answer(
+        self, lease: Lease, journalled: JournalledTurn, arrivals: list[Arrival], steps: list[Step]
+    ) -> Outcome:
+        """Answer messages; with nothing, where they have all been taken back meanwhile.
+
+        Args:
+            arrivals: the messages the turn began with.
+            steps: what it has done already.
+
+        Raises:
+            LeaseLost: another process has the turn.
+            StoreUnavailable: it is left in its journal.
+        """
+        conversation = lease.conversation
+        channel = self._channels[conversation.partition(":")[0]]
+        reception = Reception(lease, channel, self._housekeeping, self._commands, self._defaults.time_zone)
+        async with channel.showing(conversation, arrivals[-1].address) as watcher:
+            await watcher.show(TurnStarted(journalled.turn_id, tuple(arrival.message.id for arrival in arrivals)))
+            turn = await self._begun(lease, journalled, arrivals, reception, watcher)
+            await self._restore(turn, steps, partial(reception.join, watcher))
+            reply = await self._reply(turn)
+        return Outcome(unloaded(turn.added), [(reply, reception.address)]) if reply else Outcome()
+
+    async def _begun(
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        arrivals: list[Arrival],
+        reception: Reception,
+        watcher: Watcher,
+    ) -> Turn:
+        """The turn before its first step, each message with its context line and its images."""
+        conversation = lease.conversation
+        channel = self._channels[conversation.partition(":")[0]]
+        history = await self._history(conversation)
+        heard = await reception.receive(arrivals, is_new=not history)
+        messages = await loaded([*history, *heard.messages], conversation, channel)
+        newest = heard.messages[-1]
+        author = newest.author or NOBODY
+        surroundings = Surroundings(
+            conversation=conversation,
+            style=channel.style,
+            locale=author.locale or language_of(newest.text, self._defaults.language),
+            time_zone=usable_zone(author.time_zone, self._defaults.time_zone),
+            watcher=watcher,
+        )
+        join = partial(reception.join, watcher)
+        ledger = JournalLedger(self._store, lease, join, waiting=journalled.waiting)
+        earlier, own = messages[: len(history)], messages[len(history) :]
+        return Turn(journalled.turn_id, surroundings, earlier, own, ledger, time.monotonic() + TURN_S)
+
+    async def _restore(self, turn: Turn, steps: list[Step], join: Join) -> None:
+        """Bring a turn to where its journal ends."""
+        for step in steps:
+            match step:
+                case Said(message, stop_reason):
+                    turn.restore_message(message, stop_reason)
+                case ToolResult():
+                    turn.restore_result(step)
+                case Begun(call_id):
+                    turn.restore_begun(call_id)
+                case Arrival():
+                    turn.restore_heard(await join([step]))
+
+    async def _reply(self, turn: Turn) -> Reply | None:
+        """The model's answer, or one honest sentence in its place."""
+        try:
+            async with asyncio.timeout(TURN_S):
+                answer = await self._agent.run(turn)
+        except (TurnFailed, ModelError) as error:
+            failure, cause = error.apology, error.cause
+        except TimeoutError:
+            failure, cause = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+        else:
+            return self._answer_of(turn, answer) if answer else None
+        log.warning("turn failed", apology=failure, cause=cause)
+        apology = self._texts.get(f"apology.{failure}", self._language_of(turn))
+        await self._agent.close(turn)
+        # Not on record before the commit: after a crash the turn goes on, and may find a better end.
+        turn.restore_message(Message(new_id("msg"), "model", (Text(apology),), now_ms()), "end_turn")
+        return Reply(apology, failed=True, note=cause)
+
+    def _answer_of(self, turn: Turn, answer: Message) -> Reply:
+        if turn.stop_reason == "end_turn":
+            return Reply(answer.text)
+        return Reply(f"{answer.text}\n\n{self._texts.get('reply.cut', self._language_of(turn))}")
+
+    def _language_of(self, turn: Turn) -> str:
+        words = next((m.text for m in reversed(turn.added) if m.role == "user"), "")
+        return language_of(words, self._defaults.language)
+
+    async def _history(self, conversation: str) -> list[Message]:
+        """The newest turns that fit, whole turns only, so that calls and results never part."""
+        entries = await self._store.history.read(conversation, READ_TURNS)
+        size, first = 0, len(entries)
+        while first > 0 and (size == 0 or size + len(entries[first - 1]) <= READ_BYTES):
+            first -= 1
+            size += len(entries[first])
+        return [message for entry in entries[first:] for message in read_record(entry)]

@@ -1,0 +1,123 @@
+"""Dead letters: what could not be done for anybody, kept for the operator to look at and to try again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.store.clients import Client
+from bot.store.connection import answering
+from bot.store.entries import unpack
+from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letters
+from bot.store.scripts import Scripts
+
+ALL = SHARDS * DEAD_LETTERS
+READ_S = 20.0
+ID = re.compile(r"(\d\d)-(\d{1,15}-\d{1,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A delivery that will not arrive, or the messages of a turn that was given up.
+
+    Attributes:
+        id: shard, milliseconds since the epoch and a number, such as ``07-1732233600000-0``.
+        conversation: empty where it cannot be read.
+        delivery: as it stood in the outbox; None for a turn's messages.
+        arrivals: as they stood in the inbox.
+    """
+
+    id: str
+    conversation: str
+    reason: str
+    delivery: bytes | None
+    arrivals: tuple[bytes, ...] = ()
+
+    @property
+    def at(self) -> int:
+        """When it was given up, milliseconds since the epoch."""
+        return int(self.id.split("-")[1])
+
+
+class DeadLetters:
+    """Everything that was given up in the last 30 days, the newest ``DEAD_LETTERS`` of each shard."""
+
+    def __init__(self, client: Client, scripts: Scripts) -> None:
+        self._client = client
+        self._scripts = scripts
+
+    async def count(self) -> int:
+        """How many there are."""
+        async with answering():
+            return sum(await self._client.ask_each(("XLEN", stream) for stream in dead_letters()))
+
+    async def read(self, limit: int = ALL) -> list[DeadLetter]:
+        """The newest letters, newest first."""
+        requests = (("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letters())
+        async with answering(READ_S):
+            shards = await self._client.ask_each(requests)
+        letters = [letter for shard, entries in enumerate(shards) for letter in _letters(shard, entries)]
+        return sorted(letters, key=lambda letter: letter.at, reverse=True)[:limit]
+
+    async def of(self, conversation: str) -> list[DeadLetter]:
+        """Those of one conversation, oldest first."""
+        stream = Keys(conversation).dead
+        async with answering():
+            entries: Any = await self._client.xrange(stream)
+        letters = _letters(dead_letters().index(stream), entries)
+        return [letter for letter in letters if letter.conversation == conversation]
+
+    async def get(self, letter_id: str) -> DeadLetter | None:
+        """One of them; None where there is none of this id, or no such id."""
+        known = ID.fullmatch(letter_id)
+        if known is None or int(known[1]) >= SHARDS:
+            return None
+        shard, entry_id = int(known[1]), known[2]
+        async with answering():
+            entries: Any = await self._client.xrange(dead_letters()[shard], entry_id, entry_id)
+        return next(_letters(shard, entries), None)
+
+    async def revive(self, letter: DeadLetter, delivery: bytes = b"") -> bool:
+        """Put it back where it came from: the delivery to the outbox, messages to the inbox.
+
+        Args:
+            delivery: what to put in the outbox in the place of the delivery that is kept.
+
+        Returns:
+            False where it is there no more.
+        """
+        own = delivery or letter.delivery or b""
+        return bool(await self._scripts.run("revive", letter.conversation, _place(letter)[1], own))
+
+    async def discard(self, letter: DeadLetter) -> bool:
+        """Delete it; False where it is there no more."""
+        stream, entry_id = _place(letter)
+        async with answering():
+            return bool(await self._client.xdel(stream, entry_id))
+
+
+def _place(letter: DeadLetter) -> tuple[str, str]:
+    """Its stream, also where its conversation cannot be read, and its id there."""
+    shard, _, entry_id = letter.id.partition("-")
+    return dead_letters()[int(shard)], entry_id
+
+
+def _letters(shard: int, entries: Iterable[tuple[bytes, Mapping[bytes, bytes]]]) -> Iterator[DeadLetter]:
+    for entry_id, fields in entries:
+        yield DeadLetter(
+            id=f"{shard:02d}-{entry_id.decode()}",
+            conversation=fields.get(b"conversation", b"").decode(errors="replace"),
+            reason=fields.get(b"reason", b"").decode(errors="replace"),
+            delivery=fields.get(b"delivery"),
+            arrivals=tuple(_body(value) for name, value in fields.items() if name.startswith(b"arrival")),
+        )
+
+
+def _body(frame: bytes) -> bytes:
+    """The entry without its frame; what has none stays as it is, for somebody to look at."""
+    try:
+        return unpack(frame).body
+    except ValueError:
+        return frame

@@ -1,0 +1,9 @@
+#!lua flags=allow-oom
+if redis.call('EXISTS', lease) == 1 then
+    -- Whoever holds it may have read the history. Without a lease nobody can begin before this script has ended.
+    return 0
+end
+local turns = redis.call('LLEN', history)
+local kept = math.min(turns, math.max(math.floor(turns / 2), ARGV[2]))
+redis.call('LTRIM', history, turns - kept, -1)
+return turns - kept

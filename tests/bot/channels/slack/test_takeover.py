@@ -1,0 +1,38 @@
+"""Two processes deliver one answer, because the first was paused for longer than its lease: it is posted once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.errors import LeaseLost
+from bot.store import Store
+from tests.bot.channels.slack.desk import THREAD, Desk, delivery
+from tests.bot.store.turns import key, leased
+from tests.fakes.slack import SlackFake
+
+
+async def test_whoever_slept_after_looking_in_vain_posts_nothing(
+    store: Store, redis: Redis, fake: SlackFake, desk: Desk
+) -> None:
+    """The other process posts between the look and the second post."""
+    lost = await leased(store, THREAD)
+
+    async def slept() -> None:
+        if await redis.delete(key("lease", THREAD)):
+            held = await leased(store, THREAD)
+            await desk.slack.deliver(THREAD, delivery(attempts=3), partial(store.leases.renew, held))
+        await store.leases.renew(lost)
+
+    with pytest.raises(LeaseLost):
+        await desk.slack.deliver(THREAD, delivery(attempts=2), slept)
+    assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]
+
+
+async def test_whoever_holds_the_lease_posts(store: Store, fake: SlackFake, desk: Desk) -> None:
+    """The counterpart."""
+    lease = await leased(store, THREAD)
+    await desk.slack.deliver(THREAD, delivery(attempts=2), partial(store.leases.renew, lease))
+    assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]

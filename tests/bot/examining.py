@@ -1,0 +1,27 @@
+"""Asks the doctor about real parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot import app
+from bot.doctor import Openers, examine
+from bot.findings import Finding
+from bot.settings import Settings
+
+
+def openers(settings: Settings, **other: Any) -> Openers:
+    """The real parts, but for others."""
+    real: dict[str, Any] = {
+        "store": lambda: app.open_store_of(settings),
+        "tools": lambda: app.open_tools(settings),
+        "provider": lambda: app.open_provider(settings),
+        "channels": app.examinations(settings),
+    }
+    return Openers(**real | other)
+
+
+async def found(settings: Settings, name: str, **other: Any) -> Finding:
+    """What the doctor says of one part."""
+    findings = await examine(settings, openers(settings, **other))
+    return next(finding for finding in findings if finding.name == name)

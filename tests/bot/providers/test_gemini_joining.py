@@ -1,0 +1,54 @@
+"""Gemini takes a user's message behind function responses: as a content of its own, by the service's own rules."""
+
+from __future__ import annotations
+
+import time
+
+from bot.agent import Agent
+from bot.metrics import Metrics
+from bot.providers.gemini import Gemini
+from bot.transcript import Message, Text
+from bot.turn import Heard, Surroundings, Turn
+from tests.bot.test_agent import Notes
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.tools import Echo, tool_map
+
+
+def words(message_id: str, text: str) -> Message:
+    return Message(message_id, "user", (Text(text),), 1_000)
+
+
+async def answered(gemini: Gemini, *heard: Heard) -> list[str]:
+    """What becomes of a turn that hears so much between its steps; the messages it leaves."""
+    notes = Notes(waiting=[Heard(), *heard])
+    place = Surroundings("console:test", "", "en", "UTC", notes)
+    turn = Turn("turn_1", place, [], [words("m1", "Tokyo?")], notes, time.monotonic() + 30)
+    await Agent(gemini, tool_map(Echo()), "SYSTEM", Metrics()).run(turn)
+    return [message.role for message in turn.added]
+
+
+async def test_a_message_that_has_joined_is_a_content_of_its_own(fake: GeminiFake, gemini: Gemini) -> None:
+    """Two that have joined together are one content, as adjacent messages always are; calls may follow them."""
+    fake.call("echo", {"city": "Tokyo"})
+    fake.call("echo", {"city": "Osaka"})
+    fake.say("Both are sunny.")
+    roles = await answered(gemini, Heard((words("m2", "And Osaka?"), words("m3", "Please."))))
+    assert roles == ["user", "model", "tool", "user", "user", "model", "tool", "model"]
+    contents = fake.requests[-1].body["contents"]
+    assert [(content["role"], [*content["parts"][0]][:1]) for content in contents] == [
+        ("user", ["text"]),
+        ("model", ["functionCall"]),
+        ("user", ["functionResponse"]),
+        ("user", ["text"]),
+        ("model", ["functionCall"]),
+        ("user", ["functionResponse"]),
+    ]
+    assert contents[3] == {"role": "user", "parts": [{"text": "And Osaka?"}, {"text": "Please."}]}
+
+
+async def test_a_question_taken_back_leaves_no_call_behind_it(fake: GeminiFake, gemini: Gemini) -> None:
+    """Gemini refuses a call that follows no user."""
+    fake.call("echo", {"city": "Tokyo"})
+    fake.say("Osaka is sunny.")
+    assert await answered(gemini, Heard((words("m2", "Osaka?"),), {"m1": None})) == ["user", "model"]
+    assert fake.requests[-1].body["contents"] == [{"role": "user", "parts": [{"text": "Osaka?"}]}]

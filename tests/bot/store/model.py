@@ -1,0 +1,174 @@
+"""What must be true of one conversation in the store, as plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.store import JournalledTurn
+from bot.store.entries import ARRIVAL, ASIDE, CHANGE, Entry
+
+KINDS = (ARRIVAL, CHANGE, ASIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A moment of the store's clock, known as well as it can be from outside: milliseconds, from and to."""
+
+    start: int
+    end: int
+
+    def later(self, ms: int) -> Span:
+        return Span(self.start + ms, self.end + ms)
+
+    def has(self, moment: float) -> bool:
+        return self.start <= moment <= self.end
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn under way."""
+
+    id: str
+    entries: list[Entry]
+    starts: int = 0
+    reason: str = ""
+    failures: int = 0
+    retry_at: int = 0
+
+
+@dataclass(slots=True)
+class Letter:
+    """A dead letter: a delivery, or what a turn had taken in."""
+
+    reason: str
+    delivery: bytes | None = None
+    entries: list[Entry] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Model:
+    """A conversation as it should be.
+
+    Attributes:
+        taken_in: every message so far, by its id.
+        token: of the newest lease, which is in force where ``held``.
+        ends: when that lease is over.
+        due: when somebody shall attend; None: never.
+        answered: what committed turns had taken in.
+    """
+
+    taken_in: dict[str, Entry] = field(default_factory=dict)
+    inbox: list[Entry] = field(default_factory=list)
+    turn: Turn | None = None
+    history: list[bytes] = field(default_factory=list)
+    outbox: list[bytes] = field(default_factory=list)
+    dead: list[Letter] = field(default_factory=list)
+    token: int = 0
+    held: bool = False
+    ends: Span = Span(0, 0)
+    due: Span | None = None
+    answered: list[Entry] = field(default_factory=list)
+
+    @property
+    def journal(self) -> list[Entry]:
+        return self.turn.entries if self.turn else []
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.inbox or self.turn or self.outbox)
+
+    @property
+    def kept(self) -> list[Entry]:
+        """Whatever was taken in, from wherever it is now."""
+        buried = [entry for letter in self.dead for entry in letter.entries]
+        return [*self.inbox, *_taken_in(self.journal), *self.answered, *buried]
+
+    def accept(self, message_id: str, entry: Entry, now: Span) -> None:
+        self.taken_in[message_id] = entry
+        self.inbox.append(entry)
+        if not self.held:
+            self.due = now
+
+    def acquire(self, token: int, ends: Span) -> None:
+        self.token, self.held = token, True
+        self.renew(ends)
+
+    def renew(self, ends: Span) -> None:
+        self.ends = self.due = ends
+
+    def release(self, now: Span, retry_at: int | None) -> bool:
+        """Whether a message waits that could have its turn now."""
+        self.held = False
+        if self.turn:
+            self.turn.starts = max(self.turn.starts - 1, 0)
+        waits = bool(self.inbox) and not self.turn
+        if not self.has_work:
+            self.due = None
+        elif retry_at is None or waits:
+            self.due = now
+        else:
+            self.due = Span(retry_at, retry_at)
+        return waits
+
+    def begin(self, turn_id: str, now: Span) -> JournalledTurn | None:
+        if self.turn is None:
+            if not self.inbox:
+                return None
+            self.turn, self.inbox = Turn(turn_id, self.inbox), []
+        turn = self.turn
+        turn.starts += 1
+        rests = turn.retry_at if turn.retry_at > now.end else 0
+        return JournalledTurn(turn.id, turn.starts, list(turn.entries), bool(self.inbox), rests)
+
+    def join(self) -> list[bytes]:
+        """What joins: everything up to the first ``ASIDE``."""
+        end = next((n for n, entry in enumerate(self.inbox) if entry.kind == ASIDE), len(self.inbox))
+        joined, self.inbox = self.inbox[:end], self.inbox[end:]
+        self.journal.extend(joined)
+        return [entry.body for entry in joined]
+
+    def record(self, turn: Turn, entry: Entry) -> bool:
+        """Whether something waits."""
+        turn.entries.append(entry)
+        turn.starts = 0
+        return bool(self.inbox)
+
+    def commit(self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str) -> None:
+        taken_in = _taken_in(turn.entries)
+        if given_up:
+            self.dead.append(Letter(given_up, entries=taken_in))
+        else:
+            self.answered += taken_in
+        if entry:
+            self.history = [*self.history, entry][-keep:]
+        self.outbox += deliveries
+        self.turn = None
+
+    def revive(self, letter: Letter, delivery: bytes, now: Span) -> None:
+        self.dead.remove(letter)
+        if letter.delivery is not None:
+            self.outbox.append(delivery or letter.delivery)
+        self.inbox += letter.entries
+        self.due = now
+
+    def rewrite(self, changes: dict[bytes, bytes]) -> None:
+        rewritten = [changes.get(entry, entry) for entry in self.history]
+        self.history = [entry for entry in rewritten if entry]
+
+    def shorten(self, least: int) -> int:
+        """How many turns are gone."""
+        kept = max(len(self.history) // 2, least)
+        gone = max(len(self.history) - kept, 0)
+        self.history = self.history[gone:]
+        return gone
+
+
+def fail(turn: Turn, reason: str) -> int:
+    """How often in a row the turn has failed for this reason."""
+    turn.failures = turn.failures + 1 if turn.reason == reason else 1
+    turn.reason = reason
+    return turn.failures
+
+
+def _taken_in(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.kind in KINDS]

@@ -1,0 +1,161 @@
+"""What becomes of a message after it has been begun, in the stand-in for Slack: streamed, changed, deleted."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from tests.fakes.slack_events import BOT
+from tests.fakes.slack_rules import (
+    JSON,
+    MARKDOWN_LIMIT,
+    UPDATED_TEXT_LIMIT,
+    Refused,
+    check_blocks,
+    check_message,
+    check_metadata,
+)
+
+BOT_ID = "B0000000B"
+OPEN, OVER = "in_progress", "completed"
+
+
+@dataclass
+class Messages:
+    """The messages of a workspace.
+
+    Attributes:
+        users: who is there, by id.
+        messages: by channel, oldest first; a test may put some there.
+        no_streams: channels in which none may be begun.
+        written_at: when each of the bot's own was begun, in seconds since the epoch, by ts.
+    """
+
+    users: dict[str, JSON] = field(default_factory=dict)
+    messages: dict[str, list[JSON]] = field(default_factory=dict)
+    archived: set[str] = field(default_factory=set)
+    no_streams: set[str] = field(default_factory=set)
+    written_at: dict[str, float] = field(default_factory=dict)
+    _clock: float = 1_800_000_000.0
+
+    @property
+    def shown(self) -> list[str]:
+        """What each of the bot's own messages shows now."""
+        return [show(message) for channel in self.messages.values() for message in channel if is_own(message)]
+
+    def expire(self) -> None:
+        """Slack ends a stream after some minutes, whatever is still to come."""
+        for channel in self.messages.values():
+            for message in channel:
+                if message.get("streaming_state"):
+                    message["streaming_state"] = OVER
+
+    def delete(self, text: str) -> None:
+        """Somebody deletes the bot's messages that show this."""
+        for channel in self.messages.values():
+            channel[:] = [message for message in channel if not (is_own(message) and show(message) == text)]
+
+    def write(self, channel: str, **fields: object) -> JSON:
+        """A new message of the bot's."""
+        self._clock += 1
+        message = {"type": "message", "ts": f"{self._clock:.6f}", "user": BOT, "bot_id": BOT_ID, **fields}
+        self.messages[channel].append(message)
+        self.written_at[str(message["ts"])] = time.time()
+        return message
+
+    def _chat_startStream(self, arguments: JSON) -> JSON:
+        channel = self.place(arguments.get("channel"))
+        if channel in self.no_streams:
+            raise Refused("channel_type_not_supported")
+        if channel in self.archived:
+            raise Refused("is_archived")
+        thread = arguments.get("thread_ts")
+        if not any(
+            message["ts"] == thread and message.get("thread_ts") in (None, thread) for message in self.messages[channel]
+        ):
+            raise Refused("invalid_thread_ts")
+        for name in ("recipient_team_id", "recipient_user_id"):
+            if not channel.startswith("D") and not arguments.get(name):
+                raise Refused(f"missing_{name}")
+        if arguments.get("recipient_user_id", BOT) not in (*self.users, BOT):
+            raise Refused("user_not_found")
+        words = _words(arguments)
+        message = self.write(channel, text=words, thread_ts=thread, streaming_state=OPEN)
+        return {"ok": True, "channel": channel, "ts": message["ts"]}
+
+    def _chat_appendStream(self, arguments: JSON) -> JSON:
+        channel, message = self._stream(arguments)
+        if not arguments.get("markdown_text"):
+            raise Refused("markdown_text_or_chunks_required")
+        message["text"] = _words(arguments, message["text"])
+        return {"ok": True, "channel": channel, "ts": message["ts"]}
+
+    def _chat_stopStream(self, arguments: JSON) -> JSON:
+        channel, message = self._stream(arguments)
+        check_blocks(arguments.get("blocks"))
+        check_metadata(arguments.get("metadata"))
+        message["text"] = _words(arguments, message["text"])
+        message["streaming_state"] = OVER
+        message.update({name: arguments[name] for name in ("blocks", "metadata") if name in arguments})
+        return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
+
+    def _chat_update(self, arguments: JSON) -> JSON:
+        channel, message = self._found(arguments)
+        if channel != arguments["channel"]:
+            raise Refused("channel_not_found")
+        if not is_own(message):
+            raise Refused("cant_update_message")
+        if channel in self.archived:
+            raise Refused("is_inactive")
+        if message.get("streaming_state") == OPEN:
+            raise Refused("streaming_state_conflict")
+        check_message(arguments, UPDATED_TEXT_LIMIT)
+        message["text"] = arguments.get("markdown_text") or arguments.get("text", "")
+        message.pop("blocks", None)
+        message.update({name: arguments[name] for name in ("blocks", "metadata") if name in arguments})
+        return {"ok": True, "channel": channel, "ts": message["ts"], "text": message["text"], "message": message}
+
+    def _chat_delete(self, arguments: JSON) -> JSON:
+        channel, message = self._found(arguments)
+        if not is_own(message) or message.get("streaming_state") == OPEN:
+            raise Refused("cant_delete_message")
+        self.messages[channel].remove(message)
+        return {"ok": True, "channel": channel, "ts": message["ts"]}
+
+    def _stream(self, arguments: JSON) -> tuple[str, JSON]:
+        channel, message = self._found(arguments)
+        if not is_own(message):
+            raise Refused("message_not_owned_by_app")
+        if message.get("streaming_state") != OPEN:
+            raise Refused("message_not_in_streaming_state")
+        return channel, message
+
+    def _found(self, arguments: JSON) -> tuple[str, JSON]:
+        channel = self.place(arguments.get("channel"))
+        message = next((m for m in self.messages[channel] if m["ts"] == arguments.get("ts")), None)
+        if message is None:
+            raise Refused("message_not_found")
+        return channel, message
+
+    def place(self, channel: object) -> str:
+        """The channel of that id."""
+        if not isinstance(channel, str) or channel not in self.messages:
+            raise Refused("channel_not_found")
+        return channel
+
+
+def is_own(message: JSON) -> bool:
+    """Whether the bot has written it."""
+    return message.get("bot_id") == BOT_ID
+
+
+def show(message: JSON) -> str:
+    """What people see: the blocks, or where there are none the text."""
+    return "\n".join(block["text"] for block in message.get("blocks", ())) or str(message["text"])
+
+
+def _words(arguments: JSON, before: str = "") -> str:
+    words = before + str(arguments.get("markdown_text", ""))
+    if len(words) > MARKDOWN_LIMIT:
+        raise Refused("msg_too_long")
+    return words

@@ -1,0 +1,113 @@
+"""SIGTERM and Ctrl-C: nothing new is taken in, what runs is finished or left for others, and no process stays."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.gemini import Answer, GeminiFake, answer_of
+from tests.fakes.line import LineFake
+from tests.fakes.slack import SlackFake
+from tests.fakes.wttr import WttrFake
+from tests.run.doors import tell_line, tell_slack
+from tests.run.house import WORKING, Running, kaiwa, left_behind
+from tests.waiting import until, until_true
+
+AS_JSON = {"Content-Type": "application/json"}
+SUM_AND_WEATHER = (("calculate", {"expression": "6 * 7"}), ("get_weather", {"location": "Tokyo"}))
+
+
+@pytest.fixture
+def variables(variables: dict[str, str], wttr: WttrFake) -> dict[str, str]:
+    """Everything on, and a tool that waits for as long as a test wants."""
+    return variables | {"WTTR_BASE_URL": wttr.base_url, "WEATHER_TIMEOUT_S": "25"}
+
+
+async def in_a_tool_call(house: Running, line: LineFake, gemini: GeminiFake, wttr: WttrFake) -> None:
+    """Bring a turn to where one of its two tool calls is on record, and the other one runs."""
+    wttr.fail("stalled")
+    wttr.place("Tokyo")
+    gemini.calls(*SUM_AND_WEATHER)
+    assert await tell_line(house, line, "How much is 6 * 7, and how is the weather?") == 200
+    await until(lambda: bool(wttr.requests and house.log("tool call")))
+
+
+def hello_or_weather(asked: dict[str, Any]) -> Answer:
+    """The model's answer, whichever of two turns asks for it first."""
+    text = "Hello!" if "hello?" in str(asked["contents"]) else "42, and sunny"
+    return answer_of([{"text": text}])
+
+
+async def stopping(house: Running, number: signal.Signals) -> None:
+    """Give the order to stop, and wait until it is known."""
+    house.process.send_signal(number)
+
+    async def known() -> bool:
+        return await house.get("/readyz") == 503
+
+    await until_true(known)
+
+
+async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake, slack: SlackFake
+) -> None:
+    """503 at every door while a turn runs; the turn ends as if nothing were, then the process does, with code 0."""
+    async with kaiwa(tmp_path, "run", **variables) as house:
+        await in_a_tool_call(house, line, gemini, wttr)
+        gemini.say("42, and sunny")
+        await stopping(house, signal.SIGTERM)
+        assert await tell_line(house, line, "And Osaka?") == 503
+        assert await tell_slack(house, slack, "hello?", "1795298220.000100") == 503
+        assert await house.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
+        assert await house.get("/healthz") == 200
+        wttr.recover()
+        await wttr.hang_up()
+        assert await house.process.wait() == 0
+    assert line.texts == [["42, and sunny"]]
+    assert slack.posted == []
+    assert left_behind(tmp_path) == []
+
+
+async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake, slack: SlackFake
+) -> None:
+    """The next start goes on where the turns were: what was finished is not done again, and each is answered once."""
+    async with kaiwa(tmp_path, "run", **variables) as house:
+        await in_a_tool_call(house, line, gemini, wttr)
+        gemini.stall()
+        assert await tell_slack(house, slack, "hello?", "1795298220.000100") == 200
+        await until(lambda: len(gemini.requests) == 2)
+        await stopping(house, signal.SIGTERM)
+        assert await house.stop(signal.SIGTERM, seconds=6) == 0
+    assert left_behind(tmp_path) == []
+    assert (line.texts, slack.posted) == ([], [])
+    wttr.recover()
+    gemini.always = hello_or_weather
+    async with kaiwa(tmp_path, "run", **variables) as house:
+        await until(lambda: bool(line.texts and slack.posted))
+        assert [call["tool"] for call in house.log("tool call")] == ["get_weather"]
+        assert await house.stop() == 0
+    assert line.texts == [["42, and sunny"]]
+    assert [message["markdown_text"] for message in slack.posted] == ["Hello!"]
+    assert len(gemini.requests) == 4
+
+
+async def test_ctrl_c_twice_leaves_the_turn_to_another_worker(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake
+) -> None:
+    """It goes on there at once, without waiting six seconds for a lease to expire."""
+    async with kaiwa(tmp_path, "run", **variables) as house:
+        await in_a_tool_call(house, line, gemini, wttr)
+        async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
+            await stopping(house, signal.SIGINT)
+            assert await house.stop(signal.SIGINT, seconds=6) == 0
+            wttr.recover()
+            gemini.say("42, and sunny")
+            await until(lambda: bool(line.texts), seconds=4)
+            assert [call["tool"] for call in worker.log("tool call")] == ["get_weather"]
+    assert line.texts == [["42, and sunny"]]
+    assert len(gemini.requests) == 2
+    assert left_behind(tmp_path) == []
