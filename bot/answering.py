@@ -58,8 +58,11 @@ class Answering:
         self._replying = Replying(store, agent, channels, texts, self._housekeeping, commands, defaults)
         self._commands = commands
 
-    async def take(self, lease: Lease, journalled: JournalledTurn) -> int | None:
+    async def take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False) -> int | None:
         """Take a turn to its commit.
+
+        Args:
+            quietly: show nothing of the answer before it is delivered.
 
         Returns:
             Where it is left in its journal, when to go on (ms of the store's clock), else None.
@@ -74,7 +77,7 @@ class Answering:
             await self._give_up(lease, journalled, reason)
             return None
         try:
-            await self._take(lease, journalled)
+            await self._take(lease, journalled, quietly=quietly)
         except (LeaseLost, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log
@@ -117,7 +120,7 @@ class Answering:
         said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
         return Outcome((*asked, said) if asked else (), [(reply, address)])
 
-    async def _take(self, lease: Lease, journalled: JournalledTurn) -> None:
+    async def _take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool) -> None:
         started = time.monotonic()
         kept = read_entries(journalled.entries)
         if not kept.steps:
@@ -126,7 +129,7 @@ class Answering:
         outcome = Outcome()
         await self._keep_house(lease, batch, outcome)
         if batch.messages:
-            answered = await self._replying.answer(lease, journalled, batch.messages, kept.steps)
+            answered = await self._replying.answer(lease, journalled, batch.messages, kept.steps, quietly=quietly)
             outcome.messages = (*outcome.messages, *answered.messages)
             outcome.replies += answered.replies
         await self._commit(lease, journalled.turn_id, outcome)

@@ -90,7 +90,9 @@ class Conversations:
         retry_at = await self._postman.deliver(lease)
         while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
-                if (retry_at := await self._answering.take(lease, journalled)) is not None:
+                # An answer that is shown while it is written must not overtake one that still waits.
+                quietly = retry_at is not None
+                if (retry_at := await self._answering.take(lease, journalled, quietly=quietly)) is not None:
                     return retry_at
                 retry_at = await self._postman.deliver(lease)
         return None if self.closing else retry_at  # a turn may have been left, and a delivery's wait is not its own

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 
 import structlog
-from msgspec import DecodeError
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
@@ -14,7 +13,7 @@ from bot.channels import Channel, Delivery
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.metrics import Metrics
 from bot.store import Lease, Store
-from bot.transcript import encode
+from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -45,7 +44,7 @@ class Postman:
         while (raw := await outbox.head(lease.conversation)) is not None:
             try:
                 delivery = decode_delivery(raw)
-            except DecodeError as error:
+            except UNREADABLE as error:
                 log.error("a delivery cannot be read", error=str(error))
                 await outbox.bury_head(lease, b"cannot be read")
                 continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.albums import gathered
@@ -16,7 +16,7 @@ from bot.channels import Arrival
 from bot.providers import StopReason
 from bot.store import Lease, Store
 from bot.store.entries import Entry
-from bot.transcript import Message, ToolCall, ToolResult, decode_record, encode
+from bot.transcript import UNREADABLE, Message, ToolCall, ToolResult, decode_record, encode
 from bot.turn import Heard
 
 log = structlog.stdlib.get_logger(__name__)
@@ -75,7 +75,7 @@ def readable_arrivals(entries: Iterable[Entry]) -> list[Arrival]:
     arrivals = []
     for entry in entries:
         if entry.kind not in (SAID, RESULT, BEGUN):
-            with suppress(DecodeError):
+            with suppress(*UNREADABLE):
                 arrivals.append(decode_arrival(entry.body))
     return arrivals
 
@@ -84,7 +84,7 @@ def read_record(entry: bytes) -> tuple[Message, ...]:
     """The messages of one turn of the history; a turn that cannot be read is left out, and told to the log."""
     try:
         return decode_record(entry).messages
-    except DecodeError as error:
+    except UNREADABLE as error:
         log.error("a turn of the history cannot be read", error=str(error))
         return ()
 

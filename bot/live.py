@@ -62,6 +62,13 @@ LiveEvent = TurnStarted | Joined | AnswerText | AnswerRestarted | ToolStarted | 
 decode_event = Decoder(LiveEvent).decode
 
 
+class Nobody:
+    """Nobody watches (a ``Watcher``)."""
+
+    async def show(self, event: LiveEvent) -> None:
+        """Show it to nobody."""
+
+
 class Watcher(Protocol):
     """Takes live events; must not raise and must not wait for a slow viewer."""
 

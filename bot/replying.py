@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,7 +17,7 @@ from bot.context import usable_zone
 from bot.errors import ModelError, TurnFailed
 from bot.housekeeping import Housekeeping
 from bot.journal import Begun, JournalLedger, Said, Step, read_record
-from bot.live import TurnStarted, Watcher
+from bot.live import AnswerRestarted, Nobody, TurnStarted, Watcher
 from bot.media import loaded, unloaded
 from bot.reception import Reception
 from bot.spoken_commands import SpokenCommands
@@ -79,13 +80,20 @@ class Replying:
         self._defaults = defaults
 
     async def answer(
-        self, lease: Lease, journalled: JournalledTurn, arrivals: list[Arrival], steps: list[Step]
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        arrivals: list[Arrival],
+        steps: list[Step],
+        *,
+        quietly: bool,
     ) -> Outcome:
         """Answer messages; with nothing, where they have all been taken back meanwhile.
 
         Args:
             arrivals: the messages the turn began with.
             steps: what it has done already.
+            quietly: show nothing of it before it is delivered.
 
         Raises:
             LeaseLost: another process has the turn.
@@ -94,11 +102,14 @@ class Replying:
         conversation = lease.conversation
         channel = self._channels[conversation.partition(":")[0]]
         reception = Reception(lease, channel, self._housekeeping, self._commands, self._defaults.time_zone)
-        async with channel.showing(conversation, arrivals[-1].address) as watcher:
+        showing = nullcontext(Nobody()) if quietly else channel.showing(conversation, arrivals[-1].address)
+        async with showing as watcher:
             await watcher.show(TurnStarted(journalled.turn_id, tuple(arrival.message.id for arrival in arrivals)))
             turn = await self._begun(lease, journalled, arrivals, reception, watcher)
             await self._restore(turn, steps, partial(reception.join, watcher))
             reply = await self._reply(turn)
+            if reply is None:
+                await watcher.show(AnswerRestarted())
         return Outcome(unloaded(turn.added), [(reply, reception.address)]) if reply else Outcome()
 
     async def _begun(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
 
 Role = Literal["user", "model", "tool"]
@@ -143,6 +143,9 @@ def new_id(prefix: str) -> str:
     """A fresh id, ``prefix_`` and 32 hexadecimal digits."""
     return f"{prefix}_{uuid.uuid4().hex}"
 
+
+# What msgspec raises where bytes are not what was written.
+UNREADABLE = (DecodeError, UnicodeDecodeError)
 
 encode = Encoder().encode
 decode_record = Decoder(TurnRecord).decode

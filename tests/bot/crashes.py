@@ -30,6 +30,7 @@ Think = Callable[[Sequence[Message]], Step]
 
 HISTORY_DAYS = 30
 SCRIPTS = {_read(name, HISTORY_DAYS * 86_400).sha: name for name in NAMES}
+LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 VISITS = 5  # more than any conversation here needs until nothing is left to do
 BY_MODEL = Opaque("scripted", "scripted", b"")  # tells the model's words from our own sentences
@@ -76,12 +77,12 @@ class Lookup(Echo):
 
     name: ClassVar[str] = "lookup"
 
-    def __init__(self, called: list[tuple[str, int]]) -> None:
+    def __init__(self, called: list[tuple[str, str, int]]) -> None:
         super().__init__()
         self._called = called
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        self._called.append((context.conversation, arguments["n"]))
+        self._called.append((context.conversation, self.name, arguments["n"]))
         return await super().call(arguments, context)
 
 
@@ -105,7 +106,7 @@ class Stage:
         self.redis = redis
         self.server = server
         self.accept = Intake(store, NoJobs(), SpokenCommands(texts()), Metrics())
-        self.called: list[tuple[str, int]] = []
+        self.called: list[tuple[str, str, int]] = []
         self.tools = tool_map(Lookup(self.called), Stamp(self.called))
 
 
@@ -182,7 +183,12 @@ class Conversation:
     @property
     def called(self) -> list[int]:
         """The tool calls made so far."""
-        return [n for name, n in self.stage.called if name == self.name]
+        return [n for name, _, n in self.stage.called if name == self.name]
+
+    @property
+    def stamped(self) -> list[int]:
+        """Those of them that leave a trace."""
+        return [n for name, tool, n in self.stage.called if (name, tool) == (self.name, Stamp.name)]
 
     async def hear(self, *arrivals: Arrival) -> None:
         """Take messages in, as a web process does that stays alive."""
@@ -242,9 +248,10 @@ class Conversation:
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:
     """Let something live until its wire is cut, and not for longer."""
     living, death = asyncio.create_task(life), asyncio.create_task(wire.is_cut.wait())
-    await asyncio.wait((living, death), return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait((living, death), timeout=LIFE_S, return_when=asyncio.FIRST_COMPLETED)
     death.cancel()
     if not wire.is_cut.is_set():
+        assert living.done(), wire.requests[-20:]
         await living
         return
     living.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,14 +27,14 @@ class Record:
     Attributes:
         said: ids of the model's messages.
         begun: calls that must not be made twice, by their argument ``n``.
-        outbox: ids of deliveries that are not known to have arrived.
+        outbox: attempts at deliveries that are not known to have arrived, by id.
         is_answered: no message waits for an answer, or for the rest of one.
     """
 
     said: set[str]
     begun: set[int]
     results: Results
-    outbox: set[str]
+    outbox: dict[str, int]
     is_answered: bool
 
     def since(self, before: Record) -> Record:
@@ -51,6 +52,7 @@ class Ending:
         asked: how often the last process asked the model.
         called: the tool calls it made.
         repeated: deliveries it sent though they were on record as sent.
+        stamped_twice: calls that were made twice though that leaves two traces.
         left: keys that should not be in the store any more.
         by_the_dead: what a dead process has sent.
     """
@@ -61,6 +63,7 @@ class Ending:
     asked: int
     called: list[int]
     repeated: set[str] = field(default_factory=set)
+    stamped_twice: list[int] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     by_the_dead: int = 0
 
@@ -72,12 +75,13 @@ async def record_of(conversation: Conversation) -> Record:
     past = await _past(conversation)
     messages = [*past, *(step.message for step in steps if isinstance(step, Said))]
     results = [step for step in steps if isinstance(step, ToolResult)]
+    outbox = [decode_delivery(raw) for raw in await conversation.frames("outbox")]
     calls = {call.id: call.arguments["n"] for message in messages for call in message.calls}
     return Record(
         said={message.id for message in messages if message.opaque == BY_MODEL},
         begun={calls[step.call_id] for step in steps if isinstance(step, Begun)},
         results=_results(past) | {calls[result.call_id]: result.response for result in results},
-        outbox={decode_delivery(raw).id for raw in await conversation.frames("outbox")},
+        outbox={delivery.id: delivery.attempts for delivery in outbox},
         is_answered=not (journal or await conversation.frames("inbox")),
     )
 
@@ -95,7 +99,8 @@ async def ending_of(conversation: Conversation, last: Process, record: Record) -
         results=_results(past),
         asked=last.asked,
         called=sorted(last.called),
-        repeated=again - record.outbox,
+        repeated=again - record.outbox.keys(),
+        stamped_twice=sorted(n for n, times in Counter(conversation.stamped).items() if times > 1),
         left=left if await conversation.due_at() is None else [*left, "due"],
         by_the_dead=len(conversation.world.sent_by_the_dead),
     )

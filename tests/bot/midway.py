@@ -13,6 +13,8 @@ from tests.bot.place import HERE, Place
 from tests.fakes.tools import Echo
 from toolset.tool import ToolContext
 
+WAIT_S = 10.0
+
 
 class Held(Echo):
     """Takes for ever."""
@@ -38,7 +40,8 @@ def calling(call_id: str = "c1", tool: str = "echo", *, held: bool = False) -> S
 async def held(place: Place, step: Step) -> AsyncIterator[None]:
     """Attend until the model is at this step; go on with what is left afterwards, to the end."""
     attending = asyncio.create_task(place.care.attend(HERE))
-    await step.at_gate.wait()
+    async with asyncio.timeout(WAIT_S):
+        await step.at_gate.wait()
     yield
     assert step.gate is not None
     step.gate.set()
@@ -48,7 +51,8 @@ async def held(place: Place, step: Step) -> AsyncIterator[None]:
 async def cut_off(place: Place, reached: asyncio.Event) -> None:
     """Attend until this is reached, and stop there as a shutdown does."""
     attending = asyncio.create_task(place.care.attend(HERE))
-    await reached.wait()
+    async with asyncio.timeout(WAIT_S):
+        await reached.wait()
     attending.cancel()
     await asyncio.wait([attending])
 

@@ -135,7 +135,7 @@ def said(role: Role, *parts: str | ToolCall, message_id: str = "m1") -> Message:
 
 def test_a_message_that_joins_a_turn_gets_its_answer(room: Room) -> None:
     """What the turn did before it joined was shown to whoever asked first."""
-    earlier = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
+    earlier: list[LiveEvent] = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
     room.scripts = [[*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]]
     assert room.chat.hold(["and Osaka?"])
     assert room.printed == ("Both\n", "")

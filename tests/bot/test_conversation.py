@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import ClassVar, cast
 
 import pytest
 from redis.asyncio import Redis
 
-from bot.errors import TryAgain
+from bot.errors import DeliverLater, TryAgain
 from bot.journal import SAID, Said
 from bot.live import TurnStarted
 from bot.providers.scripted import Step
-from bot.store import Store
+from bot.store import Lease, Store
+from bot.store.leases import Leases
 from bot.transcript import Message, Text, ToolCall, encode
+from tests.bot.midway import Held, calling, cut_off, messages
 from tests.bot.place import HERE, Place
+from tests.fakes.tools import tool_map
 
 
 async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
@@ -204,4 +210,69 @@ async def test_a_closing_house_begins_no_new_turn(store: Store) -> None:
     await place.hear("hi", "m1")
     await place.care.attend(HERE)
     assert place.model.requests == []
+    assert await store.leases.due(10) == [HERE]
+
+
+async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_crash(store: Store) -> None:
+    """It had begun, so the model is told that nobody knows its outcome."""
+
+    class Once(Held):
+        idempotent: ClassVar[bool] = False
+
+    tool, then_tool = Once(), Once()
+    place = Place(store, [calling(tool="held")], tools=tool_map(tool))
+    await place.hear("launch", "m1")
+    await cut_off(place, tool.called)
+    then = Place(store, [Step("I do not know.")], tools=tool_map(then_tool))
+    await then.care.attend(HERE)
+    [result] = messages(then)[-1].results
+    assert result.response == {"error": "interrupted: the outcome is unknown"}
+    assert (then.box.texts, then_tool.called.is_set()) == (["I do not know."], False)
+
+
+async def test_a_turn_that_takes_too_long_ends_in_an_apology(store: Store) -> None:
+    """Honest about the reason."""
+    place = Place(store, [Step(error=TimeoutError())])
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    [delivery] = place.box.delivered
+    assert (delivery.reply.failed, delivery.reply.note) == (True, "the turn took longer than 300 s")
+
+
+class Racing:
+    """Leases of a store where something comes in right before one is given back."""
+
+    def __init__(self, leases: Leases, comes_in: Callable[[], Awaitable[None]]) -> None:
+        self.acquire, self.renew, self.due = leases.acquire, leases.renew, leases.due
+        self._leases = leases
+        self._comes_in: list[Callable[[], Awaitable[None]]] = [comes_in]
+
+    async def release(self, lease: Lease, retry_at_ms: int | None = None) -> bool:
+        while self._comes_in:
+            await self._comes_in.pop()()
+        return await self._leases.release(lease, retry_at_ms)
+
+
+async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(store: Store) -> None:
+    """Nobody was given a hint, as somebody was attending."""
+    place = Place(store, [Step("One"), Step("Two")])
+    leases = Racing(store.leases, partial(place.hear, "second", "m2"))
+    store.leases = cast(Leases, leases)
+    await place.hear("first", "m1")
+    await place.care.attend(HERE)
+    assert place.box.texts == ["One", "Two"]
+
+
+async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> None:
+    """A closing house looks at neither; the next one finds the conversation due at once."""
+    step = Step("never", gate=asyncio.Event())
+    place = Place(store, [Step("One"), step])
+    place.box.failures = [DeliverLater("slow down", after=60)]
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    await place.hear("more", "m2")
+    await cut_off(place, step.at_gate)
+    closing = Place(store, [])
+    closing.care.closing = True
+    await closing.care.attend(HERE)
     assert await store.leases.due(10) == [HERE]

@@ -145,6 +145,7 @@ async def death(conversation: Conversation, cut: Cut, undisturbed: Ending) -> bo
     assert await ending_of(conversation, last, record) == due, where
     assert first.asked - len(record.said) in (0, 1), where  # one question may have been without its answer
     assert max(Counter(first.called).values(), default=0) <= 1, where
+    assert all(record.outbox.get(delivery.id, 1) for delivery in first.delivered), where  # known to have been tried
     return True
 
 

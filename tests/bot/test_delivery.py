@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from typing import Any
 
@@ -47,6 +48,18 @@ async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> 
     await place.care.attend(HERE)
     assert place.box.delivered == []
     assert [message.text for message in await place.care.past(HERE)] == ["hi", "One", "more", "Two"]
+
+
+async def test_an_answer_is_not_shown_before_an_older_one_is_there(store: Store) -> None:
+    """While a delivery waits, the next turn is taken, and shows itself to nobody."""
+    place = Place(store, [Step("One"), Step("Two")])
+    place.box.failures = [DeliverLater("slow down", after=60)]
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    shown = list(place.box.seen)
+    await place.hear("more", "m2")
+    await place.care.attend(HERE)
+    assert place.box.seen == shown != []
 
 
 async def test_a_refused_delivery_becomes_a_dead_letter(store: Store) -> None:
@@ -129,9 +142,14 @@ async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) 
     assert (letter.reason, await head(place)) == ("set a new one", None)
 
 
-def uncertain(place: Place) -> float:
+def uncertain(place: Place) -> int:
     """How many deliveries were found of which nobody knows whether they had gone out."""
-    return place.metrics.deliveries.labels("mailbox", "uncertain")._value.get()
+    found = re.search(r'kaiwa_deliveries_total\{channel="mailbox",outcome="uncertain"\} (\d+)', told(place))
+    return int(found[1]) if found else 0
+
+
+def told(place: Place) -> str:
+    return place.metrics.exposition().decode()
 
 
 async def test_an_attempt_without_an_outcome_is_counted(store: Store) -> None:
@@ -184,3 +202,23 @@ async def test_a_channel_is_asked_to_make_sure_of_the_lease(store: Store, redis:
     await place.care.attend(HERE)
     assert place.box.delivered == []
     assert decode_delivery(await head(place) or b"").attempts == 1
+
+
+async def test_a_reply_of_a_channel_that_is_off_becomes_a_dead_letter(store: Store) -> None:
+    """It can be put back when the channel is on again."""
+    place = Place(store, [])
+    lease = await leased(store, "line:bot:user:u1")
+    await store.journal.commit(lease, None, [encode(Delivery("t_1", "t", Reply("One")))], 1)
+    await store.leases.release(lease)
+    await place.care.attend("line:bot:user:u1")
+    assert [letter.reason for letter in await store.dead_letters.read()] == ["the channel line is switched off"]
+
+
+async def test_a_delivery_of_broken_letters_is_buried(store: Store) -> None:
+    """Bytes that are no text are given up like any that cannot be read."""
+    place = Place(store, [])
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, None, [b'{"id": "\xff"}'], 1)
+    await store.leases.release(lease)
+    await place.care.attend(HERE)
+    assert [letter.reason for letter in await store.dead_letters.read()] == ["cannot be read"]

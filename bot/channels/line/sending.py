@@ -26,6 +26,8 @@ KEEP_S = 86_400  # as long as LINE knows a retry key
 RETRY_KEYS = uuid.UUID("0d4b4a2c-6f0e-5b51-9b7a-5a3d8f5c7c11")  # any constant: it makes delivery ids into UUIDs
 PUSHING = b"pushing"
 LONGEST_WAIT_S = 600.0
+SPARE_S = 2.0  # of a token's minute, for the attempt itself
+SOON_S = 0.5
 
 PushMode = Literal["auto", "always", "never"]
 
@@ -103,8 +105,17 @@ class Sender:
                 return maybe_done
             if not maybe_done and not failure.maybe_done:
                 await self._notes.set(letter.note, str(letter.attempt).encode(), KEEP_S)
-            raise await self._consequence(failure, letter.attempt) from failure
+            later = await self._consequence(failure, letter.attempt)
+            if (maybe_done or failure.maybe_done) and type(later) is DeliverLater:
+                later = DeliverLater(str(later), min(later.after, self._telling_s(letter.address)))
+            raise later from failure
         return True
+
+    def _telling_s(self, address: Address) -> float:
+        """How long a token may be waited with so that it can still tell whether it was used."""
+        age = self._clock() - address.received_at
+        left = (MINUTE_MS - age) / 1000 - SPARE_S
+        return max(left, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
     async def _pushed(self, letter: Letter, still_ours: StillOurs, *, again: bool) -> None:
         api = await self._api()

@@ -32,18 +32,17 @@ from tests.bot.store.turns import key
 KEEP_TURNS = 3
 LETTERS = 100
 
-workers = st.sampled_from(["first", "second", "third"])
 message_ids = st.sampled_from([f"m{number}" for number in range(12)])
 lives = st.sampled_from([60_000, 90_000])
 waits = st.sampled_from([None, 0, 30_000, 600_000])
 reasons = st.sampled_from(["KeyError", "ValueError"])
 
-under_way = precondition(lambda self: self.leases and self.model.turn)
-with_leases = precondition(lambda self: self.leases)
+holding = precondition(lambda self: self.lease)
+under_way = precondition(lambda self: self.lease and self.model.turn)
 
 
 class Workers(RuleBasedStateMachine):
-    """Workers on one conversation of a real store, with leases they hold, have lost, or still believe in."""
+    """Workers on one conversation of a real store: one may hold its lease, others have lost theirs unawares."""
 
     url: str
 
@@ -58,7 +57,8 @@ class Workers(RuleBasedStateMachine):
         self.redis.flushall()
         self.here = f"console:{uuid4().hex}"
         self.model = Model()
-        self.leases: dict[str, Lease] = {}
+        self.lease: Lease | None = None
+        self.lost: list[Lease] = []
         self.count = 0
 
     def teardown(self) -> None:
@@ -82,16 +82,9 @@ class Workers(RuleBasedStateMachine):
         done = self.runner.run(_as_coroutine(doing))
         return done, Span(start, self.clock())
 
-    def fenced(
-        self, data: st.DataObject, operation: Callable[..., Awaitable[Any]], *arguments: Any
-    ) -> tuple[Any, Span] | None:
-        """Do it under some worker's lease: it must work exactly when that is the one in force."""
-        lease = self.leases[data.draw(st.sampled_from(sorted(self.leases)), "worker")]
-        if self.model.held and lease.token == self.model.token:
-            return self.timed(operation(lease, *arguments))
-        with pytest.raises(LeaseLost):
-            self.timed(operation(lease, *arguments))
-        return None
+    def held(self, operation: Callable[..., Awaitable[Any]], *arguments: Any) -> tuple[Any, Span]:
+        """The same, done by the holder of the lease."""
+        return self.timed(operation(self.lease, *arguments))
 
     def turn(self) -> Turn:
         assert self.model.turn is not None
@@ -107,90 +100,118 @@ class Workers(RuleBasedStateMachine):
         assert accepted is (Accepted.ATTENDED if self.model.held else Accepted.NEW)
         self.model.accept(message_id, Entry(kind, body), now)
 
-    @rule(worker=workers, ttl_ms=lives)
-    def acquire(self, worker: str, ttl_ms: int) -> None:
+    @rule(ttl_ms=lives)
+    def acquire(self, ttl_ms: int) -> None:
         lease, now = self.timed(self.store.leases.acquire(self.here, ttl_ms))
         assert (lease is None) is self.model.held
         if lease:
             assert lease.token > self.model.token
-            self.leases[worker] = lease
+            self.lease = lease
             self.model.acquire(lease.token, now.later(ttl_ms))
 
-    @with_leases
-    @rule(data=st.data())
-    def renew(self, data: st.DataObject) -> None:
-        if done := self.fenced(data, self.store.leases.renew):
-            life = next(lease.ttl_ms for lease in self.leases.values() if lease.token == self.model.token)
-            self.model.renew(done[1].later(life))
+    @holding
+    @rule()
+    def renew(self) -> None:
+        assert self.lease is not None
+        _, now = self.held(self.store.leases.renew)
+        self.model.renew(now.later(self.lease.ttl_ms))
 
-    @with_leases
-    @rule(data=st.data(), wait=waits)
-    def release(self, data: st.DataObject, wait: int | None) -> None:
+    @holding
+    @rule(wait=waits)
+    def release(self, wait: int | None) -> None:
         retry_at = None if wait is None else self.clock() + wait
-        if done := self.fenced(data, self.store.leases.release, retry_at):
-            assert done[0] is self.model.release(done[1], retry_at)
+        waits, now = self.held(self.store.leases.release, retry_at)
+        assert waits is self.model.release(now, retry_at)
+        self.lose()
 
     @precondition(lambda self: self.model.held)
     @rule()
     def expire(self) -> None:
         self.redis.pexpire(key("lease", self.here), 0)
         self.model.held = False
+        self.lose()
 
-    @with_leases
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
-        del self.leases[data.draw(st.sampled_from(sorted(self.leases)), "worker")]
+    @holding
+    @rule()
+    def crash(self) -> None:
+        self.lease = None
 
-    @with_leases
+    def lose(self) -> None:
+        """Who was the holder still believes to be."""
+        if self.lease:
+            self.lost.append(self.lease)
+        self.lease = None
+
+    @precondition(lambda self: self.lost)
     @rule(data=st.data())
-    def begin(self, data: st.DataObject) -> None:
+    def come_too_late(self, data: st.DataObject) -> None:
+        """Whoever has lost a lease can do nothing at all."""
+        lease, store = data.draw(st.sampled_from(self.lost), "lease"), self.store
+        for doing in (
+            store.leases.renew(lease),
+            store.leases.release(lease),
+            store.journal.begin(lease, "late"),
+            store.journal.join(lease),
+            store.journal.record(lease, "said", b"late"),
+            store.journal.fail(lease, "late", 0),
+            store.journal.commit(lease, b"late", [b"late"], KEEP_TURNS, "late"),
+            store.outbox.replace_head(lease, b"late"),
+            store.outbox.remove_head(lease),
+            store.outbox.bury_head(lease, b"late"),
+            store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
+            store.history.purge(lease),
+        ):
+            with pytest.raises(LeaseLost):
+                self.timed(doing)
+
+    @holding
+    @rule()
+    def begin(self) -> None:
         turn_id = self.fresh("turn").decode()
-        if done := self.fenced(data, self.store.journal.begin, turn_id):
-            assert done[0] == self.model.begin(turn_id, done[1])
+        turn, now = self.held(self.store.journal.begin, turn_id)
+        assert turn == self.model.begin(turn_id, now)
 
     @under_way
-    @rule(data=st.data())
-    def join(self, data: st.DataObject) -> None:
-        if done := self.fenced(data, self.store.journal.join):
-            assert done[0] == self.model.join()
+    @rule()
+    def join(self) -> None:
+        assert self.held(self.store.journal.join)[0] == self.model.join()
 
     @under_way
-    @rule(data=st.data())
-    def record(self, data: st.DataObject) -> None:
+    @rule()
+    def record(self) -> None:
         step = self.fresh("step")
-        if done := self.fenced(data, self.store.journal.record, "said", step):
-            assert done[0] is self.model.record(self.turn(), Entry("said", step))
+        waits, _ = self.held(self.store.journal.record, "said", step)
+        assert waits is self.model.record(self.turn(), Entry("said", step))
 
     @under_way
-    @rule(data=st.data(), reason=reasons, rest_ms=st.sampled_from([0, 60_000]))
-    def fail(self, data: st.DataObject, reason: str, rest_ms: int) -> None:
-        if done := self.fenced(data, self.store.journal.fail, reason, rest_ms):
-            (times, retry_at), now = done
-            turn = self.turn()
-            assert times == fail(turn, reason)
-            assert now.later(rest_ms << (times - 1)).has(retry_at)
-            turn.retry_at = retry_at
+    @rule(reason=reasons, rest_ms=st.sampled_from([0, 60_000]))
+    def fail(self, reason: str, rest_ms: int) -> None:
+        (times, retry_at), now = self.held(self.store.journal.fail, reason, rest_ms)
+        turn = self.turn()
+        assert times == fail(turn, reason)
+        assert now.later(rest_ms << (times - 1)).has(retry_at)
+        turn.retry_at = retry_at
 
     @under_way
-    @rule(data=st.data(), is_said=st.booleans(), count=st.integers(0, 2), given_up=st.sampled_from(["", "poison"]))
-    def commit(self, data: st.DataObject, is_said: bool, count: int, given_up: str) -> None:
+    @rule(is_said=st.booleans(), count=st.integers(0, 2), given_up=st.sampled_from(["", "poison"]))
+    def commit(self, is_said: bool, count: int, given_up: str) -> None:
         entry = self.fresh("entry") if is_said else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
-        if self.fenced(data, self.store.journal.commit, entry, deliveries, KEEP_TURNS, given_up):
-            self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up)
+        self.held(self.store.journal.commit, entry, deliveries, KEEP_TURNS, given_up)
+        self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up)
 
-    @precondition(lambda self: self.leases and self.model.outbox)
-    @rule(data=st.data(), fate=st.sampled_from(["replace", "remove", "bury"]))
-    def deliver(self, data: st.DataObject, fate: str) -> None:
-        attempt, model, outbox = self.fresh("attempt"), self.model, self.store.outbox
+    @precondition(lambda self: self.lease and self.model.outbox)
+    @rule(fate=st.sampled_from(["replace", "remove", "bury"]))
+    def deliver(self, fate: str) -> None:
+        attempt, outbox = self.fresh("attempt"), self.store.outbox
         if fate == "replace":
-            if self.fenced(data, outbox.replace_head, attempt):
-                model.outbox[0] = attempt
-        elif fate == "remove":
-            if self.fenced(data, outbox.remove_head):
-                del model.outbox[0]
-        elif self.fenced(data, outbox.bury_head, b"refused"):
-            model.dead.append(Letter("refused", model.outbox.pop(0)))
+            self.held(outbox.replace_head, attempt)
+            self.model.outbox[0] = attempt
+            return
+        self.held(outbox.remove_head) if fate == "remove" else self.held(outbox.bury_head, b"refused")
+        gone = self.model.outbox.pop(0)
+        if fate == "bury":
+            self.model.dead.append(Letter("refused", gone))
 
     @precondition(lambda self: self.model.dead)
     @rule(data=st.data(), is_renewed=st.booleans())
@@ -203,20 +224,21 @@ class Workers(RuleBasedStateMachine):
         self.model.revive(self.model.dead[place], delivery, now)
         assert self.timed(self.store.dead_letters.revive(letter, delivery))[0] is False
 
-    @precondition(lambda self: self.leases and self.model.history)
+    @precondition(lambda self: self.lease and self.model.history)
     @rule(data=st.data())
     def rewrite(self, data: st.DataObject) -> None:
         old = data.draw(st.lists(st.sampled_from(self.model.history), unique=True), "old")
         changes = {entry: self.fresh("entry") if data.draw(st.booleans(), "kept") else b"" for entry in old}
-        if self.fenced(data, self.store.history.rewrite, changes | {b"not there": b"nor this"}):
-            self.model.rewrite(changes)
+        self.held(self.store.history.rewrite, changes | {b"not there": b"nor this"})
+        self.model.rewrite(changes)
 
-    @with_leases
-    @rule(data=st.data())
-    def purge(self, data: st.DataObject) -> None:
-        if self.fenced(data, self.store.history.purge):
-            self.model.history, self.model.outbox = [], []
+    @holding
+    @rule()
+    def purge(self) -> None:
+        self.held(self.store.history.purge)
+        self.model.history, self.model.outbox = [], []
 
+    @precondition(lambda self: self.model.history or not self.model.taken_in)
     @rule(least=st.sampled_from([0, 1]))
     def shorten(self, least: int) -> None:
         gone, _ = self.timed(self.scripts.run("shorten", self.here, least))
@@ -277,5 +299,5 @@ async def _as_coroutine(doing: Awaitable[Any]) -> Any:
 def test_nothing_is_lost_doubled_or_mixed(valkey_url: str) -> None:
     """The store agrees with a plain model after every step of random histories, the same ones each time."""
     machine = type("Machine", (Workers,), {"url": valkey_url})
-    short = settings(max_examples=50, stateful_step_count=40, deadline=None, derandomize=True, database=None)
+    short = settings(max_examples=50, stateful_step_count=50, deadline=None, derandomize=True, database=None)
     run_state_machine_as_test(machine, settings=short)

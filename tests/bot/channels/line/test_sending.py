@@ -247,3 +247,12 @@ async def test_an_empty_address_has_no_token(fake: LineFake, desk: Desk) -> None
     """Old enough for any clock."""
     await desk.deliver("Hi!", Address())
     assert ways(fake) == ["push"]
+
+
+async def test_an_unknown_outcome_is_looked_into_while_the_token_can_tell(fake: LineFake, desk: Desk) -> None:
+    """However long the wait would be otherwise, the next attempt falls into the token's minute."""
+    address = desk.address(fake.token(), 46)
+    fake.fail("reply", 500)
+    with pytest.raises(DeliverLater) as later:
+        await desk.deliver("Hi!", address, attempt=4)
+    assert later.value.after == 12.0
