@@ -43,8 +43,11 @@ async def test_a_text_arrives_with_its_way_back(desk: Desk) -> None:
 @pytest.mark.parametrize(("timestamp", "since"), [(NOW - 5_000, NOW - 5_000), (NOW + 5_000, NOW), (0, NOW)])
 async def test_a_redelivered_token_is_as_old_as_its_event(desk: Desk, timestamp: int, since: int) -> None:
     """Its minute began with the event; a clock ahead of ours, and an event without a time, change nothing."""
-    again = {"timestamp": timestamp, "deliveryContext": {"isRedelivery": True}}
-    [arrival] = await desk.receive(event(replyToken="reply", message=text_message("Hello"), **again))
+    again = {"isRedelivery": True}
+    message = text_message("Hello")
+    [arrival] = await desk.receive(
+        event(replyToken="reply", message=message, timestamp=timestamp, deliveryContext=again)
+    )
     assert address_of(arrival.address).received_at == since
 
 
