@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ KEEP_TURNS = 200  # in the store
 OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
 DAY_S = 86_400
 HOUR_S = 3_600
+LOOK_S, ROUNDS = 0.25, 32  # for a conversation that is answered elsewhere: longer than a lease lives
 NOTED = 10_000  # notes a process remembers to have written
 
 
@@ -36,8 +38,9 @@ class Housekeeping:
         history_days: how long it is kept who talks where; as long as the histories.
     """
 
-    def __init__(self, store: Store, history_days: int) -> None:
+    def __init__(self, store: Store, history_days: int, rounds: int = ROUNDS) -> None:
         self._store = store
+        self._rounds = rounds
         self._history_s = history_days * DAY_S + HOUR_S
         self._hour = 0
         self._noted: set[tuple[str, str]] = set()  # in this hour, so that it costs nothing in most turns
@@ -83,7 +86,8 @@ class Housekeeping:
     async def forget(self, lease: Lease, arrival: Arrival) -> Forgotten:
         """Forget a person: their own conversations, and their words in those they share with others.
 
-        A conversation that is being answered at this moment elsewhere is left to the next attempt.
+        A conversation that is being answered elsewhere is waited for; one that takes longer stays on the person's list,
+        for the next time they want to be forgotten.
 
         Raises:
             LeaseLost: of the conversation at hand.
@@ -91,12 +95,14 @@ class Housekeeping:
         person = _person(lease.conversation, arrival)
         here = f"{SHARED if arrival.group else OWN} {lease.conversation}"
         known = await self._store.notes.members(f"person:{person}") if person else []
-        forgotten = Forgotten()
+        forgotten, busy = Forgotten(), []
         for entry in sorted({*known, here}):
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
                 forgotten = await self._forget_in(lease, kind, arrival, forgotten)
-            elif (other := await self._store.leases.acquire(conversation)) is not None:
+            elif (other := await self._acquired(conversation)) is None:
+                busy.append(entry)
+            else:
                 try:
                     forgotten = await self._forget_in(other, kind, arrival, forgotten)
                 finally:
@@ -107,7 +113,17 @@ class Housekeeping:
         await self._forget_letters(channel, author_id, {*known, here})
         if author_id:
             await self._store.erase(channel, author_id)
+        for entry in busy:
+            await self._store.notes.add(f"person:{person}", entry, self._history_s)
         return forgotten
+
+    async def _acquired(self, conversation: str) -> Lease | None:
+        """Its lease, once a turn under way there has ended or its process's lease is over."""
+        for _ in range(self._rounds):
+            if (lease := await self._store.leases.acquire(conversation)) is not None:
+                return lease
+            await asyncio.sleep(LOOK_S)
+        return None
 
     async def _forget_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
         """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.

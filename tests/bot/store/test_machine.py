@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 from uuid import uuid4
 
@@ -76,13 +76,13 @@ class Workers(RuleBasedStateMachine):
         seconds, microseconds = self.redis.time()
         return int(seconds) * 1000 + int(microseconds) // 1000
 
-    def timed(self, doing: Awaitable[Any]) -> tuple[Any, Span]:
+    def timed(self, doing: Coroutine[Any, Any, Any]) -> tuple[Any, Span]:
         """What comes of it, and when it was done."""
         start = self.clock()
-        done = self.runner.run(_as_coroutine(doing))
+        done = self.runner.run(doing)
         return done, Span(start, self.clock())
 
-    def held(self, operation: Callable[..., Awaitable[Any]], *arguments: Any) -> tuple[Any, Span]:
+    def held(self, operation: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> tuple[Any, Span]:
         """The same, done by the holder of the lease."""
         return self.timed(operation(self.lease, *arguments))
 
@@ -120,8 +120,8 @@ class Workers(RuleBasedStateMachine):
     @rule(wait=waits)
     def release(self, wait: int | None) -> None:
         retry_at = None if wait is None else self.clock() + wait
-        waits, now = self.held(self.store.leases.release, retry_at)
-        assert waits is self.model.release(now, retry_at)
+        waiting, now = self.held(self.store.leases.release, retry_at)
+        assert waiting is self.model.release(now, retry_at)
         self.lose()
 
     @precondition(lambda self: self.model.held)
@@ -164,7 +164,7 @@ class Workers(RuleBasedStateMachine):
             with pytest.raises(LeaseLost):
                 self.timed(doing)
 
-    @holding
+    @precondition(lambda self: self.lease and (self.model.inbox or self.model.turn))
     @rule()
     def begin(self) -> None:
         turn_id = self.fresh("turn").decode()
@@ -180,8 +180,8 @@ class Workers(RuleBasedStateMachine):
     @rule()
     def record(self) -> None:
         step = self.fresh("step")
-        waits, _ = self.held(self.store.journal.record, "said", step)
-        assert waits is self.model.record(self.turn(), Entry("said", step))
+        waiting, _ = self.held(self.store.journal.record, "said", step)
+        assert waiting is self.model.record(self.turn(), Entry("said", step))
 
     @under_way
     @rule(reason=reasons, rest_ms=st.sampled_from([0, 60_000]))
@@ -292,12 +292,8 @@ class Workers(RuleBasedStateMachine):
         assert [name for name, life in lives.items() if life == -1] == []
 
 
-async def _as_coroutine(doing: Awaitable[Any]) -> Any:
-    return await doing
-
-
 def test_nothing_is_lost_doubled_or_mixed(valkey_url: str) -> None:
     """The store agrees with a plain model after every step of random histories, the same ones each time."""
     machine = type("Machine", (Workers,), {"url": valkey_url})
-    short = settings(max_examples=50, stateful_step_count=50, deadline=None, derandomize=True, database=None)
+    short = settings(max_examples=60, stateful_step_count=80, deadline=None, derandomize=True, database=None)
     run_state_machine_as_test(machine, settings=short)
