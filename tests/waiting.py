@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 
-async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 30) -> None:
     """Return as soon as the condition holds.
 
     Raises:
@@ -17,7 +17,7 @@ async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
             await asyncio.sleep(0.01)
 
 
-async def until_true(asks: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+async def until_true(asks: Callable[[], Awaitable[bool]], seconds: float = 30) -> None:
     """The same where asking takes a while."""
     async with asyncio.timeout(seconds):
         while not await asks():  # noqa: ASYNC110 -- as above

@@ -64,7 +64,7 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
     wttr.recover()
     gemini.always = continued
     async with kaiwa(tmp_path, "run", **variables) as house:
-        await house.idle(seconds=10)
+        await house.idle(seconds=30)
         assert [call["tool"] for call in house.log("tool call")] == ["get_weather"]
         assert await house.answers(TALK, 1) == ["after 3 messages"]
     assert line.texts == [["Hello Hanako"], ["Hello Taro"]]
@@ -99,7 +99,7 @@ async def test_a_paused_process_neither_commits_nor_sends_what_others_have_taken
             await until(lambda: len(paused.log(LOST)) == 3)
         await paused.say(TALK, "Are you still there?")
         assert await paused.answers(TALK, 2) == ["after 3 messages", "after 5 messages"]
-        await paused.idle(seconds=2)
+        await paused.idle(seconds=30)
         assert sorted(line.texts) == [["Hello Taro"], ["after 1 messages"]]
         _, newest = paused.log("turn")  # one was committed before the pause
         assert newest["conversation"] == f"console:{TALK}"
