@@ -25,10 +25,13 @@ from google.genai import types
 
 from bot import log
 from bot.agent import Agent
-from bot.answering import Answering
+from bot.alerts import Alerts
+from bot.approval import Policy
+from bot.budgets import Budgets, Limits
 from bot.channels import Arrival
 from bot.channels.console import Console
-from bot.conversation import Conversations
+from bot.conversation import conversations
+from bot.days import Days
 from bot.intake import Intake
 from bot.metrics import Metrics
 from bot.providers.gemini import Gemini
@@ -97,10 +100,12 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             agent = Agent(provider, tools, "You measure.", metrics)
             channels: dict[str, Any] = {}
             texts = load()
-            answering = Answering(store, agent, channels, texts, SpokenCommands(texts), metrics, Defaults("en", "UTC"))
-            care = Conversations(store, answering, channels, metrics)
+            days, defaults = Days("UTC"), Defaults("en", "UTC")
+            alerts = Alerts(store, channels, texts, days, "en")
+            budgets = Budgets(store, Limits(), days, alerts, metrics)
+            care = conversations(store, agent, channels, texts, metrics, defaults, Policy(), budgets, alerts)
             intake = Intake(store, NoJobs(), SpokenCommands(texts), metrics)
-            channels["console"] = Console(intake, store.live, care.past, texts, "en")
+            channels["console"] = Console(intake, store.live, care.past, care.question, texts, "en")
 
             async def turn(number: int) -> None:
                 conversation = f"console:benchmark-{number}"

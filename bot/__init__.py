@@ -11,7 +11,7 @@
     what runs        cli → commands → processes (run, worker, chat) → app, which builds everything from settings
     beside it        upkeep: a store that fills up is made room in
     for operators    doctor, dead_letters, report, findings, log, metrics, web/ (page, guard, health)
-    the terminal     chat, terminal/; by_hand calls a tool without a model
+    the terminal     chat, exchange, terminal/; by_hand calls a tool without a model
 
 Imports run one way, from the top of ``pyproject.toml``'s layers to the bottom; ``errors`` is at the very bottom.
 """

@@ -5,24 +5,27 @@ It knows no channel, no Redis and no vendor.
 
 from __future__ import annotations
 
-import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import aclosing
 
 import structlog
+from msgspec.structs import replace
 
+from bot.calling import INTERRUPTED, Calling
 from bot.errors import ModelError, TurnFailed
-from bot.live import AnswerRestarted, AnswerText, ToolFinished, ToolStarted
+from bot.hooks import Hook, Hooks
+from bot.live import AnswerRestarted, AnswerText
 from bot.metrics import Metrics
 from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
-from bot.transcript import Message, ToolCall, ToolResult, Usage
+from bot.transcript import Message, Part, ToolCall, Usage, new_id
 from bot.turn import Turn
-from toolset.tool import ToolContext, ToolMap, ToolOutcome
+from toolset.tool import ToolMap
 
 log = structlog.stdlib.get_logger(__name__)
 
-NO_APPROVAL = "rejected: this call needs a person's approval, which cannot be asked for here"
-INTERRUPTED = "interrupted: the outcome is unknown"
+CANCELLED = "cancelled by the user"
+STOPPED = "somebody wanted it to end"
 
 
 class Agent:
@@ -34,12 +37,19 @@ class Agent:
     """
 
     def __init__(
-        self, provider: Provider, tools: ToolMap, system: str, metrics: Metrics, max_tool_turns: int = 10
+        self,
+        provider: Provider,
+        tools: ToolMap,
+        system: str,
+        metrics: Metrics,
+        max_tool_turns: int = 10,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.provider = provider
         self.tools = tools
         self.system = system
         self.max_tool_turns = max_tool_turns
+        self._calling = Calling(tools, Hooks(hooks), metrics)
         self._metrics = metrics
 
     async def run(self, turn: Turn) -> Message | None:
@@ -47,24 +57,26 @@ class Agent:
 
         Raises:
             ModelError: the model could not be asked.
-            TurnFailed: it was asked, and its answer is of no use.
+            TurnFailed: it was asked, and its answer is of no use; or somebody wants the turn to end.
+            Parked: a person has been asked, and the turn waits for the answer.
         """
         while turn.answer is None:
             if turn.calls:
-                await self._run_calls(turn)
+                await self._calling.run(turn)
             await turn.hear()
+            if turn.stopped:
+                raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
             may_call = turn.rounds < self.max_tool_turns
             response = await self._ask(turn, may_call)
             _refuse_useless(response, may_call)
-            await turn.say(response.message, response.stop_reason)
+            await turn.say(_told_apart(response.message, turn.added), response.stop_reason)
         return turn.answer
 
-    async def close(self, turn: Turn) -> None:
+    async def close(self, turn: Turn, *, stopped: bool = False) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
-        for _, call in turn.open_calls():
-            await turn.finish(ToolResult(call.id, call.name, {"error": INTERRUPTED}, is_error=True))
+        await self._calling.close(turn, CANCELLED if stopped else INTERRUPTED)
 
     async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
         choice = turn.tool_choice if may_call else NONE
@@ -81,42 +93,13 @@ class Agent:
                         case Restarted():
                             await show(AnswerRestarted())
                         case Completed(response):
-                            turn.usage += response.usage
+                            await turn.spend(response.model, response.usage)
                             self._count(response.model, response.stop_reason, response.usage, started)
                             return response
         except ModelError:
             self._count(self.provider.model, "failed", Usage(), started)
             raise
         raise TurnFailed("malformed", "the model's stream ended without an answer")
-
-    async def _run_calls(self, turn: Turn) -> None:
-        """Run the open calls side by side; the turn puts their results into call order."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for index, call in turn.open_calls():
-                    group.create_task(self._run_call(turn, call, index))
-        except ExceptionGroup as failed:  # tools do not raise: this is the ledger's, and one is as good as all
-            raise failed.exceptions[0] from failed
-
-    async def _run_call(self, turn: Turn, call: ToolCall, index: int) -> None:
-        show = turn.surroundings.watcher.show
-        await show(ToolStarted(call.id, call.name, call.arguments))
-        started = time.monotonic()
-        tool = self.tools.get(call.name)
-        rejected = tool is not None and tool.definition.risk == "high"
-        if rejected:
-            outcome = ToolOutcome.error(NO_APPROVAL)
-        elif tool and not tool.definition.idempotent and not await turn.begin(call):
-            outcome = ToolOutcome.error(INTERRUPTED)
-        else:
-            outcome = await self.tools.call(call.name, call.arguments, _context(turn, call, index))
-        seconds = time.monotonic() - started
-        name = call.name if tool else "unknown"
-        self._metrics.tool_calls.labels(name, "error" if outcome.is_error else "ok").inc()
-        self._metrics.tool_seconds.labels(name).observe(seconds)
-        log.info("tool call", tool=name, error=outcome.is_error, ms=round(seconds * 1000))
-        await turn.finish(ToolResult(call.id, call.name, outcome.response, outcome.is_error, rejected))
-        await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, round(seconds * 1000)))
 
     def _count(self, model: str, outcome: str, usage: Usage, started: float) -> None:
         seconds = time.monotonic() - started
@@ -132,6 +115,18 @@ def system_prompt(persona: str, style: str) -> str:
     return f"{persona}\n\n{style}" if style else persona
 
 
+def _told_apart(message: Message, before: Sequence[Message]) -> Message:
+    """The message with an id of our own for each call that has another one's: decisions and results go by ids."""
+    taken = {call.id for other in before for call in other.calls}
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            part = ToolCall(new_id("call"), part.name, part.arguments) if part.id in taken else part
+            taken.add(part.id)
+        parts.append(part)
+    return replace(message, parts=tuple(parts))
+
+
 def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
     """Raise where there is nothing to tell the user and nothing to run."""
     reason = response.stop_reason
@@ -140,19 +135,3 @@ def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
     calls = response.message.calls
     if reason == "malformed" or (calls and not may_call) or not (calls or response.message.text.strip()):
         raise TurnFailed("malformed", f"{response.model} gave no usable answer: {reason} {response.detail}")
-
-
-def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
-    """The batch is named after the model's message: one per response, and the same after a resume."""
-    place = turn.surroundings
-    return ToolContext(
-        call_id=call.id,
-        batch_id=turn.added[-1].id,
-        call_index=index,
-        conversation=place.conversation,
-        user=turn.asker.id,
-        locale=place.locale,
-        time_zone=place.time_zone,
-        idempotency_key=f"{turn.turn_id}:{call.id}",
-        deadline=turn.deadline,
-    )

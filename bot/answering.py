@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
-from bot.agent import Agent
+from bot.admission import Admission
 from bot.albums import gathered
+from bot.alerts import Alerts
+from bot.approval import Approvals
 from bot.arrivals import Sorted, sort_out
 from bot.channels import Arrival, Channel, Delivery, Reply
-from bot.errors import LeaseLost, StoreUnavailable
+from bot.errors import LeaseLost, Parked, StoreUnavailable
 from bot.housekeeping import KEEP_TURNS, Housekeeping
 from bot.journal import joined, read_entries, readable_arrivals
 from bot.metrics import Metrics
@@ -40,7 +43,11 @@ class Answering:
     def __init__(
         self,
         store: Store,
-        agent: Agent,
+        replying: Replying,
+        approvals: Approvals,
+        admission: Admission,
+        alerts: Alerts,
+        housekeeping: Housekeeping,
         channels: Mapping[str, Channel],
         texts: Texts,
         commands: SpokenCommands,
@@ -48,18 +55,19 @@ class Answering:
         defaults: Defaults,
     ) -> None:
         self._store = store
-        self._agent = agent
         self._channels = channels
         self._texts = texts
-        self._model = agent.provider.model
         self._metrics = metrics
         self._defaults = defaults
-        self._housekeeping = Housekeeping(store, defaults.history_days)
-        self._replying = Replying(store, agent, channels, texts, self._housekeeping, commands, defaults)
+        self._housekeeping = housekeeping
+        self._replying = replying
+        self._approvals = approvals
+        self._admission = admission
+        self._alerts = alerts
         self._commands = commands
 
     async def take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False) -> int | None:
-        """Take a turn to its commit.
+        """Take a turn to its commit, or past the question it waits for.
 
         Args:
             quietly: show nothing of the answer before it is delivered.
@@ -69,6 +77,7 @@ class Answering:
 
         Raises:
             LeaseLost: another process has it; nothing was committed here.
+            Parked: it waits in its journal for a person.
             StoreUnavailable: it is left in its journal.
         """
         if journalled.not_before:
@@ -77,8 +86,11 @@ class Answering:
             await self._give_up(lease, journalled, reason)
             return None
         try:
+            if (asked := read_entries(journalled.entries).open_question) is not None:
+                await self._approvals.decide(lease, journalled.turn_id, asked)
+                return None  # that is told first, then the turn goes on
             await self._take(lease, journalled, quietly=quietly)
-        except (LeaseLost, StoreUnavailable):
+        except (LeaseLost, Parked, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log
             log.exception("turn failed unexpectedly")
@@ -106,6 +118,7 @@ class Answering:
         await self._commit(lease, journalled.turn_id, outcome, given_up=reason)
         self._metrics.turns.labels("failed").inc()
         log.error("turn given up, see: kaiwa outbox list", reason=reason)
+        await self._alerts.notice("dead_letters", reason)
 
     def _apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> Outcome:
         arrivals = readable_arrivals(journalled.entries)
@@ -128,6 +141,8 @@ class Answering:
         batch = sort_out(kept.arrivals, self._commands.read)
         outcome = Outcome()
         await self._keep_house(lease, batch, outcome)
+        if batch.messages and not kept.steps:  # a turn that has got on was let in
+            await self._let_in(lease, journalled.turn_id, batch, outcome)
         if batch.messages:
             answered = await self._replying.answer(lease, journalled, batch.messages, kept.steps, quietly=quietly)
             outcome.messages = (*outcome.messages, *answered.messages)
@@ -139,6 +154,13 @@ class Answering:
         self._metrics.turn_seconds.observe(seconds)
         log.info("turn", failed=failed, messages=len(outcome.messages), ms=round(seconds * 1000))
 
+    async def _let_in(self, lease: Lease, turn_id: str, batch: Sorted, outcome: Outcome) -> None:
+        """Leave out what goes beyond a day's limits."""
+        admitted = await self._admission.admit(lease.conversation, turn_id, batch.messages)
+        batch.messages = admitted.arrivals
+        outcome.messages = (*outcome.messages, *admitted.messages)
+        outcome.replies += admitted.replies
+
     async def _keep_house(self, lease: Lease, batch: Sorted, outcome: Outcome) -> None:
         """Edits, commands and our own sentences."""
         if batch.left:
@@ -147,17 +169,27 @@ class Answering:
         channel = self._channel(lease)
         told = await channel.prepare(lease.conversation, batch.told, is_new=False) if channel and batch.told else []
         for arrival in told:
-            outcome.replies.append((self._sentence(arrival.target, arrival), arrival.address))
+            sentence = replace(self._sentence(arrival.target, arrival), private=arrival.event == "decision")
+            outcome.replies.append((sentence, arrival.address))
+        if batch.dropped:
+            outcome.messages = tuple(arrival.message for arrival in batch.dropped)
+            if not batch.commands:  # by a button, which says nothing itself
+                last = batch.dropped[-1]
+                outcome.replies.append((self._sentence("apology.stopped", last), last.address))
         for command, arrival in batch.commands:
-            reply = await self._obey(lease, command, arrival)
+            reply = await self._obey(lease, command, arrival, dropped=bool(batch.dropped))
             outcome.replies.append((reply, arrival.address))
             said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
             outcome.messages = () if command == "forget" else (*outcome.messages, arrival.message, said)
 
-    async def _obey(self, lease: Lease, command: str, arrival: Arrival) -> Reply:
+    async def _obey(self, lease: Lease, command: str, arrival: Arrival, *, dropped: bool) -> Reply:
         if command == "reset":
             await self._housekeeping.reset(lease)
             return self._sentence("command.reset", arrival)
+        if command == "stop":
+            return self._sentence("apology.stopped" if dropped else "command.stop", arrival)
+        if command == "usage":
+            return await self._admission.usage(lease.conversation, arrival)
         if command == "forget":
             gone = await self._housekeeping.forget(lease, arrival)
             return self._sentence("command.forget", arrival, conversations=gone.conversations, messages=gone.messages)
@@ -174,8 +206,9 @@ class Answering:
             encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address))
             for number, (reply, address) in enumerate(portions, 1)
         ]
-        record = encode(TurnRecord(turn_id, now_ms(), self._model, outcome.messages)) if outcome.messages else None
-        await self._store.journal.commit(lease, record, deliveries, KEEP_TURNS, given_up)
+        record = TurnRecord(turn_id, now_ms(), self._replying.model, outcome.messages)
+        entry = encode(record) if outcome.messages else None
+        await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
 
     def _channel(self, lease: Lease) -> Channel | None:
         return self._channels.get(lease.conversation.partition(":")[0])
@@ -186,4 +219,7 @@ class Answering:
         if language not in self._texts.sentences:
             language = self._defaults.language
         known = {"bot_name": self._defaults.bot_name, "days": self._defaults.history_days}
-        return Reply(self._texts.get(key, language, **known, **values))
+        text = self._texts.get(key, language, **known, **values)
+        if key == "command.help" and (commands := self._replying.tool_commands(language)):
+            text = f"{text}\n{self._texts.get('command.tools', language, commands=' '.join(commands))}"
+        return Reply(text, kind="help" if key == "command.help" else "greeting" if key.endswith(".greeting") else "")

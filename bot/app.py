@@ -6,24 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import httpx
 import structlog
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 
-import toolset
 from bot.agent import Agent, system_prompt
-from bot.answering import Answering
+from bot.alerts import Alerts
+from bot.approval import Policy
+from bot.budgets import Budgets, Limits
 from bot.channels import Accept, Channel
 from bot.channels.console import Console
 from bot.channels.line import Line, checkup
 from bot.channels.line.admin import Admin, open_admin
-from bot.conversation import Conversations
+from bot.conversation import Conversations, conversations
+from bot.days import Days
 from bot.errors import SettingsError, StoreUnavailable
+from bot.extensions import load_hooks, open_tools
 from bot.findings import Finding
 from bot.intake import Intake, Jobs
 from bot.metrics import Metrics
@@ -31,7 +34,7 @@ from bot.providers import Provider
 from bot.providers.demo import Demo
 from bot.providers.retrying import Retrying
 from bot.replying import Defaults
-from bot.settings import Settings, tool_config
+from bot.settings import Settings
 from bot.spoken_commands import SpokenCommands
 from bot.store import Store, open_store
 from bot.store.embedded import embedded
@@ -41,7 +44,7 @@ from bot.web.health import health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
 from bot.web.undelivered import undelivered_route
 from bot.worker import Worker
-from toolset.tool import ToolMap, ToolSetupError
+from toolset.tool import ToolMap
 
 if TYPE_CHECKING:
     from bot.channels.slack import Options, Slack
@@ -66,27 +69,17 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """The house at work."""
+    """The house at work.
+
+    Attributes:
+        store_full: tells the operator.
+    """
 
     intake: Intake
     console: Console
     channels: dict[str, Channel]
     conversations: Conversations
-
-
-@asynccontextmanager
-async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
-    """The tools of the folder, with the HTTP client they share.
-
-    Raises:
-        SettingsError: a tool's variable is wrong, or a tool cannot be offered.
-    """
-    async with httpx.AsyncClient() as http:
-        try:
-            tools = toolset.build(toolset.find(), http, tool_config)
-        except ToolSetupError as error:
-            raise SettingsError("toolset", str(error)) from error
-        yield tools.low_risk() if settings.read_only else tools
+    store_full: Callable[[str], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -126,14 +119,15 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         tools = await stack.enter_async_context(open_tools(settings))
         provider = await stack.enter_async_context(open_provider(settings))
         metrics = Metrics()
-        agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns)
+        hooks = load_hooks(settings)
+        agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
         yield House(settings, url, store, metrics, load(), tools, agent)
 
 
 def persona(settings: Settings) -> str:
-    """The system prompt, before a channel's style: the operator's file or our own."""
-    path = settings.persona_file or files("bot.prompts") / "system.md"
-    return path.read_text("utf-8").strip().replace("{bot_name}", settings.bot_name)
+    """The system prompt, before a channel's style: the operator's file or our own, and what holds with both."""
+    texts = (settings.persona_file or files("bot.prompts") / "system.md", files("bot.prompts") / "data.md")
+    return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace("{bot_name}", settings.bot_name)
 
 
 def console_prompt(settings: Settings) -> str:
@@ -142,31 +136,40 @@ def console_prompt(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def wire(house: House, jobs: Jobs, *, only_console: bool = False, listens: bool = False) -> AsyncIterator[Wired]:
+async def wire(
+    house: House, jobs: Jobs, *, only_console: bool = False, listens: bool = False, works: bool = True
+) -> AsyncIterator[Wired]:
     """Ways in, channels and turns, joined to one another.
 
     Args:
         only_console: no other channel is spoken to.
         listens: this process takes messages in, also by Slack's Socket Mode.
+        works: turns are taken here, and stop when somebody says so.
     """
     settings = house.settings
-    commands = SpokenCommands(house.texts)
-    intake = Intake(house.store, jobs, commands, house.metrics)
+    intake = Intake(house.store, jobs, SpokenCommands(house.texts), house.metrics)
     channels: dict[str, Channel] = {}
     defaults = Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days)
-    answering = Answering(house.store, house.agent, channels, house.texts, commands, house.metrics, defaults)
-    conversations = Conversations(house.store, answering, channels, house.metrics)
-    console = Console(intake, house.store.live, conversations.past, house.texts, settings.language)
+    policy = Policy(settings.approval_mode, settings.approval_ttl_s, settings.approvers)
+    days = Days(settings.timezone)
+    alerts = Alerts(house.store, channels, house.texts, days, settings.language, settings.alert_to)
+    budgets = Budgets(house.store, Limits.of(settings), days, alerts, house.metrics)
+    care = conversations(
+        house.store, house.agent, channels, house.texts, house.metrics, defaults, policy, budgets, alerts
+    )
+    console = Console(intake, house.store.live, care.past, care.question, house.texts, settings.language)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
         if settings.line_on and not only_console:
-            channels["line"] = await stack.enter_async_context(aclosing(_line(house, intake)))
+            channels["line"] = await stack.enter_async_context(aclosing(_line(house, intake, alerts)))
         if settings.slack_on and not only_console:
             channels["slack"] = await stack.enter_async_context(_slack(house, intake, listens=listens))
-        yield Wired(intake, console, channels, conversations)
+        if works:
+            await stack.enter_async_context(care.listening())
+        yield Wired(intake, console, channels, care, partial(alerts.notice, "store_full"))
 
 
-def _line(house: House, accept: Accept) -> Line:
+def _line(house: House, accept: Accept, alerts: Alerts) -> Line:
     settings = house.settings
     return Line(
         accept,
@@ -177,6 +180,7 @@ def _line(house: House, accept: Accept) -> Line:
         api_base_url=settings.line_api_base_url,
         data_api_base_url=settings.line_data_api_base_url,
         push=settings.line_push,
+        month_used_up=partial(alerts.notice, "line_month", platform="line"),
         language=settings.language,
         allowed_users=settings.allowed_users,
         allowed_groups=settings.allowed_groups,
@@ -186,7 +190,8 @@ def _line(house: House, accept: Accept) -> Line:
 def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
     from bot.channels.slack import Slack  # noqa: PLC0415 -- takes 0.4 s, only where Slack is on
 
-    return Slack(accept, house.store.notes, house.texts, _slack_options(house.settings, listens=listens))
+    options = _slack_options(house.settings, listens=listens)
+    return Slack(accept, house.store.notes, house.texts, options, house.tools.commands)
 
 
 def _slack_options(settings: Settings, *, listens: bool) -> Options:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bot.channels import Arrival
 from bot.transcript import Message
 
-Command = str  # help, reset or forget
+Command = str  # help, reset, forget, stop or usage
 
 
 @dataclass(slots=True)
@@ -23,6 +23,8 @@ class Sorted:
         commands: a command and the arrival that gave it, in order.
         told: arrivals answered with our own sentence.
         left: the conversation has ended.
+        stopped: somebody wants the turn under way to end.
+        dropped: messages that are therefore not answered, and still part of the conversation.
     """
 
     messages: list[Arrival] = field(default_factory=list)
@@ -30,12 +32,15 @@ class Sorted:
     commands: list[tuple[Command, Arrival]] = field(default_factory=list)
     told: list[Arrival] = field(default_factory=list)
     left: bool = False
+    stopped: bool = False
+    dropped: list[Arrival] = field(default_factory=list)
 
 
 def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | None]) -> Sorted:
     """Go through a batch in order.
 
-    A message that stands before ``/reset`` or ``/forget me`` is not answered any more: it is among what is forgotten.
+    A message that stands before ``/stop``, ``/reset`` or ``/forget me`` is not answered any more. A decision about a
+    question that is not open any more is answered with a sentence.
 
     Args:
         command_in: the command that a message's words are, if they are one.
@@ -48,15 +53,32 @@ def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | 
                 batch.messages.append(arrival)
                 continue
             batch.commands.append((command, arrival))
-            if command != "help":
+            if command == "stop":
+                _stop(batch)
+            elif command in ("reset", "forget"):
                 batch.messages.clear()
         elif arrival.event == "told":
             batch.told.append(arrival)
+        elif arrival.event == "decision":
+            batch.told.append(replace(arrival, target="approval.over"))
+        elif arrival.event == "stop":
+            _stop(batch)
         elif arrival.event == "left":
             batch = Sorted(left=True)
         else:
             _change(batch, arrival)
     return batch
+
+
+def is_stop(arrival: Arrival, command_in: Callable[[str], Command | None]) -> bool:
+    """Whether somebody wants the turn under way to end."""
+    return arrival.event == "stop" or (arrival.event == "message" and command_in(arrival.message.text) == "stop")
+
+
+def _stop(batch: Sorted) -> None:
+    batch.stopped = True
+    batch.dropped += batch.messages
+    batch.messages.clear()
 
 
 def _change(batch: Sorted, arrival: Arrival) -> None:

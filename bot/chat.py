@@ -2,65 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass
-from itertools import dropwhile
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Protocol
 
 from bot.errors import BadInput, StoreUnavailable
-from bot.live import Answered, Joined, LiveEvent, TurnStarted
-from bot.terminal import Screen
+from bot.exchange import Exchange, Talk, answer_to, is_answer
+from bot.live import ApprovalAsked, LiveEvent, TurnStarted
+from bot.spoken_commands import SpokenCommands
+from bot.terminal import Screen, clock_time
 from bot.terminal.background import Background
-from bot.transcript import Message, new_id
+from bot.transcript import Message
 
 TICK_S = 0.08  # between two pictures of something that turns
 LOOK_S = 2.0
-
-Past = Callable[[str], Awaitable[Sequence[Message]]]
-
-
-class Line(Protocol):
-    """What a terminal needs of its channel (``bot.channels.console``)."""
-
-    async def say(
-        self, conversation: str, text: str, *, message_id: str | None = None, locale: str = "", time_zone: str = ""
-    ) -> str:
-        """Accept what was typed, durably.
-
-        Raises:
-            BadInput: with a sentence for whoever typed it.
-            StoreUnavailable: nothing was kept.
-        """
-        ...
-
-    def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[LiveEvent]]:
-        """What happens from now on.
-
-        Raises:
-            StoreUnavailable: on entering, or later from the iterator.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """The conversation of this terminal.
-
-    Attributes:
-        past: its committed messages, oldest first.
-        locale: BCP 47 tag of the person, or empty.
-        time_zone: IANA name, or empty.
-    """
-
-    conversation: str
-    line: Line
-    past: Past
-    locale: str = ""
-    time_zone: str = ""
 
 
 class Chat:
@@ -68,18 +24,30 @@ class Chat:
 
     Args:
         words: our own sentences, by key.
+        forget_typed: throws away what was typed before a question could be read, so that it does not answer it.
         look_s: seconds between two looks into the history, for an answer whose live events got lost.
     """
 
     def __init__(
-        self, talk: Talk, background: Background, screen: Screen, words: Mapping[str, str], *, look_s: float = LOOK_S
+        self,
+        talk: Talk,
+        background: Background,
+        screen: Screen,
+        commands: SpokenCommands,
+        words: Mapping[str, str],
+        *,
+        forget_typed: Callable[[], None] = lambda: None,
+        look_s: float = LOOK_S,
     ) -> None:
         self._talk = talk
         self._background = background
         self._screen = screen
+        self._commands = commands
         self._words = words
+        self._forget_typed = forget_typed
         self._look_s = look_s
         self._left: list[str] = []  # ids of messages whose answers nobody waited for
+        self._asked: ApprovalAsked | None = None  # the next line answers it
 
     def resume(self) -> list[str]:
         """Show how an earlier run ended.
@@ -92,7 +60,7 @@ class Chat:
         """
         past = self._past()
         said = [message.text for message in past if message.role == "user"]
-        answers = [message.text for message in past if _is_answer(message)]
+        answers = [message.text for message in past if is_answer(message)]
         if said and answers:
             self._screen.recall(said[-1], answers[-1])
         return said
@@ -104,6 +72,7 @@ class Chat:
             Whether the last message got its answer.
         """
         answered = True
+        self._ask_again()
         for line in lines:
             text = line.strip()
             if text == "/exit":
@@ -111,9 +80,15 @@ class Chat:
             self._show_left()
             if text == "/help":
                 self._screen.tell(self._words["help"])
+            elif complaint := self._ask_again():
+                if text:
+                    self._screen.tell(self._words[complaint])
             elif text:
                 answered = self.ask(text)
-        return answered
+        if self._asked is None:
+            return answered
+        self._screen.tell(self._words["unanswered"].format(time=clock_time(self._asked.until)))
+        return False
 
     def ask(self, text: str) -> bool:
         """Send one message and show what happens until it is answered, or Ctrl-C ends the waiting.
@@ -122,7 +97,7 @@ class Chat:
             Whether it was answered, and not with an apology.
         """
         events: SimpleQueue[LiveEvent | None] = SimpleQueue()
-        exchange = Exchange(self._talk, text, events.put, self._look_s)
+        exchange = self._exchange(text, events.put)
         running = self._background.start(exchange.run())
         running.add_done_callback(lambda _: events.put(None))
         try:
@@ -137,10 +112,30 @@ class Chat:
             self._screen.complain(str(error))
         except StoreUnavailable as error:
             self._screen.complain(self._words["store_away"], str(error))
-        if exchange.kept and exchange.answer is None:
+        self._note(exchange)
+        return exchange.answer is not None and not exchange.answer.failed
+
+    def _exchange(self, text: str, show: Callable[[LiveEvent], None]) -> Exchange:
+        """A decision belongs to the turn that waits for it, a command to the turn it stops, or to none at all."""
+        command = self._commands.read(text)
+        follows = self._asked is not None or command == "stop" or (command is not None and not self._left)
+        question = self._asked.question_id if self._asked else ""
+        others = self._left if follows else ()
+        return Exchange(self._talk, text, show, self._look_s, follows=follows, others=others, question=question)
+
+    def _note(self, exchange: Exchange) -> None:
+        """Remember what has been left open."""
+        if not exchange.kept:
+            return
+        self._asked = exchange.asked
+        if exchange.asked:
+            self._left.append(exchange.message_id)
+            self._forget_typed()
+        elif exchange.answer is None:
             self._left.append(exchange.message_id)
             self._screen.tell(self._words["left"])
-        return exchange.answer is not None and not exchange.answer.failed
+        elif exchange.follows:
+            self._left.clear()  # turns come in order: the one that has ended now was the last of them
 
     def _draw(self, events: SimpleQueue[LiveEvent | None]) -> None:
         with self._screen.answering() as drawing:
@@ -155,6 +150,25 @@ class Chat:
                 if isinstance(event, TurnStarted):
                     self._show_left()  # turns come in order: earlier ones have their answers now
                 drawing.show(event)
+
+    def _ask_again(self) -> str:
+        """Show the question that is open, where it has not been shown.
+
+        Returns:
+            Why a line that has been typed is no answer to what was read before; nothing where it may be said.
+        """
+        asked, known = self._asked, self._asked
+        with suppress(StoreUnavailable):  # then the line is not taken either, which is told
+            asked = self._open_question()
+        self._asked = asked
+        if asked is None:
+            return "asked_over" if known else ""
+        if known and asked.question_id == known.question_id:
+            return ""
+        with self._screen.answering() as drawing:
+            drawing.show(asked)
+        self._forget_typed()
+        return "asked_first"
 
     def _show_left(self) -> None:
         """Show the answers that nobody waited for, as far as they are there."""
@@ -174,96 +188,5 @@ class Chat:
 
         return self._background.start(read()).result()
 
-
-class Exchange:
-    """One message on its way to its answer, in the background.
-
-    Args:
-        show: is given the events of the turn that answers.
-
-    Attributes:
-        kept: the store has the message, so it will be answered.
-        answer: once it is there.
-    """
-
-    def __init__(self, talk: Talk, text: str, show: Callable[[LiveEvent], None], look_s: float) -> None:
-        self.message_id = new_id("msg")
-        self.kept = False
-        self.answer: Answered | None = None
-        self._talk = talk
-        self._text = text
-        self._show = show
-        self._look_s = look_s
-        self._over = asyncio.Event()
-
-    async def run(self) -> None:
-        """Say it, and show what happens until it is answered or nobody waits any more.
-
-        Raises:
-            BadInput: nothing was said, with a sentence for the user.
-            StoreUnavailable: where ``kept``, the answer will be in the history one day.
-        """
-        talk = self._talk
-        async with talk.line.watch(talk.conversation) as events:
-            await talk.line.say(
-                talk.conversation,
-                self._text,
-                message_id=self.message_id,
-                locale=talk.locale,
-                time_zone=talk.time_zone,
-            )
-            self.kept = True
-            watching = asyncio.create_task(self._watch(events))
-            try:
-                await self._end()
-            finally:
-                watching.cancel()
-                with suppress(asyncio.CancelledError, StoreUnavailable):
-                    await watching
-
-    def leave(self) -> None:
-        """Wait no longer; what has been said stays said."""
-        self._over.set()
-
-    async def _watch(self, events: AsyncIterator[LiveEvent]) -> None:
-        ours = False
-        async for event in events:
-            if isinstance(event, TurnStarted):
-                ours = self.message_id in event.user_ids
-            elif isinstance(event, Joined):
-                ours = ours or self.message_id in event.user_ids
-            if ours:
-                self._pass_on(event)
-
-    async def _end(self) -> None:
-        """Wait. Live events may get lost; the history has the answer in any case."""
-        found = ""
-        while not await self._is_over():
-            if found:  # for a whole pause, so its live event will not come any more
-                self._pass_on(Answered("", found))
-                return
-            found = answer_to(self.message_id, await self._talk.past(self._talk.conversation))
-
-    async def _is_over(self) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._look_s):
-                await self._over.wait()
-        return self._over.is_set()
-
-    def _pass_on(self, event: LiveEvent) -> None:
-        if self._over.is_set():
-            return
-        if isinstance(event, Answered):
-            self.answer = event
-            self._over.set()
-        self._show(event)
-
-
-def answer_to(message_id: str, past: Iterable[Message]) -> str:
-    """The model's last word in the turn that took a message, or nothing where there is none yet."""
-    since = dropwhile(lambda message: message.id != message_id, past)
-    return next((message.text for message in since if _is_answer(message)), "")
-
-
-def _is_answer(message: Message) -> bool:
-    return message.role == "model" and not message.calls
+    def _open_question(self) -> ApprovalAsked | None:
+        return self._background.start(self._talk.line.asked(self._talk.conversation)).result()

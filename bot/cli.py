@@ -1,12 +1,14 @@
-"""The command line: ``kaiwa run | worker | chat | tools | outbox | doctor``. What they do stands in ``bot.commands``.
+"""The command line: ``kaiwa run | worker | chat | tools | outbox | usage | doctor``.
 
-That module is imported by each command: all that it brings takes a second to load, and ``--help`` needs none of it.
+What the commands do stands in ``bot.commands``. That module is imported by each command: all that it brings takes a
+second to load, and ``--help`` needs none of it.
 """
 
 from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -91,7 +93,7 @@ def chat(
 
 @tools_cli.callback()
 def tools(context: typer.Context) -> None:
-    """List the tools that a model may call, or call one."""
+    """List the tools that a model may call, call one, or begin a new one."""
     from bot import commands
 
     if context.invoked_subcommand is None:
@@ -144,6 +146,30 @@ def discard(ids: Ids) -> None:
     from bot import commands
 
     raise typer.Exit(commands.discard(ids))
+
+
+@tools_cli.command()
+def new(
+    name: Annotated[str, typer.Argument(help="What the model will call it, such as roll_dice.")],
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Where to; by default TOOLS_DIR, else toolset/.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a new tool that works as it is: the file, two schemas and a test."""
+    from bot import commands
+
+    commands.new_tool(name, folder)
+
+
+@cli.command()
+def usage(
+    days: Annotated[int, typer.Option(min=1, max=35, help="How many days, today included.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what each day and model has used, in tokens and estimated money, and who has used most."""
+    from bot import commands
+
+    commands.show_usage(days, as_json=as_json)
 
 
 @cli.command()

@@ -5,28 +5,34 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 import uvloop
 from msgspec.json import encode
 from rich.console import Console
 
-from bot import app, dead_letters, log, processes, settings, texts
+from bot import app, dead_letters, log, processes, settings, texts, usage
 from bot.by_hand import call_by_hand
-from bot.chat import Chat, Talk
+from bot.chat import Chat
+from bot.days import Days
 from bot.doctor import Openers, examine
 from bot.errors import BadInput
+from bot.exchange import Talk
+from bot.extensions import open_tools
 from bot.findings import Finding
+from bot.new_tool import next_steps, own_folder, write_tool
 from bot.report import parts
 from bot.settings import Settings
+from bot.spoken_commands import SpokenCommands
 from bot.terminal import Screen, keyboard, machine
 from bot.terminal.background import background
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.terminal.rich_screen import RichScreen
-from toolset.tool import ToolDefinition, ToolOutcome
+from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
 
 AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
@@ -70,14 +76,17 @@ def chat(*, new: bool) -> int:
 
 
 def list_tools() -> None:
-    """Print every tool with its risk, parameters and description."""
+    """Print every tool with its risk, parameters, where it comes from, and description."""
 
-    async def definitions() -> Iterable[ToolDefinition]:
-        async with app.open_tools(settings.load()) as tools:
-            return tools.definitions
+    async def offered() -> ToolMap:
+        async with open_tools(settings.load()) as tools:
+            return tools
 
-    rows = [(tool.name, tool.risk, _parameters(tool), tool.description) for tool in uvloop.run(definitions())]
-    print_table(("tool", "risk", "parameters", "description"), rows)
+    rows = [
+        (name, tool.definition.risk, _parameters(tool.definition), tool.origin, tool.definition.description)
+        for name, tool in uvloop.run(offered()).items()
+    ]
+    print_table(("tool", "risk", "parameters", "from", "description"), rows)
 
 
 def call_tool(name: str, arguments: str) -> int:
@@ -86,7 +95,7 @@ def call_tool(name: str, arguments: str) -> int:
     config = _prepared("ERROR")
 
     async def called() -> ToolOutcome:
-        async with app.open_tools(config) as tools:
+        async with open_tools(config) as tools:
             return await call_by_hand(tools, name, given, config)
 
     outcome = uvloop.run(called())
@@ -142,12 +151,49 @@ def discard(ids: Sequence[str]) -> int:
     return _report(uvloop.run(deleted()))
 
 
+def new_tool(name: str, folder: Path | None) -> None:
+    """Write a new tool and print what to do next.
+
+    Args:
+        folder: by default TOOLS_DIR, else Kaiwa's own in a checkout.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    tools_dir = settings.load().tools_dir
+    chosen = folder or tools_dir or own_folder()
+    if chosen is None:
+        raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
+    print(next_steps(write_tool(name, chosen), tools_dir))
+
+
+def show_usage(days: int, *, as_json: bool) -> None:
+    """Print what the newest days have cost, and who has cost most."""
+    config = _prepared("ERROR")
+
+    async def looked() -> usage.Report:
+        async with app.open_store_of(config) as store:
+            return await usage.report(store, Days(config.timezone).latest(days), usage.load_prices())
+
+    report = uvloop.run(looked())
+    if as_json:
+        print(encode(report).decode())
+        return
+    print_table(("day", "model", *usage.KINDS, "USD"), usage.rows(report.lines))
+    heavy = [("user", who) for who in report.users] + [("conversation", where) for where in report.conversations]
+    if heavy:
+        print(flush=True)
+        print_table(("most tokens", "", "tokens"), ((kind, one.name, f"{one.tokens:,}") for kind, one in heavy))
+    money = f"about {report.usd:.2f} USD in {days} days"
+    print(f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})", file=sys.stderr)
+
+
 def doctor() -> int:
     """Examine everything and print what was found; 1 says that something has failed."""
     config = _prepared("CRITICAL")
     openers = Openers(
         store=lambda: app.open_store_of(config),
-        tools=lambda: app.open_tools(config),
+        tools=lambda: open_tools(config),
         provider=lambda: app.open_provider(config),
         channels=app.examinations(config),
     )
@@ -190,9 +236,10 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
     with background() as loop, loop.opened(processes.open_chat(config, conversation)) as wired:
         talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
-        front = Chat(talk, loop, screen, words)
+        commands = SpokenCommands(catalogue)
         if not interactive:
-            return front.hold(sys.stdin)
+            return Chat(talk, loop, screen, commands, words).hold(sys.stdin)
+        front = Chat(talk, loop, screen, commands, words, forget_typed=keyboard.forget_typed)
         with closing(keyboard.typed(front.resume())) as lines:
             return front.hold(lines)
 

@@ -6,31 +6,57 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 import structlog
 
+from bot.admission import Admission
+from bot.agent import Agent
+from bot.alerts import Alerts
 from bot.answering import Answering
-from bot.channels import Channel
+from bot.approval import Approvals, Policy
+from bot.budgets import Budgets
+from bot.channels import Channel, Question
 from bot.delivery import Postman
-from bot.errors import LeaseLost, StoreUnavailable
-from bot.housekeeping import KEEP_TURNS
-from bot.journal import read_record
+from bot.errors import LeaseLost, Parked, StoreUnavailable
+from bot.housekeeping import KEEP_TURNS, Housekeeping
+from bot.journal import read_entries, read_record
 from bot.metrics import Metrics
+from bot.replying import Defaults, Replying
+from bot.spoken_commands import SpokenCommands
+from bot.stopping import TOPIC, Stops
 from bot.store import Lease, Store
+from bot.texts import Texts
 from bot.transcript import Message, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
+LISTEN_AGAIN_S = 1.0
+EVERYTHING = 1_000_000_000  # of the inbox
 RENEW_S = (1.0, 2.0)  # a lease lives three times as long; hundreds of renewals at one moment would stall the door
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How a conversation is left.
+
+    Attributes:
+        until: when it wants care again by itself, ms of the store's clock; None where it does not.
+        known: entries of the inbox that wait on purpose.
+    """
+
+    until: int | None = None
+    known: int = 0
 
 
 class Conversations:
     """Takes care of conversations, each under its lease, as many at once as are asked for."""
 
-    def __init__(self, store: Store, answering: Answering, channels: Mapping[str, Channel], metrics: Metrics) -> None:
+    def __init__(self, store: Store, answering: Answering, stops: Stops, postman: Postman) -> None:
         self._store = store
         self._answering = answering
-        self._postman = Postman(store, channels, metrics)
+        self._stops = stops
+        self._postman = postman
         self.closing = False  # begins no new turn; what waits is left for others
 
     async def attend(self, conversation: str) -> None:
@@ -47,22 +73,46 @@ class Conversations:
         entries = await self._store.history.read(conversation, KEEP_TURNS)
         return [message for entry in entries for message in read_record(entry)]
 
+    async def question(self, conversation: str) -> Question | None:
+        """What a person is asked at this moment."""
+        asked = read_entries(await self._store.journal.read(conversation)).open_question
+        return asked.question if asked else None
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """While the context is open, turns of this process stop when they are told to."""
+        hearing = asyncio.create_task(self._hear_stops())
+        try:
+            yield
+        finally:
+            hearing.cancel()
+            with suppress(asyncio.CancelledError):
+                await hearing
+
+    async def _hear_stops(self) -> None:
+        while True:
+            with suppress(StoreUnavailable):
+                async with self._store.live.subscribe(TOPIC) as told:
+                    async for conversation in told:
+                        self._stops.stop(conversation.decode())
+            await asyncio.sleep(LISTEN_AGAIN_S)
+
     async def _attend_once(self, conversation: str) -> bool:
         """Whether a message waits that came in too late for this lease and gave nobody a hint."""
         lease = await self._store.leases.acquire(conversation)
         if lease is None:
             return False
-        retry_at: int | None = None
+        left = Left()
         waiting = False
         with structlog.contextvars.bound_contextvars(conversation=conversation):
             try:
                 async with self._held(lease):
-                    retry_at = await self._care(lease)
+                    left = await self._care(lease)
             except LeaseLost:
                 log.warning("lease lost, another process goes on")
             finally:
                 # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
-                waiting = await asyncio.shield(self._release(lease, retry_at))
+                waiting = await asyncio.shield(self._release(lease, left))
         return waiting
 
     @asynccontextmanager
@@ -81,18 +131,52 @@ class Conversations:
             await asyncio.sleep(random.uniform(*RENEW_S))  # noqa: S311 -- no secret
             await self._store.leases.renew(lease)
 
-    async def _release(self, lease: Lease, retry_at: int | None) -> bool:
+    async def _release(self, lease: Lease, left: Left) -> bool:
         with suppress(LeaseLost, StoreUnavailable):
-            return await self._store.leases.release(lease, retry_at)
+            return await self._store.leases.release(lease, left.until, left.known)
         return False
 
-    async def _care(self, lease: Lease) -> int | None:
+    async def _care(self, lease: Lease) -> Left:
         retry_at = await self._postman.deliver(lease)
         while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 # An answer that is shown while it is written must not overtake one that still waits.
                 quietly = retry_at is not None
-                if (retry_at := await self._answering.take(lease, journalled, quietly=quietly)) is not None:
-                    return retry_at
+                try:
+                    again_at = await self._answering.take(lease, journalled, quietly=quietly)
+                except Parked as parked:
+                    retry_at = await self._postman.deliver(lease)
+                    return Left(min(parked.until, retry_at or parked.until), parked.known)
+                if again_at is not None:
+                    return Left(again_at, EVERYTHING)  # the turn has to be gone on with first
                 retry_at = await self._postman.deliver(lease)
-        return None if self.closing else retry_at  # a turn may have been left, and a delivery's wait is not its own
+        return Left(None if self.closing else retry_at)  # a turn may have been left, and has its own time
+
+
+def conversations(
+    store: Store,
+    agent: Agent,
+    channels: Mapping[str, Channel],
+    texts: Texts,
+    metrics: Metrics,
+    defaults: Defaults,
+    policy: Policy,
+    budgets: Budgets,
+    alerts: Alerts,
+) -> Conversations:
+    """The parts of a conversation's care, joined to one another.
+
+    Args:
+        channels: by name; may be filled later.
+    """
+    commands, stops = SpokenCommands(texts), Stops()
+    housekeeping = Housekeeping(store, defaults.history_days)
+    approvals = Approvals(store, texts, commands, policy, defaults.language)
+    replying = Replying(
+        store, agent, channels, texts, housekeeping, commands, approvals, stops, budgets, alerts, defaults
+    )
+    admission = Admission(store, budgets, channels, texts, defaults.language, defaults.time_zone)
+    answering = Answering(
+        store, replying, approvals, admission, alerts, housekeeping, channels, texts, commands, metrics, defaults
+    )
+    return Conversations(store, answering, stops, Postman(store, channels, metrics, alerts))

@@ -9,15 +9,19 @@ import structlog
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import Channel, Delivery
+from bot.alerts import Alerts
+from bot.channels import Channel, Delivery, Question
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.journal import DECIDED, read_entries
 from bot.metrics import Metrics
 from bot.store import Lease, Store
 from bot.transcript import UNREADABLE, encode
+from bot.turn import Decided
 
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_ATTEMPTS = 10
+CANNOT_ASK = "rejected: nobody could be asked for approval"
 TOKEN_WAIT_MS = 3_600_000  # for a new token in the place of a refused one
 
 decode_delivery = Decoder(Delivery).decode
@@ -26,10 +30,11 @@ decode_delivery = Decoder(Delivery).decode
 class Postman:
     """Delivers a conversation's outbox under its lease."""
 
-    def __init__(self, store: Store, channels: Mapping[str, Channel], metrics: Metrics) -> None:
+    def __init__(self, store: Store, channels: Mapping[str, Channel], metrics: Metrics, alerts: Alerts) -> None:
         self._store = store
         self._channels = channels
         self._metrics = metrics
+        self._alerts = alerts
 
     async def deliver(self, lease: Lease) -> int | None:
         """Send what may be sent now.
@@ -74,7 +79,7 @@ class Postman:
             return await self._postpone(lease, delivery, later)
         except DeliveryRefused as refused:
             outcomes.labels(name, "refused").inc()
-            await self._bury(lease, delivery, str(refused))
+            return await self._bury(lease, delivery, str(refused))
         else:
             outcomes.labels(name, "delivered").inc()
             await self._store.outbox.remove_head(lease)
@@ -83,19 +88,33 @@ class Postman:
     async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | None:
         now = await self._store.now_ms(lease.conversation)
         if isinstance(later, TokenRefused):
+            platform = lease.conversation.partition(":")[0]
+            await self._alerts.notice("token_refused", str(later), platform=platform)
             since = delivery.refused_since or now
             if now - since > TOKEN_WAIT_MS:
-                await self._bury(lease, delivery, str(later))
-                return None
+                return await self._bury(lease, delivery, str(later))
             delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
         log.warning("delivery postponed", reason=str(later), after_s=later.after, attempts=delivery.attempts)
         retry_at = now + round(later.after * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
-    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> None:
+    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | None:
+        """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
         log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
+        is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
         await self._store.outbox.bury_head(lease, reason.encode())
+        await self._alerts.notice("dead_letters", reason)
+        return await self._store.now_ms(lease.conversation) if is_decided else None
+
+    async def _reject(self, lease: Lease, question: Question) -> bool:
+        """Decide a question with no; false where nothing waits for it any more."""
+        asked = read_entries(await self._store.journal.read(lease.conversation)).open_question
+        if asked is None or asked.question.id != question.id:
+            return False
+        decided = Decided(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+        await self._store.journal.record(lease, DECIDED, encode(decided))
+        return True
 
 
 def fresh(raw: bytes) -> bytes:

@@ -10,6 +10,7 @@
     │   ├── ModelUnusable        a refused key, an unknown model: go on to the next model
     │   └── RequestRefused       this request will never be taken, by any attempt
     ├── TurnFailed               a turn ends in an apology to the user
+    ├── Parked                   a turn waits for a person: leave it in its journal, give the lease back
     └── DeliveryError            a reply did not get out
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
@@ -97,6 +98,20 @@ class TurnFailed(KaiwaError):
         super().__init__(cause)
         self.apology = apology
         self.cause = cause
+
+
+class Parked(KaiwaError):
+    """A turn waits for a person's word.
+
+    Args:
+        until: by then at the latest it goes on, milliseconds of the store's clock.
+        known: entries of the inbox that have been looked at, and wait for the turn's end.
+    """
+
+    def __init__(self, until: int, known: int) -> None:
+        super().__init__(f"until {until}")
+        self.until = until
+        self.known = known
 
 
 class DeliveryError(KaiwaError):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from bot.arrivals import is_stop
 from bot.channels import Arrival
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
 from bot.spoken_commands import SpokenCommands
-from bot.store import ARRIVAL, ASIDE, CHANGE, Accepted, Store
+from bot.stopping import TOPIC
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
 from bot.transcript import encode
 
 
@@ -39,17 +41,22 @@ class Intake:
         if self.closed:
             raise StoreUnavailable("shutting down")
         message_id = arrival.message.id
-        accepted = await self._store.inbox.accept(conversation, message_id, encode(arrival), self._kind_of(arrival))
+        kind = self._kind_of(arrival)
+        accepted = await self._store.inbox.accept(conversation, message_id, encode(arrival), kind)
         if accepted:
             self._metrics.accepted.labels(conversation.partition(":")[0]).inc()
         if accepted is not Accepted.ATTENDED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
+        if accepted is Accepted.ATTENDED and kind == CONTROL:
+            await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
     def _kind_of(self, arrival: Arrival) -> str:
         """What may join a turn under way, and what has to wait for its end."""
         if arrival.event in ("edited", "unsent"):
             return CHANGE
+        if arrival.event == "decision" or is_stop(arrival, self._commands.read):
+            return CONTROL
         is_words = arrival.event == "message" and self._commands.read(arrival.message.text) is None
         return ARRIVAL if is_words else ASIDE

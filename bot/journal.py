@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import takewhile
 
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.albums import gathered
-from bot.channels import Arrival
+from bot.channels import Arrival, Question
 from bot.providers import StopReason
-from bot.store import Lease, Store
+from bot.store import ARRIVAL, CHANGE, Lease, Store
 from bot.store.entries import Entry
-from bot.transcript import UNREADABLE, Message, ToolCall, ToolResult, decode_record, encode
-from bot.turn import Heard
+from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, decode_record, encode
+from bot.turn import Decided, Heard
 
 log = structlog.stdlib.get_logger(__name__)
 
-SAID, RESULT, BEGUN = "said", "result", "begun"
+SAID, RESULT, BEGUN, ASKED, DECIDED = "said", "result", "begun", "asked", "decided"
+OWN = (SAID, RESULT, BEGUN, ASKED, DECIDED)
 
 
 class Said(Struct, frozen=True):
@@ -37,12 +37,33 @@ class Begun(Struct, frozen=True):
     call_id: str
 
 
+class Asked(Struct, frozen=True, omit_defaults=True):
+    """A person was asked whether a call may be made.
+
+    Attributes:
+        address: where the question was sent.
+        language: of the person who is asked.
+        before: entries that waited in the inbox then, which are no answer to it.
+    """
+
+    question: Question
+    address: str = ""
+    language: str = "en"
+    before: int = 0
+
+
 decode_arrival = Decoder(Arrival).decode
 decode_said = Decoder(Said).decode
 decode_result = Decoder(ToolResult).decode
-decode_begun = Decoder(Begun).decode
 
-Step = Said | ToolResult | Begun | Arrival  # an arrival that has joined the turn between two steps
+Step = Said | ToolResult | Begun | Asked | Decided | Arrival  # an arrival that has joined the turn between two steps
+DECODERS: Mapping[str, Callable[[bytes], Step]] = {
+    SAID: decode_said,
+    RESULT: decode_result,
+    BEGUN: Decoder(Begun).decode,
+    ASKED: Decoder(Asked).decode,
+    DECIDED: Decoder(Decided).decode,
+}
 
 
 @dataclass(slots=True)
@@ -52,17 +73,19 @@ class Kept:
     arrivals: list[Arrival] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
+    @property
+    def open_question(self) -> Asked | None:
+        """What a person has been asked and has not decided."""
+        last = self.steps[-1] if self.steps else None
+        return last if isinstance(last, Asked) else None
+
 
 def read_entries(entries: Iterable[Entry]) -> Kept:
     """Decode a journal's entries."""
     kept = Kept()
     for entry in entries:
-        if entry.kind == SAID:
-            kept.steps.append(decode_said(entry.body))
-        elif entry.kind == RESULT:
-            kept.steps.append(decode_result(entry.body))
-        elif entry.kind == BEGUN:
-            kept.steps.append(decode_begun(entry.body))
+        if entry.kind in OWN:
+            kept.steps.append(DECODERS[entry.kind](entry.body))
         elif kept.steps:
             kept.steps.append(decode_arrival(entry.body))
         else:
@@ -74,7 +97,7 @@ def readable_arrivals(entries: Iterable[Entry]) -> list[Arrival]:
     """What the turn has taken in, as far as it can be read."""
     arrivals = []
     for entry in entries:
-        if entry.kind not in (SAID, RESULT, BEGUN):
+        if entry.kind not in OWN:
             with suppress(*UNREADABLE):
                 arrivals.append(decode_arrival(entry.body))
     return arrivals
@@ -93,8 +116,9 @@ class JournalLedger:
     """Writes a turn's steps into its journal, fenced (``bot.turn.Ledger``).
 
     Args:
-        receive: makes arrivals part of the conversation.
-        waiting: something is in the inbox already.
+        hear: makes what waits part of the conversation, and of the journal.
+        review: decides about calls that act.
+        spend: counts what a model response has cost.
 
     Raises:
         LeaseLost: another process owns the turn; nothing more may happen here.
@@ -102,15 +126,25 @@ class JournalLedger:
     """
 
     def __init__(
-        self, store: Store, lease: Lease, receive: Callable[[list[Arrival]], Awaitable[Heard]], *, waiting: bool
+        self,
+        store: Store,
+        lease: Lease,
+        hear: Callable[[], Awaitable[Heard]],
+        review: Callable[[ToolCall, Author, str], Awaitable[Decided]],
+        spend: Callable[[Spending], Awaitable[None]],
     ) -> None:
         self._store = store
         self._lease = lease
-        self._receive = receive
-        self._waiting = waiting
+        self._hear = hear
+        self._review = review
+        self._spend = spend
+        self._waiting = True  # as far as is known: the turn was begun a while ago
 
     async def said(self, message: Message, stop_reason: StopReason) -> None:
         await self._record(SAID, Said(message, stop_reason))
+
+    async def spent(self, spending: Spending) -> None:
+        await self._spend(spending)
 
     async def begun(self, call: ToolCall) -> None:
         await self._record(BEGUN, Begun(call.id))
@@ -118,12 +152,14 @@ class JournalLedger:
     async def got(self, result: ToolResult) -> None:
         await self._record(RESULT, result)
 
-    async def heard(self) -> Heard:
-        if not self._waiting:
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+        return await self._review(call, asker, words)
+
+    async def heard(self, *, surely: bool) -> Heard:
+        if not (self._waiting or surely):
             return Heard()
         self._waiting = False
-        join = partial(joined, self._store, self._lease)
-        return await self._receive(await gathered(await join(), join))
+        return await self._hear()
 
     async def _record(self, kind: str, step: Said | Begun | ToolResult) -> None:
         # Records of parallel results may return in any order: what one has seen, a later one does not undo.
@@ -133,4 +169,7 @@ class JournalLedger:
 
 async def joined(store: Store, lease: Lease) -> list[Arrival]:
     """What has arrived since the turn began and may join it, on record as its own."""
-    return [decode_arrival(entry) for entry in await store.journal.join(lease)]
+    waiting = await store.inbox.read(lease.conversation)
+    joining = list(takewhile(lambda entry: entry.kind in (ARRIVAL, CHANGE), waiting))
+    await store.journal.join(lease, [entry.frame for entry in joining])
+    return [decode_arrival(entry.body) for entry in joining]

@@ -47,6 +47,35 @@ class ToolFinished(Struct, frozen=True, tag="tool_finished"):
     response: dict[str, Any]
     is_error: bool
     ms: int
+    is_rejected: bool = False
+
+
+class ApprovalAsked(Struct, frozen=True, tag="asked"):
+    """A call waits for a person's approval.
+
+    Attributes:
+        shown: the arguments, one a line, safe to show (``bot.disclosure``).
+        until: milliseconds since the epoch.
+    """
+
+    question_id: str
+    call_id: str
+    tool: str
+    shown: str
+    until: int
+
+
+class ApprovalSettled(Struct, frozen=True, tag="settled"):
+    """A question is decided; the text says how."""
+
+    question_id: str
+    text: str
+
+
+class Noticed(Struct, frozen=True, tag="noticed"):
+    """A sentence beside the turns, such as that a question was decided already."""
+
+    text: str
 
 
 class Answered(Struct, frozen=True, tag="answered"):
@@ -58,7 +87,18 @@ class Answered(Struct, frozen=True, tag="answered"):
     note: str = ""
 
 
-LiveEvent = TurnStarted | Joined | AnswerText | AnswerRestarted | ToolStarted | ToolFinished | Answered
+LiveEvent = (
+    TurnStarted
+    | Joined
+    | AnswerText
+    | AnswerRestarted
+    | ToolStarted
+    | ToolFinished
+    | ApprovalAsked
+    | ApprovalSettled
+    | Noticed
+    | Answered
+)
 decode_event = Decoder(LiveEvent).decode
 
 

@@ -25,6 +25,9 @@ class Metrics:
         self.tokens = Counter("kaiwa_tokens", "Tokens by kind", ["model", "kind"], registry=registry)
         self.tool_calls = Counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"], registry=registry)
         self.tool_seconds = Histogram("kaiwa_tool_seconds", "Tool calls", ["tool"], buckets=SECONDS, registry=registry)
+        self.budget_refusals = Counter(
+            "kaiwa_budget_refusals", "Messages not answered for a day's limit", ["scope", "unit"], registry=registry
+        )
         self.deliveries = Counter("kaiwa_deliveries", "Replies sent", ["channel", "outcome"], registry=registry)
         self.queue_depth = Gauge("kaiwa_queue_depth", "Conversations that need care now or later", registry=registry)
         self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)

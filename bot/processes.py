@@ -24,8 +24,8 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
         async with AsyncExitStack() as stack:
             house = await stack.enter_async_context(open_house(settings))
             docket = await stack.enter_async_context(open_docket(house.url))
-            wired = await stack.enter_async_context(wire(house, DocketJobs(docket), listens=True))
-            attend, upkeep = wired.conversations.attend, Upkeep(house.store)
+            wired = await stack.enter_async_context(wire(house, DocketJobs(docket), listens=True, works=worker))
+            attend, upkeep = wired.conversations.attend, Upkeep(house.store, wired.store_full)
             at_work = Worker(docket, house.store, attend, orders.hurry, [upkeep.run]) if worker else None
             server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock))
             stack.callback(wired.console.close)
@@ -45,7 +45,7 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             open_docket(house.url) as docket,
             wire(house, DocketJobs(docket)) as wired,
         ):
-            attend, upkeep = wired.conversations.attend, Upkeep(house.store)
+            attend, upkeep = wired.conversations.attend, Upkeep(house.store, wired.store_full)
             worker = Worker(docket, house.store, attend, orders.hurry, [upkeep.run])
             async with worker.running():
                 _settle()

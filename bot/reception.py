@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec.structs import replace
 
-from bot.arrivals import sort_out
+from bot.albums import gathered
+from bot.arrivals import is_stop, sort_out
 from bot.channels import Arrival, Channel
 from bot.context import context_line, usable_zone
 from bot.housekeeping import Housekeeping
+from bot.journal import decode_arrival
 from bot.live import Joined, Watcher
 from bot.media import loaded
 from bot.spoken_commands import SpokenCommands
-from bot.store import Lease
-from bot.transcript import Message
-from bot.turn import NOBODY, Heard
+from bot.store import ARRIVAL, CHANGE, Lease, Store, Waiting
+from bot.transcript import UNREADABLE, Message
+from bot.turn import NOBODY, Decided, Heard
 
 
 class Reception:
@@ -25,23 +28,29 @@ class Reception:
         time_zone: where the author's is not known.
 
     Attributes:
-        address: where the newest message wants the answer.
+        address: where the newest message, or the newest decision, wants the answer.
+        authors: who is being answered; others wait for their own turn.
+        decisions: messages that have decided something, and so belong to this turn wherever they stand.
     """
 
     def __init__(
         self,
+        store: Store,
         lease: Lease,
         channel: Channel,
         housekeeping: Housekeeping,
         commands: SpokenCommands,
         time_zone: str,
     ) -> None:
+        self._store = store
         self._lease = lease
         self._channel = channel
         self._housekeeping = housekeeping
         self._commands = commands
         self._time_zone = time_zone
         self.address = ""
+        self.authors: set[str] = set()
+        self.decisions: set[str] = set()
 
     async def receive(self, arrivals: Sequence[Arrival], *, is_new: bool) -> Heard:
         """Make messages of arrivals; pictures are references still.
@@ -49,26 +58,77 @@ class Reception:
         Args:
             is_new: nothing has been said here before.
         """
-        self.address = arrivals[-1].address or self.address
+        self._note(arrivals)
         conversation = self._lease.conversation
         prepared = await self._channel.prepare(conversation, arrivals, is_new=is_new)
         await self._housekeeping.remember(conversation, prepared)
         return Heard(tuple(self._dated(arrival) for arrival in prepared))
 
+    async def hear(self, watcher: Watcher) -> Heard:
+        """Take in what has arrived meanwhile and may join the turn.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        joined = await gathered(await self._take_in(), self._take_in)
+        return await self.join(watcher, joined) if joined else Heard()
+
+    async def is_to_stop(self) -> bool:
+        """Whether somebody wants the turn to end, which cannot be heard yet."""
+        return any(is_stop(arrival, self._commands.read) for _, arrival in await self._waiting())
+
+    async def _take_in(self) -> list[Arrival]:
+        if joining := self._joining(await self._waiting()):
+            await self._store.journal.join(self._lease, [entry.frame for entry, _ in joining])
+        return [arrival for _, arrival in joining]
+
+    async def _waiting(self) -> list[tuple[Waiting, Arrival]]:
+        waiting = []
+        for entry in await self._store.inbox.read(self._lease.conversation):
+            try:
+                waiting.append((entry, decode_arrival(entry.body)))
+            except UNREADABLE:  # the next turn deals with it, and with all that follows
+                break
+        return waiting
+
     async def join(self, watcher: Watcher, arrivals: Sequence[Arrival]) -> Heard:
-        """The same for what arrives during the turn, changes to earlier messages included.
+        """Make what has joined the turn part of it: messages, and changes to earlier ones.
 
         Raises:
             LeaseLost: another process has the turn.
         """
         batch = sort_out(arrivals, self._commands.read)
         await self._housekeeping.apply(self._lease, batch.edited)
-        if not batch.messages:
-            return Heard(changes=batch.edited)
-        await watcher.show(Joined(tuple(arrival.message.id for arrival in batch.messages)))
-        heard = await self.receive(batch.messages, is_new=False)
+        said = [*batch.dropped, *(arrival for _, arrival in batch.commands), *batch.messages]
+        if not said:
+            self._note(arrivals)
+            return Heard(changes=batch.edited, stopped=batch.stopped)
+        await watcher.show(Joined(tuple(arrival.message.id for arrival in said)))
+        heard = await self.receive(said, is_new=False)
         messages = await loaded(heard.messages, self._lease.conversation, self._channel)
-        return Heard(tuple(messages), batch.edited)
+        return Heard(tuple(messages), batch.edited, batch.stopped)
+
+    def decided(self, decided: Decided) -> None:
+        """A decision has been taken: whoever took it is listening where they took it."""
+        self.address = decided.address or self.address
+        if decided.message_id:
+            self.decisions.add(decided.message_id)
+
+    def _joining(self, waiting: Sequence[tuple[Waiting, Arrival]]) -> list[tuple[Waiting, Arrival]]:
+        """All up to a wish to stop, else what stands before the first thing that has to wait, and what has decided."""
+        arrivals = [arrival for _, arrival in waiting]
+        if stops := [place for place, arrival in enumerate(arrivals) if is_stop(arrival, self._commands.read)]:
+            return list(waiting[: stops[-1] + 1])
+        run = list(takewhile(lambda one: self._may_join(*one), waiting))
+        return run + [one for one in waiting[len(run) :] if one[1].message.id in self.decisions]
+
+    def _may_join(self, entry: Waiting, arrival: Arrival) -> bool:
+        author = arrival.message.author or NOBODY
+        return entry.kind == CHANGE or (entry.kind == ARRIVAL and author.id in self.authors)
+
+    def _note(self, arrivals: Sequence[Arrival]) -> None:
+        self.authors |= {(arrival.message.author or NOBODY).id for arrival in arrivals if arrival.event == "message"}
+        self.address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), self.address)
 
     def _dated(self, arrival: Arrival) -> Message:
         author = arrival.message.author or NOBODY

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
 
-from bot.agent import Agent
+from bot.agent import STOPPED, Agent
+from bot.alerts import ALARMING, Alerts
+from bot.approval import Approvals
+from bot.budgets import Budgets
 from bot.channels import Arrival, Channel, Reply
 from bot.context import usable_zone
 from bot.errors import ModelError, TurnFailed
@@ -21,18 +24,18 @@ from bot.live import AnswerRestarted, Nobody, TurnStarted, Watcher
 from bot.media import loaded, unloaded
 from bot.reception import Reception
 from bot.spoken_commands import SpokenCommands
+from bot.stopping import Stops
 from bot.store import JournalledTurn, Lease, Store
 from bot.texts import Texts, language_of
-from bot.transcript import Message, Text, ToolResult, new_id
-from bot.turn import NOBODY, Heard, Surroundings, Turn, now_ms
+from bot.tool_commands import choice_in, command_words
+from bot.transcript import Author, Message, Text, ToolCall, ToolResult, new_id
+from bot.turn import NOBODY, Decided, Surroundings, Turn, now_ms
 
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
 READ_TURNS = 40  # sent to the model, at most
 READ_BYTES = 200_000  # of history, likewise
-
-Join = Callable[[list[Arrival]], Awaitable[Heard]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ class Replying:
         texts: Texts,
         housekeeping: Housekeeping,
         commands: SpokenCommands,
+        approvals: Approvals,
+        stops: Stops,
+        budgets: Budgets,
+        alerts: Alerts,
         defaults: Defaults,
     ) -> None:
         self._store = store
@@ -77,7 +84,20 @@ class Replying:
         self._texts = texts
         self._housekeeping = housekeeping
         self._commands = commands
+        self._approvals = approvals
+        self._stops = stops
+        self._budgets = budgets
+        self._alerts = alerts
         self._defaults = defaults
+
+    @property
+    def model(self) -> str:
+        """The model that answers."""
+        return self._agent.provider.model
+
+    def tool_commands(self, language: str) -> list[str]:
+        """Words that have a tool called, for the help."""
+        return command_words(self._agent.tools, language)
 
     async def answer(
         self,
@@ -97,17 +117,18 @@ class Replying:
 
         Raises:
             LeaseLost: another process has the turn.
+            Parked: it waits for a person.
             StoreUnavailable: it is left in its journal.
         """
         conversation = lease.conversation
         channel = self._channels[conversation.partition(":")[0]]
-        reception = Reception(lease, channel, self._housekeeping, self._commands, self._defaults.time_zone)
+        reception = Reception(self._store, lease, channel, self._housekeeping, self._commands, self._defaults.time_zone)
         showing = nullcontext(Nobody()) if quietly else channel.showing(conversation, arrivals[-1].address)
         async with showing as watcher:
             await watcher.show(TurnStarted(journalled.turn_id, tuple(arrival.message.id for arrival in arrivals)))
             turn = await self._begun(lease, journalled, arrivals, reception, watcher)
-            await self._restore(turn, steps, partial(reception.join, watcher))
-            reply = await self._reply(turn)
+            await self._restore(turn, steps, reception, watcher)
+            reply = await self._reply(turn, reception)
             if reply is None:
                 await watcher.show(AnswerRestarted())
         return Outcome(unloaded(turn.added), [(reply, reception.address)]) if reply else Outcome()
@@ -135,12 +156,21 @@ class Replying:
             time_zone=usable_zone(author.time_zone, self._defaults.time_zone),
             watcher=watcher,
         )
-        join = partial(reception.join, watcher)
-        ledger = JournalLedger(self._store, lease, join, waiting=journalled.waiting)
-        earlier, own = messages[: len(history)], messages[len(history) :]
-        return Turn(journalled.turn_id, surroundings, earlier, own, ledger, time.monotonic() + TURN_S)
 
-    async def _restore(self, turn: Turn, steps: list[Step], join: Join) -> None:
+        async def review(call: ToolCall, asker: Author, words: str) -> Decided:
+            turn_id, address = journalled.turn_id, reception.address
+            decided = await self._approvals.review(lease, turn_id, address, words, call, asker)
+            reception.decided(decided)
+            return decided
+
+        hear = partial(reception.hear, watcher)
+        spend = partial(self._budgets.spend, conversation)
+        ledger = JournalLedger(self._store, lease, hear, review, spend)
+        earlier, own = messages[: len(history)], messages[len(history) :]
+        choice = choice_in(own, self._agent.tools)
+        return Turn(journalled.turn_id, surroundings, earlier, own, ledger, time.monotonic() + TURN_S, choice)
+
+    async def _restore(self, turn: Turn, steps: list[Step], reception: Reception, watcher: Watcher) -> None:
         """Bring a turn to where its journal ends."""
         for step in steps:
             match step:
@@ -150,26 +180,42 @@ class Replying:
                     turn.restore_result(step)
                 case Begun(call_id):
                     turn.restore_begun(call_id)
+                case Decided():
+                    turn.restore_decided(step)
+                    reception.decided(step)
                 case Arrival():
-                    turn.restore_heard(await join([step]))
+                    turn.restore_heard(await reception.join(watcher, [step]))
 
-    async def _reply(self, turn: Turn) -> Reply | None:
+    async def _reply(self, turn: Turn, reception: Reception) -> Reply | None:
         """The model's answer, or one honest sentence in its place."""
         try:
-            async with asyncio.timeout(TURN_S):
-                answer = await self._agent.run(turn)
+            async with asyncio.timeout(TURN_S) as limit:
+                with self._stops.watching(turn.surroundings.conversation, limit) as run:
+                    if turn.open_calls() and await reception.is_to_stop():  # while nobody was there to be told
+                        raise TurnFailed("stopped", STOPPED)
+                    answer = await self._agent.run(turn)
         except (TurnFailed, ModelError) as error:
             failure, cause = error.apology, error.cause
         except TimeoutError:
             failure, cause = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+            if run.stopped:
+                failure, cause = "stopped", STOPPED
         else:
             return self._answer_of(turn, answer) if answer else None
+        return await self._apology(turn, failure, cause)
+
+    async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
         log.warning("turn failed", apology=failure, cause=cause)
+        if (alarm := ALARMING.get(failure)) is not None:
+            await self._alerts.notice(alarm, cause)
+        stopped = failure == "stopped"
+        await self._agent.close(turn, stopped=stopped)
+        if stopped:
+            await turn.hear(surely=True)  # the wish to stop is answered by this
         apology = self._texts.get(f"apology.{failure}", self._language_of(turn))
-        await self._agent.close(turn)
         # Not on record before the commit: after a crash the turn goes on, and may find a better end.
         turn.restore_message(Message(new_id("msg"), "model", (Text(apology),), now_ms()), "end_turn")
-        return Reply(apology, failed=True, note=cause)
+        return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _answer_of(self, turn: Turn, answer: Message) -> Reply:
         if turn.stop_reason == "end_turn":
@@ -177,8 +223,7 @@ class Replying:
         return Reply(f"{answer.text}\n\n{self._texts.get('reply.cut', self._language_of(turn))}")
 
     def _language_of(self, turn: Turn) -> str:
-        words = next((m.text for m in reversed(turn.added) if m.role == "user"), "")
-        return language_of(words, self._defaults.language)
+        return language_of(turn.words, self._defaults.language)
 
     async def _history(self, conversation: str) -> list[Message]:
         """The newest turns that fit, whole turns only, so that calls and results never part."""

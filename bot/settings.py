@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -65,6 +66,12 @@ def _model(value: str) -> str:
     raise ValueError("write gemini:MODEL (for example gemini:gemini-flash-latest) or demo")
 
 
+def _recipient(value: str) -> str:
+    if value and not RECIPIENT.fullmatch(value):
+        raise ValueError("write slack:C… (a channel's or person's id) or line:U… (a person's, group's or room's)")
+    return value
+
+
 def _names(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
@@ -75,6 +82,7 @@ def _language(value: str) -> str:
     return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
 
 
+RECIPIENT = re.compile(r"slack:[CDGUW][A-Z0-9]{2,}|line:[UCR][0-9a-f]{32}")
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
@@ -91,6 +99,12 @@ class Settings(BaseSettings):
     thinking_level: Literal["minimal", "low", "medium", "high"] = "low"
     max_tool_turns: int = Field(10, ge=1, le=50)
     read_only: bool = False
+    approval_mode: Literal["ask", "auto_reject", "auto_approve"] = "ask"
+    approval_ttl_s: int = Field(3_600, ge=30, le=86_400)
+    approvers: Names = ()
+    auto_approve_anyway: bool = False
+    tools_dir: DirectoryPath | None = None
+    hooks: Names = ()
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
@@ -116,6 +130,13 @@ class Settings(BaseSettings):
     )
     kaiwa_data_dir: Path = Path(".kaiwa")
     history_days: int = Field(30, ge=1, le=3650)
+
+    daily_token_limit: int = Field(10_000_000, ge=0)
+    daily_user_tokens: int = Field(1_000_000, ge=0)
+    daily_user_messages: int = Field(300, ge=0)
+    daily_conversation_tokens: int = Field(2_000_000, ge=0)
+    daily_conversation_messages: int = Field(1_000, ge=0)
+    alert_to: Annotated[str, AfterValidator(_recipient)] = ""
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
@@ -172,6 +193,7 @@ def load() -> Settings:
     if settings.chosen_model.startswith("gemini:") and not settings.gemini_api_key.get_secret_value():
         raise SettingsError("GEMINI_API_KEY", "MODEL asks for Gemini; set the key, or MODEL=demo")
     _refuse_half_filled(settings)
+    _refuse_careless(settings)
     if settings.persona_file is not None:
         try:
             settings.persona_file.read_text("utf-8")
@@ -192,8 +214,19 @@ def _refuse_half_filled(settings: Settings) -> None:
         raise SettingsError("SLACK_SIGNING_SECRET", "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode")
     if ways_in and not settings.slack_on:
         raise SettingsError("SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none")
+    for platform, is_on in (("slack", settings.slack_on), ("line", settings.line_on)):
+        if settings.alert_to.startswith(f"{platform}:") and not is_on:
+            raise SettingsError("ALERT_TO", "that platform is off; set its secrets, or leave this empty")
     if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
         raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
+
+
+def _refuse_careless(settings: Settings) -> None:
+    """Where strangers can write, a call that acts must not run by itself unless the operator says so twice."""
+    open_to_others = settings.host not in ("127.0.0.1", "::1", "localhost") or settings.dyno
+    if settings.approval_mode == "auto_approve" and open_to_others and not settings.auto_approve_anyway:
+        mend = "auto_approve is refused where others can reach Kaiwa; use ask, or set AUTO_APPROVE_ANYWAY=1 as well"
+        raise SettingsError("APPROVAL_MODE", mend)
 
 
 def tool_config(config: type[ConfigT]) -> ConfigT:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.texts import LANGUAGES, Texts
 
-COMMANDS = ("help", "reset", "forget")
+COMMANDS = ("help", "reset", "forget", "stop", "usage")
 TRAILING = " .!。！　"
 
 
@@ -12,13 +14,27 @@ class SpokenCommands:
     """Knows the words of every command in every language, from the catalogue's table ``words``."""
 
     def __init__(self, texts: Texts) -> None:
-        self._commands = {
-            word.strip().casefold(): command
-            for language in LANGUAGES
-            for command in COMMANDS
-            for word in texts.get(f"words.{command}", language).split(",")
-        }
+        self._commands = _words(texts, COMMANDS)
+        self._decisions = {word: said == "approve" for word, said in _words(texts, ("approve", "reject")).items()}
 
     def read(self, text: str) -> str | None:
-        """The command that a whole message is: ``help``, ``reset``, ``forget`` or None."""
-        return self._commands.get(" ".join(text.split()).strip(TRAILING).casefold())
+        """The command that a whole message is: ``help``, ``reset``, ``forget``, ``stop``, ``usage`` or None."""
+        return self._commands.get(_bare(text))
+
+    def decision(self, text: str) -> bool | None:
+        """Yes or no, where a whole message is nothing else."""
+        return self._decisions.get(_bare(text))
+
+
+def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:
+    """What each word of the catalogue means, in every language."""
+    return {
+        word.strip().casefold(): name
+        for language in LANGUAGES
+        for name in names
+        for word in texts.get(f"words.{name}", language).split(",")
+    }
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).strip(TRAILING).casefold()

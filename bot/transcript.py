@@ -129,6 +129,22 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
+class Spending(Struct, frozen=True):
+    """What one model response has cost.
+
+    Attributes:
+        asker: whom it answers.
+        messages: of users, since the turn's response before.
+        is_first: of its turn.
+    """
+
+    model: str
+    usage: Usage
+    asker: Author
+    messages: int
+    is_first: bool
+
+
 class TurnRecord(Struct, frozen=True):
     """One turn as it stands in the history; readers accept their own version and the next one."""
 

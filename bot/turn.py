@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import takewhile
+from typing import Any, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.live import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
-from bot.transcript import Author, Message, ToolCall, ToolResult, Usage
+from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
 
 NOBODY = Author()
 
@@ -22,10 +24,30 @@ class Heard:
 
     Attributes:
         changes: new words for messages said before, by message id; None takes the message back.
+        stopped: somebody wants the turn to end.
     """
 
     messages: tuple[Message, ...] = ()
     changes: Mapping[str, Message | None] = field(default_factory=dict)
+    stopped: bool = False
+
+
+class Decided(Struct, frozen=True, omit_defaults=True):
+    """What has been decided of a call that acts.
+
+    Attributes:
+        arguments: what the decision is about, and what the call is made with.
+        reason: of a rejection, for the model.
+        address: where the person who decided wants the answer.
+        message_id: of the message that said so, where words did.
+    """
+
+    call_id: str
+    approved: bool
+    arguments: dict[str, Any]
+    reason: str = ""
+    address: str = ""
+    message_id: str = ""
 
 
 class Ledger(Protocol):
@@ -33,6 +55,10 @@ class Ledger(Protocol):
 
     async def said(self, message: Message, stop_reason: StopReason) -> None:
         """A model response, before any of its calls runs."""
+        ...
+
+    async def spent(self, spending: Spending) -> None:
+        """The cost of a model response, as soon as it is known, whether the response is of use or not. Never raises."""
         ...
 
     async def begun(self, call: ToolCall) -> None:
@@ -43,8 +69,20 @@ class Ledger(Protocol):
         """A tool's result, as it arrives."""
         ...
 
-    async def heard(self) -> Heard:
-        """What has arrived since this was asked last, made part of the turn's record."""
+    async def heard(self, *, surely: bool) -> Heard:
+        """What has arrived since this was asked last, made part of the turn's record.
+
+        Args:
+            surely: something has arrived, whatever the last record said.
+        """
+        ...
+
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+        """Whether a call that acts may be made; ``words`` are the asker's last ones.
+
+        Raises:
+            Parked: a person has been asked.
+        """
         ...
 
 
@@ -96,6 +134,8 @@ class Turn:
         self._first_choice = tool_choice
         self._results: dict[str, ToolResult] = {}
         self._begun: set[str] = set()
+        self._decided: dict[str, Decided] = {}
+        self.stopped = False
 
     @property
     def messages(self) -> list[Message]:
@@ -108,9 +148,20 @@ class Turn:
         return next((m.author or NOBODY for m in reversed(self.added) if m.role == "user"), NOBODY)
 
     @property
+    def words(self) -> str:
+        """What the user has said last."""
+        return next((message.text for message in reversed(self.added) if message.role == "user"), "")
+
+    @property
     def rounds(self) -> int:
         """How many rounds of tools have their results."""
         return sum(message.role == "tool" for message in self.added)
+
+    @property
+    def rejections(self) -> int:
+        """How many calls were rejected."""
+        earlier = [result for message in self.added for result in message.results]
+        return sum(result.is_rejected for result in (*earlier, *self._results.values()))
 
     @property
     def tool_choice(self) -> ToolChoice:
@@ -133,14 +184,31 @@ class Turn:
         """Everything that was asked has been taken back."""
         return not any(message.role == "user" for message in self.added)
 
+    def repeated(self, index: int) -> int:
+        """How often the call at this place of the newest message has been made right before, with these arguments."""
+        calls = self.calls
+        made = sum(_same(calls[index], other) for other in calls[:index])
+        for message in reversed(self.added[:-1]):
+            if message.calls and not any(_same(calls[index], other) for other in message.calls):
+                break
+            made += bool(message.calls)
+        return made
+
     def open_calls(self) -> list[tuple[int, ToolCall]]:
         """The calls without a result yet, each with its place in the response."""
         return [(index, call) for index, call in enumerate(self.calls) if call.id not in self._results]
 
+    async def spend(self, model: str, usage: Usage) -> None:
+        """Have the cost of a model response counted."""
+        self.usage += usage
+        since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
+        messages = sum(message.role == "user" for message in since)
+        await self._ledger.spent(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
+
     async def say(self, message: Message, stop_reason: StopReason) -> None:
-        """Record a model response, then make it part of the turn."""
-        await self._ledger.said(message, stop_reason)
+        """Make a model response part of the turn, and record it; whoever stops that in between finds its calls open."""
         self.restore_message(message, stop_reason)
+        await self._ledger.said(message, stop_reason)
 
     async def begin(self, call: ToolCall) -> bool:
         """Record that a call which must not be made twice is made now; False where that is on record already."""
@@ -150,9 +218,19 @@ class Turn:
         self.restore_begun(call.id)
         return True
 
-    async def hear(self) -> None:
-        """Let what has arrived meanwhile join the turn; only between two steps, where no call is open."""
-        self.restore_heard(await self._ledger.heard())
+    async def review(self, call: ToolCall) -> Decided:
+        """Find out whether a call that acts may be made; decided once in its round, it stays decided.
+
+        Raises:
+            Parked: a person has been asked.
+        """
+        if call.id not in self._decided:
+            self.restore_decided(await self._ledger.reviewed(call, self.asker, self.words))
+        return self._decided[call.id]
+
+    async def hear(self, *, surely: bool = False) -> None:
+        """Let what has arrived meanwhile join the turn, which must stand between two steps: without an open call."""
+        self.restore_heard(await self._ledger.heard(surely=surely))
 
     async def finish(self, result: ToolResult) -> None:
         """Record a tool's result; with the last open one, all go into one tool message, in call order."""
@@ -168,8 +246,13 @@ class Turn:
         """Take a call that is recorded as made."""
         self._begun.add(call_id)
 
+    def restore_decided(self, decided: Decided) -> None:
+        """Take a decision that is recorded already."""
+        self._decided[decided.call_id] = decided
+
     def restore_heard(self, heard: Heard) -> None:
         """Take what has arrived and is recorded already."""
+        self.stopped = self.stopped or heard.stopped
         if heard.changes:
             self._history = tuple(changed(self._history, heard.changes))
             self.added = changed(self.added, heard.changes)
@@ -183,7 +266,12 @@ class Turn:
             results = tuple(self._results[call.id] for call in self.calls)
             self._results.clear()
             self._begun.clear()
+            self._decided.clear()
             self.added.append(Message(f"{asked.id}_results", "tool", results, now_ms()))
+
+
+def _same(one: ToolCall, other: ToolCall) -> bool:
+    return one.name == other.name and one.arguments == other.arguments
 
 
 def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) -> list[Message]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import structlog
@@ -21,11 +22,22 @@ CLAIM = "upkeep:memory"
 State = Literal["room", "tight", "stuck"]
 
 
-class Upkeep:
-    """Looks at the store's memory again and again; one process at a time does something about it."""
+async def untold(_detail: str) -> None:
+    """Nobody is there to be told."""
 
-    def __init__(self, store: Store, every_s: float = EVERY_S) -> None:
+
+class Upkeep:
+    """Looks at the store's memory again and again; one process at a time does something about it.
+
+    Args:
+        alarm: is told how full the store is while it is tight.
+    """
+
+    def __init__(
+        self, store: Store, alarm: Callable[[str], Awaitable[None]] = untold, every_s: float = EVERY_S
+    ) -> None:
         self._store = store
+        self._alarm = alarm
         self._every_s = every_s
         self._state: State = "room"
 
@@ -47,6 +59,7 @@ class Upkeep:
             relief = await self._store.pressure.relieve()
             self._tell("tight" if relief.turns else "stuck", memory, relief)
             await self._store.notes.set(CLAIM, b"", PAUSE_S)
+            await self._alarm(f"{memory.ratio:.0%}")
 
     def _tell(self, state: State, memory: Memory, relief: Relief) -> None:
         """Say what has changed; what goes on as before is not said again."""

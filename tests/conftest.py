@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from socket import AF_INET, AF_INET6
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,3 +74,12 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         for field in config.model_fields:
             monkeypatch.delenv(field.upper(), raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def loggers_of_this_test() -> Iterator[None]:
+    """A logger remembers how logs were set up when it was first used; the next test may set them up otherwise."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if name.startswith("bot."):
+            vars(getattr(module, "log", None) or SimpleNamespace()).pop("bind", None)

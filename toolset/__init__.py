@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import pkgutil
-from collections.abc import Callable
-from importlib import import_module
-from inspect import getmembers, isclass
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import httpx
 from pydantic import BaseModel
 
+from toolset.sources import Found, guarded, own
 from toolset.tool import Tool, ToolMap, ToolSetupError, ValidatedTool, read_schemas
 
 
@@ -21,37 +17,30 @@ def find() -> list[type[Tool]]:
     Raises:
         ToolSetupError: a class that is nearly a tool.
     """
-    modules = [import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)]
-    return sorted((tool for module in modules for tool in tools_in(module)), key=lambda tool: tool.name)
-
-
-def tools_in(module: ModuleType) -> list[type[Tool]]:
-    """The tool classes defined in one module: those with ``create`` and ``call``.
-
-    Raises:
-        ToolSetupError: such a class lacks another part of a tool.
-    """
-    found: list[type[Any]] = [member for _, member in getmembers(module, isclass)]
-    tools = [member for member in found if member.__module__ == module.__name__ and _is_meant(member)]
-    for tool in tools:
-        if missing := [part for part in ("name", "description", "risk", "Config") if not hasattr(tool, part)]:
-            raise ToolSetupError(f"{module.__name__}.{tool.__name__} is no tool yet, it lacks: {', '.join(missing)}")
-    return tools
+    return sorted((found.tool for found in own()), key=lambda tool: tool.name)
 
 
 def build(
-    tools: list[type[Tool]], http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
+    found: Iterable[Found], http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
 ) -> ToolMap:
-    """Create every tool between its schemas.
+    """Create every tool that its settings switch on, between its schemas.
 
     Args:
         configure: fills a tool's ``Config`` from the environment.
 
     Raises:
-        ToolSetupError: a tool that cannot be offered.
+        ToolSetupError: a tool that cannot be offered; the text says where it comes from.
     """
-    return ToolMap(ValidatedTool(tool.create(http, configure(tool.Config)), *read_schemas(tool.name)) for tool in tools)
+    built = (_built(one, http, configure) for one in found)
+    return ToolMap(tool for tool in built if tool is not None)
 
 
-def _is_meant(member: type[Any]) -> bool:
-    return member is not Tool and hasattr(member, "create") and hasattr(member, "call")
+def _built(
+    found: Found, http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
+) -> ValidatedTool | None:
+    config = configure(found.tool.Config)
+    try:
+        tool = guarded(lambda: found.tool.create(http, config), found.origin)
+        return tool and ValidatedTool(tool, *read_schemas(tool.name, found.schemas), found.origin)
+    except ToolSetupError as error:
+        raise ToolSetupError(f"{found.origin}: {error}") from error

@@ -48,6 +48,7 @@ class Calculate:
         "averages, conversions with a known factor. As on a pocket calculator, 1000 + 10% is 1100."
     )
     risk: ClassVar[Risk] = "low"
+    commands: ClassVar[tuple[str, ...]] = ("calculate", "計算")
     Config: ClassVar[type[BaseModel]] = CalculateConfig
 
     @classmethod

@@ -32,6 +32,7 @@ class GetCurrentTime:
         "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` it is the user's."
     )
     risk: ClassVar[Risk] = "low"
+    commands: ClassVar[tuple[str, ...]] = ("time", "時刻")
     Config: ClassVar[type[BaseModel]] = ClockConfig
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

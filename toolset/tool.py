@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import httpx
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
 from pydantic import BaseModel
+
+from toolset.schema import BadSchema, Schema, shortened
 
 Risk = Literal["low", "high"]
 
@@ -28,8 +29,9 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
 OUTPUT_CAP = 64 * 1024  # bytes of JSON a model is given at most
 ERROR_CAP = 2000  # characters of a tool's own error
-COMPLAINT_CAP = 300  # characters of a validation message, which quotes what was given
 DEFAULT_TIMEOUT_S = 30.0
+DEFAULT_CONCURRENCY = 16
+COMMAND = re.compile(r"[^\W_][\w-]{0,31}")
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +92,9 @@ class Tool(Protocol):
         idempotent: may be left out; by default, what reads is and what acts is not. After a crash a call that may
             have happened is made again where the tool is idempotent, with the same ``idempotency_key``; elsewhere the
             model is told that it was interrupted.
+        timeout_s: may be left out; seconds a call may take, waiting for its place included (30).
+        concurrency: may be left out; calls at once in this process (16).
+        commands: may be left out; words such as ``weather``, so that ``/weather Tokyo`` has this tool called.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
 
@@ -99,8 +104,11 @@ class Tool(Protocol):
     Config: ClassVar[type[BaseModel]]
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: Any) -> Tool:
-        """Build the tool. ``http`` is shared by all tools; ``config`` is a filled ``Config``."""
+    def create(cls, http: httpx.AsyncClient, config: Any) -> Tool | None:
+        """Build the tool, or nothing where its settings switch it off.
+
+        ``http`` is shared by all tools; ``config`` is a filled ``Config``.
+        """
         ...
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -118,6 +126,7 @@ class ToolOutcome:
 
     response: dict[str, Any]
     is_error: bool = False
+    is_rejected: bool = False
 
     @classmethod
     def error(cls, text: str) -> ToolOutcome:
@@ -128,13 +137,13 @@ class ValidatedTool:
     """A tool between its two schemas, each compiled once.
 
     Args:
-        timeout_s: seconds a call may take.
+        origin: where the tool comes from, for people.
 
     Raises:
-        ToolSetupError: bad name or bad schema.
+        ToolSetupError: a bad name, limit, command or schema.
     """
 
-    def __init__(self, tool: Tool, parameters: Any, response: Any, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(self, tool: Tool, parameters: Any, response: Any, origin: str = "") -> None:
         if not NAME.fullmatch(tool.name):
             raise ToolSetupError(f"tool name {tool.name!r} must match {NAME.pattern}")
         if not tool.description.strip():
@@ -144,9 +153,16 @@ class ValidatedTool:
         self._parameters = _compile(tool.name, "parameters", parameters)
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
-        self._timeout_s = timeout_s
+        self._timeout_s, concurrency = _limits(tool)
+        self._places = asyncio.Semaphore(concurrency)
+        self.origin = origin
+        self.commands = _commands(tool)
         idempotent = bool(getattr(tool, "idempotent", tool.risk == "low"))
         self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, idempotent)
+
+    def complaint(self, arguments: object) -> str:
+        """What is wrong with the arguments, empty where nothing is."""
+        return self._parameters.complaint(_normal(arguments))
 
     async def call(self, arguments: object, context: ToolContext) -> ToolOutcome:
         """Validate, call, validate. Never raises but for cancellation."""
@@ -154,40 +170,55 @@ class ValidatedTool:
         try:
             return ToolOutcome(await self._validated(arguments, context, budget))
         except ToolError as error:
-            return ToolOutcome.error(_shortened(str(error), ERROR_CAP))
-        except TimeoutError:
-            return ToolOutcome.error(f"timed out after {budget:.3g} s")
+            return ToolOutcome.error(shortened(str(error), ERROR_CAP))
         except Exception:  # a crash costs a step and is shown to the model, details go to the log
             name = self.definition.name
             log.exception("tool crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
 
     async def _validated(self, arguments: object, context: ToolContext, budget: float) -> dict[str, Any]:
-        given: Any = {} if arguments is None or arguments == "" else arguments
-        if complaint := _complaint(self._parameters, given):
+        given = _normal(arguments)
+        if complaint := self._parameters.complaint(given):
             raise ToolError(f"invalid parameters: {complaint}")
-        async with asyncio.timeout(budget):
-            response = await self._tool.call(given, context)
-        if complaint := _complaint(self._response, response):
+        response = await self._in_time(given, context, budget)
+        if complaint := self._response.complaint(response):
             log.error("tool gave an invalid response", extra={"tool": self.definition.name, "complaint": complaint})
             raise ToolError(f"invalid response: {complaint}")
         return _capped(response)
+
+    async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
+        started = False
+        try:
+            async with asyncio.timeout(budget), self._places:
+                started = True
+                return await self._tool.call(arguments, context)
+        except TimeoutError:
+            if started:
+                raise ToolError(f"timed out after {budget:.3g} s") from None
+            raise ToolError(f"not started: {self.definition.name} was busy for {budget:.3g} s") from None
 
 
 class ToolMap(Mapping[str, ValidatedTool]):
     """The tools on offer, by name.
 
     Raises:
-        ToolSetupError: two tools of one name.
+        ToolSetupError: two tools of one name, or of one command.
+
+    Attributes:
+        commands: the name of the tool that a command calls, by the command's word.
     """
 
     def __init__(self, tools: Iterable[ValidatedTool]) -> None:
         self._tools: dict[str, ValidatedTool] = {}
+        self.commands: dict[str, str] = {}
         for tool in tools:
             name = tool.definition.name
             if name in self._tools:
                 raise ToolSetupError(f"two tools are named {name}")
             self._tools[name] = tool
+            for word in tool.commands:
+                if (other := self.commands.setdefault(word, name)) != name:
+                    raise ToolSetupError(f"the tools {other} and {name} have the same command: {word}")
         self.definitions = tuple(tool.definition for tool in self._tools.values())
 
     def __getitem__(self, name: str) -> ValidatedTool:
@@ -204,7 +235,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         tool = self._tools.get(name)
         if tool is None:
             known = ", ".join(self._tools)
-            return ToolOutcome.error(f"unknown tool: {_shortened(name, NAME_CAP)}. Available tools: {known}")
+            return ToolOutcome.error(f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}")
         return await tool.call(arguments, context)
 
     def low_risk(self) -> ToolMap:
@@ -212,8 +243,11 @@ class ToolMap(Mapping[str, ValidatedTool]):
         return ToolMap(tool for tool in self._tools.values() if tool.definition.risk == "low")
 
 
-def read_schemas(name: str) -> tuple[Any, Any]:
+def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any]:
     """The two schemas of a tool, parameters and response.
+
+    Args:
+        folder: where they are; by default ``schemas/``.
 
     Raises:
         ToolSetupError: a file is missing or is not JSON.
@@ -221,34 +255,40 @@ def read_schemas(name: str) -> tuple[Any, Any]:
 
     def read(kind: str) -> Any:
         try:
-            return json.loads((files("schemas") / name / f"{kind}.json").read_text("utf-8"))
+            return json.loads(((folder or files("schemas")) / name / f"{kind}.json").read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise ToolSetupError(f"tool {name}: schemas/{name}/{kind}.json cannot be read: {error}") from error
+            shown = f"{folder or 'schemas'}/{name}/{kind}.json"
+            raise ToolSetupError(f"tool {name}: {shown} cannot be read: {error}") from error
 
     return read("parameters"), read("response")
 
 
-def _compile(name: str, kind: str, schema: Any) -> Draft202012Validator:
+def _limits(tool: Tool) -> tuple[float, int]:
+    """Seconds a call may take, and calls at once."""
+    timeout_s = getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S)
+    concurrency = getattr(tool, "concurrency", DEFAULT_CONCURRENCY)
+    if not (isinstance(timeout_s, int | float) and timeout_s > 0 and isinstance(concurrency, int) and concurrency > 0):
+        raise ToolSetupError(f"tool {tool.name}: timeout_s and concurrency must be numbers above 0")
+    return timeout_s, concurrency
+
+
+def _commands(tool: Tool) -> tuple[str, ...]:
+    words = getattr(tool, "commands", ())
+    if not isinstance(words, tuple) or not all(isinstance(word, str) and COMMAND.fullmatch(word) for word in words):
+        raise ToolSetupError(f"tool {tool.name}: commands must be a tuple of words without the slash")
+    return tuple(word.casefold() for word in words)
+
+
+def _compile(name: str, kind: str, schema: Any) -> Schema:
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise ToolSetupError(f"tool {name}: the {kind} schema is invalid: {error.message}") from error
-    if not isinstance(schema, dict) or schema.get("type") != "object":
-        raise ToolSetupError(f"tool {name}: the {kind} schema must have type object")
-    return Draft202012Validator(schema)
+        return Schema(schema)
+    except BadSchema as error:
+        raise ToolSetupError(f"tool {name}: the {kind} schema {error}") from error
 
 
-def _complaint(validator: Draft202012Validator, instance: object) -> str:
-    error = best_match(validator.iter_errors(instance))
-    if error is None:
-        return ""
-    where = f"{error.json_path.removeprefix('$.')}: " if error.path else ""
-    return where + _shortened(error.message, COMPLAINT_CAP)
-
-
-def _shortened(text: str, cap: int) -> str:
-    """Without its middle where it is too long: what is wrong stands at the end, after the value."""
-    return text if len(text) <= cap else f"{text[: cap // 2]} … {text[-cap // 2 :]}"
+def _normal(arguments: object) -> Any:
+    """Models leave arguments out in several ways."""
+    return {} if arguments is None or arguments == "" else arguments
 
 
 def _capped(response: dict[str, Any]) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class GetWeather:
         "user meant, or a `note` says it is unclear, ask. Rain chances are in percent; night is 0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
+    commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 
     def __init__(self, wttr: WttrClient) -> None:

@@ -8,13 +8,34 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from bot.live import Watcher
 from bot.transcript import Media, Message
+
+
+class Question(Struct, frozen=True, omit_defaults=True):
+    """A tool call that waits for a person's approval.
+
+    Attributes:
+        id: names it; decisions carry it.
+        call_id: the call's.
+        arguments: what will be run with, word for word.
+        asker: who asked for it, by a name people know; may be empty.
+        asker_id: the platform's id of that person, who decides.
+        until: when it expires, milliseconds since the epoch.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    asker: str = ""
+    asker_id: str = ""
+    until: int = 0
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
@@ -24,11 +45,20 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         text: Markdown, as the model wrote it, or a sentence of ours.
         failed: the text is an apology.
         note: cause and mend, for channels whose reader is the operator.
+        question: what the text asks, for channels that have buttons; the text alone can be answered by words too.
+        settles: the id of a question that is decided; the text says how. A channel that cannot change what it has
+            sent says nothing.
+        private: only for the eyes of the person it is addressed to, where the channel can do that.
+        kind: a greeting, or the help: a channel that has buttons may offer with it what can be said next.
     """
 
     text: str
     failed: bool = False
     note: str = ""
+    question: Question | None = None
+    settles: str = ""
+    private: bool = False
+    kind: Literal["", "greeting", "help"] = ""
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -63,15 +93,17 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
         group: several people read along.
         event: ``message`` is for the model; ``edited`` replaces the words of message ``target``; ``unsent`` takes
             message ``target`` back; ``told`` is answered with our own sentence ``target`` (a key of the catalogue);
-            ``left`` ends the conversation: all that is kept of it is deleted.
+            ``left`` ends the conversation: all that is kept of it is deleted; ``stop`` ends the turn under way;
+            ``decision`` answers question ``target`` with ``approved``.
         album: names pictures that were sent together, ``album_size`` of them, as one question.
     """
 
     message: Message
     address: str = ""
     group: bool = False
-    event: Literal["message", "edited", "unsent", "told", "left"] = "message"
+    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision"] = "message"
     target: str = ""
+    approved: bool = False
     album: str = ""
     album_size: int = 0
 
@@ -136,6 +168,16 @@ class Channel(Protocol):
     async def fetch(self, conversation: str, media: Media) -> bytes | None:
         """The content of an image, or None where it is gone, too large, or not for the model. Never raises."""
         return None
+
+    def place_of(self, recipient: str) -> tuple[str, str]:
+        """A conversation, and an address in it, for words to a person or place that has said nothing here.
+
+        The conversation is none of those people write in, so that what is sent there waits for nobody's turn.
+
+        Args:
+            recipient: the platform's id.
+        """
+        return f"{self.name}:notices:{recipient}", ""
 
     def portions(self, reply: Reply) -> list[Reply]:
         """The reply in as many pieces as there must be messages sent one by one, so that each is delivered once."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from bot.transcript import Message, Usage, encode
+from bot.transcript import Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
@@ -116,6 +116,15 @@ class Provider(Protocol):
     async def aclose(self) -> None:
         """Give back connections."""
         ...
+
+
+def enveloped(result: ToolResult) -> dict[str, Any]:
+    """A tool's result as every model gets it; the system prompt says that what is inside is data.
+
+    The tool's own object is never the outermost one, so that nothing in it can pass for an error of ours or for
+    anything else than output.
+    """
+    return result.response if result.is_error else {"output": result.response}
 
 
 def replay(message: Message) -> Iterator[TextDelta | ToolCallDelta]:

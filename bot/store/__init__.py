@@ -6,7 +6,8 @@
     outbox      what must leave                dead_letters     what was given up
     live        what is shown meanwhile        notes            small things, short-lived
     connection  how Redis is reached           clients          one server, or a cluster
-    pressure    how full it is                 embedded         the Valkey that comes with Kaiwa
+    pressure    how full it is                 budget           what a day has cost
+    embedded    the Valkey that comes with Kaiwa
 
 What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
 change its journal, history and outbox; where nobody does, a full store may shorten the history.
@@ -20,10 +21,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
 from bot.store.clients import Client
 from bot.store.connection import STORE_FAILURES, answering, connect, few
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.entries import ARRIVAL, ASIDE, CHANGE
+from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn
@@ -39,8 +41,12 @@ __all__ = [
     "ARRIVAL",
     "ASIDE",
     "CHANGE",
+    "CONTROL",
     "STORE_FAILURES",
     "Accepted",
+    "Claim",
+    "Counter",
+    "Day",
     "DeadLetter",
     "DeadLetters",
     "Depths",
@@ -49,7 +55,10 @@ __all__ = [
     "Memory",
     "Relief",
     "ServerFacts",
+    "Spent",
     "Store",
+    "Unit",
+    "Waiting",
     "few",
     "open_store",
 ]
@@ -97,13 +106,14 @@ class Store:
     def __init__(self, client: Client, live: Live, history_s: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
-        self.inbox = Inbox(scripts)
+        self.inbox = Inbox(client, scripts)
         self.leases = Leases(client, scripts)
-        self.journal = Journal(scripts)
+        self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.notes = Notes(client)
+        self.budget = Budget(client)
         self.live = live
         self.pressure = Pressure(client, scripts)
 

@@ -14,4 +14,4 @@ local not_before = tonumber(retry_at) or 0
 if not_before <= now_ms() then
     not_before = 0
 end
-return {id, starts, redis.call('LRANGE', journal, 0, -1), redis.call('EXISTS', inbox), not_before}
+return {id, starts, redis.call('LRANGE', journal, 0, -1), not_before}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 ARRIVAL = "arrival"  # words for the model
 CHANGE = "change"  # of words that came in earlier
+CONTROL = "control"  # for the turn under way: stop, or a decision it waits for
 ASIDE = "aside"  # anything else; it waits for the end of a turn under way
 
 
@@ -19,6 +20,14 @@ class Entry(NamedTuple):
 
     kind: str
     body: bytes
+
+
+class Waiting(NamedTuple):
+    """An entry of the inbox, with the frame by which it is known there."""
+
+    kind: str
+    body: bytes
+    frame: bytes
 
 
 def pack(kind: str, entry_id: str, body: bytes) -> bytes:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import cast
 
-from bot.store.entries import ARRIVAL, pack
+from bot.store.clients import Client
+from bot.store.connection import answering
+from bot.store.entries import ARRIVAL, Waiting, pack, unpack
+from bot.store.keys import Keys
 from bot.store.scripts import Scripts
 
 
@@ -22,14 +26,21 @@ class Accepted(IntEnum):
 class Inbox:
     """Messages on their way in."""
 
-    def __init__(self, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
+        self._client = client
         self._scripts = scripts
+
+    async def read(self, conversation: str) -> list[Waiting]:
+        """What waits, oldest first."""
+        async with answering():
+            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))
+        return [Waiting(*unpack(frame), frame) for frame in frames]
 
     async def accept(self, conversation: str, message_id: str, payload: bytes, kind: str = ARRIVAL) -> Accepted:
         """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
 
         Args:
-            kind: ``ARRIVAL``, ``CHANGE`` or ``ASIDE`` of ``bot.store.entries``.
+            kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.entries``.
 
         Raises:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from bot.store.clients import Client
+from bot.store.connection import answering
 from bot.store.entries import Entry, pack, unpack
+from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
@@ -18,14 +21,12 @@ class JournalledTurn:
     Attributes:
         starts: how often it was begun and not given back since something was last recorded; 1 for a new turn.
         entries: oldest first; what came from the inbox keeps its kind.
-        waiting: something is in the inbox.
         not_before: it has failed and rests until then, milliseconds of the store's clock; 0 where it does not.
     """
 
     turn_id: str
     starts: int
     entries: list[Entry]
-    waiting: bool = False
     not_before: int = 0
 
 
@@ -39,7 +40,8 @@ class Failures(NamedTuple):
 class Journal:
     """Turns under way. All methods are fenced: they raise ``LeaseLost`` where the lease is no longer held."""
 
-    def __init__(self, scripts: Scripts) -> None:
+    def __init__(self, client: Client, scripts: Scripts) -> None:
+        self._client = client
         self._scripts = scripts
 
     async def begin(self, lease: Lease, turn_id: str) -> JournalledTurn | None:
@@ -51,24 +53,39 @@ class Journal:
         begun = await self._scripts.run("begin", lease.conversation, lease.token, turn_id)
         if begun is None:
             return None
-        own_id, starts, frames, waiting, not_before = begun
-        return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], bool(waiting), not_before)
+        own_id, starts, frames, not_before = begun
+        return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before)
 
-    async def join(self, lease: Lease) -> list[bytes]:
-        """Move what arrived meanwhile into the journal, up to the first ``ASIDE``, and return it.
+    async def join(self, lease: Lease, frames: Sequence[bytes]) -> None:
+        """Move entries from the inbox into the journal. Not between a call and its result."""
+        await self._scripts.run("join", lease.conversation, lease.token, *frames)
 
-        Not between a call and its result.
-        """
-        frames = await self._scripts.run("join", lease.conversation, lease.token)
-        return [unpack(frame).body for frame in frames]
-
-    async def record(self, lease: Lease, kind: str, entry: bytes) -> bool:
+    async def record(
+        self, lease: Lease, kind: str, entry: bytes, *, sends: bytes = b"", answers: Sequence[bytes] = ()
+    ) -> int:
         """Append one step; ``kind`` is one word.
 
+        Args:
+            sends: a delivery that leaves with it.
+            answers: entries of the inbox that are dealt with by it, as frames.
+
         Returns:
-            Whether something waits in the inbox.
+            How many entries wait in the inbox.
         """
-        return bool(await self._scripts.run("record", lease.conversation, lease.token, pack(kind, "", entry)))
+        return await self._note(lease, pack(kind, "", entry), sends, answers)
+
+    async def dismiss(self, lease: Lease, entry: bytes, sends: bytes) -> None:
+        """Answer an entry of the inbox with a delivery and nothing else."""
+        await self._note(lease, b"", sends, (entry,))
+
+    async def read(self, conversation: str) -> list[Entry]:
+        """The turn under way as it stands, for somebody who only looks."""
+        async with answering():
+            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1))
+        return [unpack(frame) for frame in frames]
+
+    async def _note(self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]) -> int:
+        return int(await self._scripts.run("record", lease.conversation, lease.token, frame, sends, *answers))
 
     async def fail(self, lease: Lease, reason: str, rest_ms: int) -> Failures:
         """Note that the turn could not go on.

@@ -9,6 +9,7 @@ tag, so that all keys of a conversation and the indexes of its shard share one s
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from zlib import crc32
 
 SHARDS = 16
@@ -18,6 +19,8 @@ SEEN_S = 3 * DAY_S  # no platform sends a message again after that
 WORK_S = 7 * DAY_S  # inbox, journal and outbox
 INDEX_S = 8 * DAY_S  # due index and fence: they outlive the work they guard
 DEAD_S = 30 * DAY_S
+SPENT_S = 2 * DAY_S  # what counts against a day's limit: the day has ended everywhere by then
+TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator: longer than any month
 DEAD_LETTERS = 250  # kept per shard, so that a refused token cannot fill the store
 
 CONVERSATION_KINDS = ("lease", "fence", "inbox", "turn", "journal", "history", "outbox")
@@ -36,6 +39,14 @@ class Keys:
     def for_scripts(self) -> tuple[str, ...]:
         """What every script gets, in the order of ``SCRIPT_KINDS``."""
         return (*map(self._own, CONVERSATION_KINDS), *(self._shard + kind for kind in SHARD_KINDS))
+
+    @property
+    def inbox(self) -> str:
+        return self._own("inbox")
+
+    @property
+    def journal(self) -> str:
+        return self._own("journal")
 
     @property
     def history(self) -> str:
@@ -76,6 +87,18 @@ def history_pattern() -> str:
 def conversation_of(history_key: str) -> str:
     """The conversation of a history."""
     return history_key.partition("}:history:")[2]
+
+
+def spent_key(day: str, scope: str, name: str) -> str:
+    """A day's counter. It bears a digest of the name only: it outlives a wish to be forgotten."""
+    digest = sha256(name.encode()).hexdigest()[:16]
+    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}spent:{day}:{scope}:{digest}"
+
+
+def totals_keys(day: str) -> tuple[str, str, str]:
+    """What the whole bot has used on a day; its ranking of users, and that of conversations. They share a slot."""
+    prefix = f"{_shard_prefix(crc32(b'totals') % SHARDS)}totals:{day}"
+    return prefix, f"{prefix}:users", f"{prefix}:conversations"
 
 
 def personal_pattern(author_id: str) -> str:

@@ -52,21 +52,22 @@ class Leases:
         """
         await self._scripts.run("renew", lease.conversation, lease.token, lease.ttl_ms)
 
-    async def release(self, lease: Lease, retry_at_ms: int | None = None) -> bool:
+    async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
         """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
 
         Args:
             retry_at_ms: when journal and outbox want care again, by the store's clock; without it, now. A message in
-                the inbox wants it now in any case, unless there is a turn to be gone on with first.
+                the inbox wants it now in any case.
+            known: entries of the inbox that are left there on purpose until then.
 
         Returns:
-            Whether a message waits that could have its turn now.
+            Whether more than these wait in the inbox.
 
         Raises:
             LeaseLost: it has expired.
         """
         retry_at = "" if retry_at_ms is None else retry_at_ms
-        return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at))
+        return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at, known))
 
     async def due(self, limit: int) -> list[str]:
         """The conversations that need care now, those that have waited longest first."""

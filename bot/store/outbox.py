@@ -12,7 +12,10 @@ from bot.store.scripts import Scripts
 
 
 class Outbox:
-    """Replies on their way out. Changes are fenced: they raise ``LeaseLost`` where the lease is no longer held."""
+    """Replies on their way out.
+
+    Changes but ``post`` are fenced: they raise ``LeaseLost`` where the lease is no longer held.
+    """
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
@@ -22,6 +25,10 @@ class Outbox:
         """The delivery that is next."""
         async with answering():
             return cast(bytes | None, await self._client.lindex(Keys(conversation).outbox, 0))
+
+    async def post(self, conversation: str, delivery_id: str, delivery: bytes) -> bool:
+        """Put a delivery that answers nobody behind the others, once in three days; whether that was now."""
+        return bool(await self._scripts.run("post", conversation, delivery, message_id=delivery_id))
 
     async def replace_head(self, lease: Lease, delivery: bytes) -> None:
         """Put down how far the delivery has come."""

@@ -4,9 +4,8 @@ redis.call('DEL', lease)
 if tonumber(redis.call('HGET', turn, 'starts') or 0) > 0 then
     redis.call('HINCRBY', turn, 'starts', -1)
 end
--- A message may have come in since the holder chose its time to come back. It must not wait for that, unless a turn
--- has to be gone on with first.
-local waiting = redis.call('EXISTS', inbox) == 1 and redis.call('EXISTS', turn) == 0
+-- A message may have come in since the holder chose its time to come back, and must not wait for that.
+local waiting = redis.call('LLEN', inbox) > tonumber(ARGV[4])
 if redis.call('EXISTS', inbox, journal, outbox) == 0 then
     redis.call('ZREM', due, conversation)
 elseif ARGV[3] == '' or waiting then

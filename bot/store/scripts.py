@@ -38,6 +38,7 @@ Name = Literal[
     "shorten",
     "fail",
     "revive",
+    "post",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 

@@ -17,7 +17,7 @@ local function lease_lost()
 end
 
 -- Kinds of entries that come from the inbox; the others are a turn's own steps.
-local WAITING = {arrival = true, change = true, aside = true}
+local WAITING = {arrival = true, change = true, aside = true, control = true}
 
 local function kind_of(frame)
     return string.match(frame, '^[^ ]+')

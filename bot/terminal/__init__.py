@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Protocol
 
 from bot.live import LiveEvent
@@ -67,6 +68,11 @@ def result_text(response: dict[str, Any]) -> str:
     """A tool's result on one line; an error's own words."""
     error = response.get("error")
     return _line(error if isinstance(error, str) and len(response) == 1 else _json(response))
+
+
+def clock_time(at: int) -> str:
+    """A moment, milliseconds since the epoch, as the clock here will show it."""
+    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%H:%M")
 
 
 def unseen(answer: str, shown: str) -> str:

@@ -29,6 +29,11 @@ def typed(said: Iterable[str]) -> Generator[str]:
             yield line
 
 
+def forget_typed() -> None:
+    """Throw away what was typed and has not been read."""
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 def _begin_editing(said: Iterable[str]) -> bool:
     try:
         import readline  # noqa: PLC0415 -- there are Pythons without it, and importing it changes what input() does

@@ -6,8 +6,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
-from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
-from bot.terminal import Drawing, call_text, printable, result_text, unseen
+from bot.live import (
+    Answered,
+    AnswerRestarted,
+    AnswerText,
+    ApprovalAsked,
+    LiveEvent,
+    Noticed,
+    ToolFinished,
+    ToolStarted,
+)
+from bot.terminal import Drawing, call_text, clock_time, printable, result_text, unseen
 
 
 class PlainScreen:
@@ -67,6 +76,11 @@ class _PlainDrawing:
                 self._screen.tell(
                     f"{'✗' if event.is_error else '✓'} {call} · {event.ms} ms\n  {result_text(event.response)}"
                 )
+            case ApprovalAsked():
+                self._ask(event)
+            case Noticed(text):
+                self.end_line()
+                self._screen.tell(text)
             case Answered(_, text, True, note):
                 self.end_line()
                 self._screen.complain(text, note)
@@ -85,6 +99,11 @@ class _PlainDrawing:
     def _write(self, text: str) -> None:
         self._shown += text
         self._screen.write(text)
+
+    def _ask(self, event: ApprovalAsked) -> None:
+        self.end_line()
+        lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines())]
+        self._screen.tell("\n".join([*lines, self._words["question"].format(time=clock_time(event.until))]))
 
     def _restart(self) -> None:
         """Written words cannot be taken back; it is said that they are void."""

@@ -11,8 +11,18 @@ from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
-from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
-from bot.terminal import Drawing, call_text, printable, result_text, unseen
+from bot.live import (
+    Answered,
+    AnswerRestarted,
+    AnswerText,
+    ApprovalAsked,
+    LiveEvent,
+    Noticed,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+from bot.terminal import Drawing, call_text, clock_time, printable, result_text, unseen
 from bot.terminal.markdown import Prose, part
 
 MARGIN = 3  # lines of the screen left free of what still moves
@@ -36,7 +46,7 @@ class RichScreen:
         # Transient: what still moves is erased at the end, and what is to stay has been printed by then. No automatic
         # refresh: a second thread that draws would now and then erase lines of the first.
         with Live(console=self._console, transient=True, auto_refresh=False) as live:
-            drawing = _RichDrawing(live, self._words["restarted"])
+            drawing = _RichDrawing(live, self._words)
             try:
                 yield drawing
             finally:
@@ -88,9 +98,9 @@ class _Call:
 class _RichDrawing:
     """An answer between what is printed and what still moves: running calls, or the last block of words."""
 
-    def __init__(self, live: Live, restarted: str) -> None:
+    def __init__(self, live: Live, words: Mapping[str, str]) -> None:
         self._live = live
-        self._restarted = restarted
+        self._words = words
         self._begun = False  # something has been printed
         self._printed = ""  # of the words of this model response
         self._growing = ""
@@ -107,6 +117,10 @@ class _RichDrawing:
                 self._start_call(event)
             case ToolFinished():
                 self._finish_call(event)
+            case ApprovalAsked():
+                self._ask(event)
+            case Noticed(text):
+                self._print(Text(printable(text), style="dim"))
             case Answered(_, text, True, note):
                 self.settle()
                 self._print(_complaint(text, note))
@@ -140,7 +154,7 @@ class _RichDrawing:
     def _restart(self) -> None:
         """Growing words vanish; of printed ones it is said that they are void."""
         if self._printed.strip():
-            self._print(Text(self._restarted, style="dim"))
+            self._print(Text(self._words["restarted"], style="dim"))
         self._printed = self._growing = ""
         self._calls = {}
         self._wait()
@@ -158,6 +172,15 @@ class _RichDrawing:
         if all(call.finished for call in self._calls.values()):
             self.settle()
             self._wait()
+
+    def _ask(self, event: ApprovalAsked) -> None:
+        """The call that is asked about has not been made: the question stands in its place."""
+        self._calls = {key: call for key, call in self._calls.items() if call.finished}
+        self.settle()
+        given = [Padding(Text(line), (0, 0, 0, 4)) for line in event.shown.splitlines()]
+        sentence = self._words["question"].format(time=clock_time(event.until))
+        head = Text.assemble(("?", "bold yellow"), " ", (event.tool, "cyan"))
+        self._print(Group(head, *given, Text(f"  {sentence}", style="dim")))
 
     def _print_block(self, block: str) -> None:
         if block.strip():

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 LANGUAGES = ("en", "ja")
-JAPANESE = re.compile(r"[぀-ヿ㐀-䶿一-鿿ｦ-ﾝ]")
+JAPANESE = re.compile(r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]")  # without ・, which lists in LINE have in every language
 LETTER = re.compile(r"[^\W\d_]")
 
 

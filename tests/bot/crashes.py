@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
-from redis.asyncio import Redis
+from msgspec.structs import replace as replaced
 
+from bot.approval import Policy
 from bot.channels import Arrival, Delivery, StillOurs
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.intake import Intake
 from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.spoken_commands import SpokenCommands
+from bot.stopping import TOPIC
 from bot.store import Store, open_store
 from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
 from bot.transcript import Message, Opaque
+from tests.bot.crash_stage import Called, Lookup, Stage
 from tests.bot.place import Mailbox, Place, texts
 from tests.bot.store.turns import key
 from tests.fakes.cut_wire import Cut, CutWire
-from tests.fakes.tools import Echo, tool_map
-from toolset.tool import ToolContext
 
 Think = Callable[[Sequence[Message]], Step]
+Happening = tuple[str, Arrival]
 
 HISTORY_DAYS = 30
 SCRIPTS = {_read(name, HISTORY_DAYS * 86_400).sha: name for name in NAMES}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
+ASKING = Policy()
 VISITS = 5  # more than any conversation here needs until nothing is left to do
 BY_MODEL = Opaque("scripted", "scripted", b"")  # tells the model's words from our own sentences
 
@@ -44,17 +48,21 @@ class Story:
         said: waits for the process that dies.
         think: the model.
         earlier: was answered before.
-        during: comes in while somebody attends, as soon as a request of this name has been carried out.
+        during: comes in while somebody attends, one after the other, each as soon as a request of this name has been
+            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is being called.
         afterwards: comes in between the death and the take-over.
         busy: how often the platform says that it is busy.
+        is_mute: the platform takes no questions.
     """
 
     said: tuple[Arrival, ...]
     think: Think
     earlier: tuple[Arrival, ...] = ()
-    during: tuple[str, Arrival] | None = None
+    during: tuple[Happening, ...] = ()
     afterwards: tuple[Arrival, ...] = ()
     busy: int = 0
+    is_mute: bool = False
+    policy: Policy = ASKING
 
 
 @dataclass(slots=True)
@@ -72,44 +80,6 @@ class World:
     sent_by_the_dead: list[Delivery] = field(default_factory=list)
 
 
-class Lookup(Echo):
-    """Reads, so that it may be called again. Both tools note by whom they were called, and with which ``n``."""
-
-    name: ClassVar[str] = "lookup"
-
-    def __init__(self, called: list[tuple[str, str, int]]) -> None:
-        super().__init__()
-        self._called = called
-
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        self._called.append((context.conversation, self.name, arguments["n"]))
-        return await super().call(arguments, context)
-
-
-class Stamp(Lookup):
-    """Leaves a trace each time it is called."""
-
-    name: ClassVar[str] = "stamp"
-    idempotent: ClassVar[bool] = False
-
-
-class Stage:
-    """What the conversations of a test share.
-
-    Args:
-        store, redis: not by way of a wire that is cut.
-        server: the server's URL.
-    """
-
-    def __init__(self, store: Store, redis: Redis, server: str) -> None:
-        self.store = store
-        self.redis = redis
-        self.server = server
-        self.accept = Intake(store, NoJobs(), SpokenCommands(texts()), Metrics())
-        self.called: list[tuple[str, str, int]] = []
-        self.tools = tool_map(Lookup(self.called), Stamp(self.called))
-
-
 class Process(Mailbox):
     """A process, as seen from its ends: what it sends, asks and calls.
 
@@ -125,11 +95,13 @@ class Process(Mailbox):
         self.called: list[int] = []
         self._wire = wire
         self._world = conversation.world
+        self._story = story = conversation.story
+        store.live = conversation.stage.store.live  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
-            return replace(conversation.story.think(messages), opaque=BY_MODEL)
+            return replace(story.think(messages), opaque=BY_MODEL)
 
-        self.place = Place(store, [answer] * 20, self, conversation.stage.tools)
+        self.place = Place(store, [answer] * 20, self, conversation.stage.tools, story.policy)
 
     @property
     def is_dead(self) -> bool:
@@ -142,15 +114,10 @@ class Process(Mailbox):
         return len(self.place.model.requests)
 
     async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+        if self._story.is_mute and delivery.reply.question:
+            raise DeliveryRefused("no questions here")
         await super().deliver(conversation, delivery, still_ours)
         (self._world.sent_by_the_dead if self.is_dead else self._world.sent).append(delivery)
-
-
-class NoJobs:
-    """Hints that nobody gets: the due index has to do."""
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Lose it."""
 
 
 class LastJobs:
@@ -169,7 +136,7 @@ class Conversation:
     """One conversation on a real store.
 
     Attributes:
-        to_come: what will come in, and the request after which it does; at first nothing.
+        to_come: what will come in, and after what; at first nothing.
     """
 
     def __init__(self, name: str, story: Story, stage: Stage) -> None:
@@ -177,23 +144,32 @@ class Conversation:
         self.story = story
         self.stage = stage
         self.world = World([DeliverLater("busy", after=0) for _ in range(story.busy)])
-        self.to_come: tuple[str, Arrival] | None = None
+        self.to_come: list[Happening] = []
         self.redis = stage.redis
+        stage.told[name] = self._go_on
 
     @property
-    def called(self) -> list[int]:
+    def called(self) -> list[Called]:
         """The tool calls made so far."""
-        return [n for name, _, n in self.stage.called if name == self.name]
+        return [call for call in self.stage.called if call.conversation == self.name]
 
     @property
-    def stamped(self) -> list[int]:
-        """Those of them that leave a trace."""
-        return [n for name, tool, n in self.stage.called if (name, tool) == (self.name, Stamp.name)]
+    def marked_twice(self) -> list[int]:
+        """Those that were made twice though that leaves two traces."""
+        marks = [call.n for call in self.called if call.tool != Lookup.name]
+        return sorted(n for n, times in Counter(marks).items() if times > 1)
+
+    @property
+    def question(self) -> str:
+        """The id of the newest question that people have seen."""
+        ids = [delivery.reply.question.id for delivery in self.world.sent if delivery.reply.question]
+        return ids[-1] if ids else ""
 
     async def hear(self, *arrivals: Arrival) -> None:
-        """Take messages in, as a web process does that stays alive."""
+        """Take messages in, as a web process does that stays alive; a decision is about the newest question."""
         for arrival in arrivals:
-            assert await self.stage.accept(self.name, arrival)
+            about = replaced(arrival, target=self.question) if arrival.event == "decision" else arrival
+            assert await self.stage.accept(self.name, about)
 
     async def knock(self, arrival: Arrival, cut: Cut) -> list[str]:
         """Bring a message to a process that dies, before its hint at the latest; its requests."""
@@ -210,7 +186,7 @@ class Conversation:
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
             process = Process(self, store, wire)
             await _until_death(wire, self._live(process))
-        process.called = self.called[called_before:]
+        process.called = [call.n for call in self.called[called_before:]]
         return process
 
     async def expire(self) -> None:
@@ -234,14 +210,17 @@ class Conversation:
         return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
 
     async def _live(self, process: Process) -> None:
-        for _ in range(VISITS):
-            if await self.due_at() is not None:
-                await process.place.care.attend(self.name)
+        async with process.place.care.listening(), self.stage.store.live.subscribe(TOPIC):
+            for _ in range(VISITS):
+                if await self.due_at() is not None:
+                    await process.place.care.attend(self.name)
 
-    async def _go_on(self, request: str) -> None:
+    async def _go_on(self, done: str) -> None:
         """What happens meanwhile."""
-        if self.to_come and self.to_come[0] == request:
-            (_, arrival), self.to_come = self.to_come, None
+        if done == "remove_head" and self.world.sent[-1].reply.question:
+            done = "asked"
+        if self.to_come and self.to_come[0][0] == done:
+            _, arrival = self.to_come.pop(0)
             await self.hear(arrival)
 
 

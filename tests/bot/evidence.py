@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.agent import INTERRUPTED
+from bot.calling import INTERRUPTED
 from bot.delivery import decode_delivery
 from bot.journal import Begun, Said, read_entries, read_record
 from bot.store.entries import unpack
@@ -52,7 +51,7 @@ class Ending:
         asked: how often the last process asked the model.
         called: the tool calls it made.
         repeated: deliveries it sent though they were on record as sent.
-        stamped_twice: calls that were made twice though that leaves two traces.
+        marked_twice: calls that were made twice though that leaves two traces.
         left: keys that should not be in the store any more.
         by_the_dead: what a dead process has sent.
     """
@@ -63,7 +62,7 @@ class Ending:
     asked: int
     called: list[int]
     repeated: set[str] = field(default_factory=set)
-    stamped_twice: list[int] = field(default_factory=list)
+    marked_twice: list[int] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     by_the_dead: int = 0
 
@@ -100,7 +99,7 @@ async def ending_of(conversation: Conversation, last: Process, record: Record) -
         asked=last.asked,
         called=sorted(last.called),
         repeated=again - record.outbox.keys(),
-        stamped_twice=sorted(n for n, times in Counter(conversation.stamped).items() if times > 1),
+        marked_twice=conversation.marked_twice,
         left=left if await conversation.due_at() is None else [*left, "due"],
         by_the_dead=len(conversation.world.sent_by_the_dead),
     )

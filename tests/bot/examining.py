@@ -6,6 +6,7 @@ from typing import Any
 
 from bot import app
 from bot.doctor import Openers, examine
+from bot.extensions import open_tools
 from bot.findings import Finding
 from bot.settings import Settings
 
@@ -14,7 +15,7 @@ def openers(settings: Settings, **other: Any) -> Openers:
     """The real parts, but for others."""
     real: dict[str, Any] = {
         "store": lambda: app.open_store_of(settings),
-        "tools": lambda: app.open_tools(settings),
+        "tools": lambda: open_tools(settings),
         "provider": lambda: app.open_provider(settings),
         "channels": app.examinations(settings),
     }

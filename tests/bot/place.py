@@ -10,9 +10,12 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from bot.agent import Agent
-from bot.answering import Answering
+from bot.alerts import Alerts
+from bot.approval import Policy
+from bot.budgets import Budgets, Limits
 from bot.channels import Arrival, Channel, Delivery, StillOurs
-from bot.conversation import Conversations
+from bot.conversation import conversations
+from bot.days import Days
 from bot.intake import Intake
 from bot.live import LiveEvent
 from bot.metrics import Metrics
@@ -26,6 +29,8 @@ from tests.fakes.tools import Echo, tool_map
 from toolset.tool import ToolMap
 
 HERE = "mailbox:room-0001"
+UNLIMITED = Limits()
+UTC = Days("UTC")
 
 texts = cache(load)
 
@@ -69,7 +74,15 @@ class Place:
     """A conversation service on a real store, with a model that plays a script."""
 
     def __init__(
-        self, store: Store, steps: Iterable[Any], box: Mailbox | None = None, tools: ToolMap | None = None
+        self,
+        store: Store,
+        steps: Iterable[Any],
+        box: Mailbox | None = None,
+        tools: ToolMap | None = None,
+        policy: Policy | None = None,
+        limits: Limits = UNLIMITED,
+        days: Days = UTC,
+        alert_to: str = "",
     ) -> None:
         self.store = store
         self.box = box or Mailbox()
@@ -77,10 +90,14 @@ class Place:
         self.metrics = Metrics()
         agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics)
         channels = {"mailbox": self.box}
-        commands = SpokenCommands(texts())
-        answering = Answering(store, agent, channels, texts(), commands, self.metrics, Defaults("en", "UTC"))
-        self.care = Conversations(store, answering, channels, self.metrics)
-        self.intake = Intake(store, NoHints(), commands, self.metrics)
+        policy = policy or Policy()
+        catalogue, defaults = texts(), Defaults("en", "UTC")
+        alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
+        self.budgets = Budgets(store, limits, days, alerts, self.metrics)
+        self.care = conversations(
+            store, agent, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
+        )
+        self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
 
     async def hear(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(Arrival(words(message_id, text), address))

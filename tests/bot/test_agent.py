@@ -10,28 +10,35 @@ from typing import Any
 
 import pytest
 
-from bot.agent import INTERRUPTED, NO_APPROVAL, Agent
+from bot.agent import Agent
+from bot.calling import INTERRUPTED
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
 from bot.providers.scripted import Scripted, Step
-from bot.transcript import Author, Message, Text, ToolCall, ToolResult, Usage
-from bot.turn import Heard, Surroundings, Turn
+from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
+from bot.turn import Decided, Heard, Surroundings, Turn
 from tests.fakes.tools import Broken, Echo, Launch, Slow, tool_map
+
+NO = "rejected by the user"
 
 
 @dataclass
 class Notes:
-    """A ledger and a watcher that remember."""
+    """A ledger and a watcher that remember; whoever is asked about a call that acts says no."""
 
     kept: list[Message | ToolResult] = field(default_factory=list)
     begun_ids: list[str] = field(default_factory=list)
     waiting: list[Heard] = field(default_factory=list)
     seen: list[LiveEvent] = field(default_factory=list)
+    spendings: list[Spending] = field(default_factory=list)
 
     async def said(self, message: Message, stop_reason: StopReason) -> None:
         self.kept.append(message)
+
+    async def spent(self, spending: Spending) -> None:
+        self.spendings.append(spending)
 
     async def begun(self, call: ToolCall) -> None:
         self.begun_ids.append(call.id)
@@ -39,8 +46,11 @@ class Notes:
     async def got(self, result: ToolResult) -> None:
         self.kept.append(result)
 
-    async def heard(self) -> Heard:
+    async def heard(self, *, surely: bool) -> Heard:
         return self.waiting.pop(0) if self.waiting else Heard()
+
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+        return Decided(call.id, approved=False, arguments=call.arguments, reason=NO)
 
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
@@ -76,6 +86,7 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
     assert "".join(event.text for event in notes.seen if isinstance(event, AnswerText)) == "Hi there"
     assert model.requests[0].system == "SYSTEM\n\nSTYLE"
     assert turn.usage == Usage(3, 0, 2)
+    assert notes.spendings == [Spending("scripted", Usage(3, 0, 2), turn.asker, messages=1, is_first=True)]
 
 
 async def test_results_of_parallel_calls_return_in_call_order() -> None:
@@ -118,7 +129,7 @@ async def test_every_call_gets_exactly_one_result_whatever_happens() -> None:
     assert results["unknown"].response == {"error": "unknown tool: nothing. Available tools: broken, launch, echo"}
     assert results["crash"].response == {"error": "broken failed unexpectedly"}
     assert results["polite"].response == {"error": "no such place"}
-    assert results["high"].response == {"error": NO_APPROVAL}
+    assert results["high"].response == {"error": NO}
     assert results["high"].is_rejected
     assert results["fine"].response == {"heard": {}}
     assert [result.is_error for result in results.values()] == [True, True, True, True, False]

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from bot.agent import INTERRUPTED
+from bot.calling import INTERRUPTED
 from bot.errors import LeaseLost
 from bot.providers.scripted import Step
 from bot.transcript import Message, Text, ToolCall, ToolResult

@@ -2,113 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import pytest
 
-from bot import texts
-from bot.channels import Arrival
-from bot.channels.console import Console
-from bot.chat import Chat, Talk, answer_to
 from bot.errors import StoreUnavailable
-from bot.live import Answered, AnswerText, Joined, LiveEvent, ToolStarted, TurnStarted
-from bot.terminal import Drawing
+from bot.exchange import answer_to
+from bot.live import Answered, AnswerText, LiveEvent, TurnStarted
 from bot.terminal.background import Background, background
 from bot.terminal.plain_screen import PlainScreen
-from bot.transcript import Message, Role, Text, ToolCall, encode
-from tests.fakes.live import LocalLive
-
-HERE = "console:terminal_1"
-WORDS = texts.load().table("terminal", "en")
-STARTED = TurnStarted("t1", ("ours",))
-JOINED = Joined(("ours",))
-CALLED = ToolStarted("c1", "slow", {})
-
-
-class Impatient(PlainScreen):
-    """A screen whose reader presses Ctrl-C as soon as a tool is called."""
-
-    @contextmanager
-    def answering(self) -> Iterator[Drawing]:
-        with super().answering() as drawing:
-            yield Interrupted(drawing)
-
-
-class Interrupted:
-    """What such a screen draws."""
-
-    def __init__(self, drawing: Drawing) -> None:
-        self._drawing = drawing
-
-    def show(self, event: LiveEvent) -> None:
-        if isinstance(event, ToolStarted):
-            raise KeyboardInterrupt
-        self._drawing.show(event)
-
-    def tick(self) -> None:
-        self._drawing.tick()
-
-
-class Room:
-    """A console without a model: each message is answered by the next script.
-
-    Attributes:
-        scripts: events (the id ``ours`` stands for the message's) and functions to call.
-        history: the committed messages.
-        away: the store does not answer.
-    """
-
-    def __init__(self, loop: Background, screen: type[PlainScreen] = PlainScreen) -> None:
-        self.live = LocalLive()
-        self.scripts: list[Sequence[LiveEvent | Callable[[], None]]] = []
-        self.history: list[Message] = []
-        self.said: list[Message] = []
-        self.away = False
-        self.out = io.StringIO()
-        self.err = io.StringIO()
-        console = Console(self._accept, self.live, self._past, texts.load(), "en")
-        talk = Talk(HERE, console, self._past, "en-GB", "Asia/Tokyo")
-        self.chat = Chat(talk, loop, screen(self.out, self.err, WORDS), WORDS, look_s=0.05)
-
-    async def _accept(self, conversation: str, arrival: Arrival) -> bool:
-        await self._past(conversation)
-        self.said.append(arrival.message)
-        for step in self.scripts.pop(0):
-            if step == STARTED:
-                await self.live.publish(HERE, encode(TurnStarted("t1", (arrival.message.id,))))
-            elif step == JOINED:
-                await self.live.publish(HERE, encode(Joined((arrival.message.id,))))
-            elif callable(step):
-                step()
-            else:
-                await self.live.publish(HERE, encode(step))
-        return True
-
-    async def _past(self, conversation: str) -> list[Message]:
-        assert conversation == HERE
-        if self.away:
-            raise StoreUnavailable("no answer within 2.5 s")
-        return [*self.history]
-
-    def commit(self) -> None:
-        """The oldest message that is not answered is, in the history alone."""
-        message = self.said[len(self.history) // 2]
-        self.history += [message, said("model", f"answer to {message.text}")]
-
-    def lose_the_store(self) -> None:
-        """From now on nothing is answered."""
-        self.away = True
-
-    def break_off(self) -> None:
-        """Who watches loses the store."""
-        self.live.break_off(HERE)
-
-    @property
-    def printed(self) -> tuple[str, str]:
-        """What came out, and what was told beside it."""
-        return self.out.getvalue(), self.err.getvalue()
+from bot.transcript import ToolCall
+from tests.bot.chat_room import CALLED, JOINED, STARTED, WORDS, Impatient, Room, said
 
 
 @pytest.fixture
@@ -126,11 +30,6 @@ def room(loop: Background) -> Room:
 def hasty(loop: Background) -> Room:
     """A room with a reader who does not wait."""
     return Room(loop, Impatient)
-
-
-def said(role: Role, *parts: str | ToolCall, message_id: str = "m1") -> Message:
-    """A message of these words and calls."""
-    return Message(message_id, role, tuple(Text(part) if isinstance(part, str) else part for part in parts), 0)
 
 
 def test_a_message_that_joins_a_turn_gets_its_answer(room: Room) -> None:

@@ -37,7 +37,7 @@ def test_help_names_every_command(call: Call) -> None:
     """Without arguments, too; then it is an error."""
     code, out, _ = call("--help")
     assert code == 0
-    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "doctor"))
+    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "doctor"))
     code, out, err = call()
     assert code == 2
     assert "doctor" in out + err
@@ -83,16 +83,34 @@ def test_a_store_that_is_away_is_one_line(call: Call) -> None:
 
 
 def test_tools_are_listed_one_to_a_line(call: Call) -> None:
-    """Name, risk, parameters (a question mark where they may be left out) and description."""
+    """Name, risk, parameters (a question mark where they may be left out), where it is from, and description."""
     code, out, err = call("tools")
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
-    assert [row[:3] for row in rows] == [
-        ["calculate", "low", "expression"],
-        ["get_current_time", "low", "time_zone?"],
-        ["get_weather", "low", "location"],
+    assert [row[:4] for row in rows] == [
+        ["calculate", "low", "expression", "toolset/calculate.py"],
+        ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
+        ["get_weather", "low", "location", "toolset/weather.py"],
     ]
-    assert all(len(row[3]) > 20 for row in rows)
+    assert all(len(row[4]) > 20 for row in rows)
+
+
+def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
+    """Written into the operator's folder, listed with its file, and called."""
+    folder = tmp_path / "tools"
+    code, out, err = call("tools", "new", "roll_dice", "--dir", str(folder))
+    assert (code, err) == (0, "")
+    assert f"TOOLS_DIR={folder} kaiwa tools call roll_dice" in out
+    code, out, _ = call("tools", TOOLS_DIR=str(folder))
+    assert f"roll_dice\tlow\ttext\t{folder}/roll_dice.py\t" in out
+    code, out, err = call("tools", "call", "roll_dice", '{"text": "hello"}')
+    assert (code, json.loads(out), err) == (0, {"text": "HELLO"}, "")
+    code, _, err = call("tools", "new", "roll_dice")
+    assert (code, err) == (2, f"kaiwa: {folder}/roll_dice.py is there already; choose another name, or move it away\n")
+    (folder / "broken.py").write_text("1 / 0", "utf-8")
+    code, _, err = call("tools")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"kaiwa: tools: {folder}/broken.py cannot be loaded: ZeroDivisionError")
 
 
 def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> None:

@@ -247,10 +247,10 @@ class Racing:
         self._leases = leases
         self._comes_in: list[Callable[[], Awaitable[None]]] = [comes_in]
 
-    async def release(self, lease: Lease, retry_at_ms: int | None = None) -> bool:
+    async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
         while self._comes_in:
             await self._comes_in.pop()()
-        return await self._leases.release(lease, retry_at_ms)
+        return await self._leases.release(lease, retry_at_ms, known)
 
 
 async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import NoReturn
 
 import pytest
 from redis.asyncio import Redis
@@ -61,38 +62,37 @@ async def test_a_message_after_the_last_request_gets_the_next_turn(store: Store)
     assert await place.past() == ["first", "", "", "One", "second", "Two"]
 
 
-async def test_where_nothing_waits_nobody_asks(store: Store, redis: Redis) -> None:
-    """What a step's record told is enough, until the next one."""
+async def nobody(*_: object) -> NoReturn:
+    """Neither reviews calls nor counts what they cost."""
+    raise AssertionError
+
+
+async def test_a_ledger_listens_only_where_something_may_have_come(store: Store) -> None:
+    """At first, and when a record has told so, which a later record with nothing to tell does not undo."""
     await store.inbox.accept(HERE, "m1", b"{}")
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
+    times = 0
 
-    async def receive(arrivals: list[Arrival]) -> Heard:
-        raise AssertionError(arrivals)
-
-    ledger = JournalLedger(store, lease, receive, waiting=False)
-    await ledger.got(ToolResult("c1", "echo", {}))
-    await redis.config_resetstat()
-    assert await ledger.heard() == Heard()
-    assert "cmdstat_evalsha" not in await redis.info("commandstats")
-
-
-async def test_what_one_of_two_records_has_seen_is_not_forgotten(store: Store) -> None:
-    """Answers of parallel records may overtake one another; asking twice brings nothing twice."""
-    await store.inbox.accept(HERE, "m1", b"{}")
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
-    await store.journal.begin(lease, "turn_1")
-    received: list[list[Arrival]] = []
-
-    async def receive(arrivals: list[Arrival]) -> Heard:
-        received.append(arrivals)
+    async def hear() -> Heard:
+        nonlocal times
+        times += 1
         return Heard()
 
-    ledger = JournalLedger(store, lease, receive, waiting=True)
+    ledger = JournalLedger(store, lease, hear, nobody, nobody)
+
+    async def listened(*, surely: bool = False) -> int:
+        await ledger.heard(surely=surely)
+        return times
+
     await ledger.got(ToolResult("c1", "echo", {}))
-    assert (await ledger.heard(), await ledger.heard(), received) == (Heard(), Heard(), [[]])
+    assert [await listened(), await listened(), await listened(surely=True)] == [1, 1, 2]
+    await ledger.got(ToolResult("c1", "echo", {}))
+    assert await listened() == 2
+    await store.inbox.accept(HERE, "m2", b"{}")
+    await ledger.got(ToolResult("c1", "echo", {}))
+    assert [await listened(), await listened()] == [3, 3]
 
 
 HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have forgotten", "Done: I have deleted"

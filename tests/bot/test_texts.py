@@ -37,6 +37,8 @@ def test_apologies_fit_into_300_characters() -> None:
         ("ﾃﾝｷ", "ja"),
         ("weather in 東京", "ja"),
         ("Grüße", "en"),
+        ("・eggs\n・milk", "en"),
+        ("・12", "ja"),
         ("12 + 3", "ja"),
         ("", "ja"),
     ],

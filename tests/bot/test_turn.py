@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from bot.providers import AUTO, ToolChoice
+from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Text, ToolCall, ToolResult
-from bot.turn import NOBODY, Surroundings, Turn, changed
+from bot.turn import NOBODY, Decided, Surroundings, Turn, changed
 from tests.bot.test_agent import Notes
 
 
@@ -107,11 +109,29 @@ def test_an_edit_changes_the_words_and_nothing_else() -> None:
     ]
 
 
-async def test_a_call_is_begun_once_in_its_round() -> None:
-    """A later round may use the same id, as some servers do."""
+async def test_a_call_is_begun_and_reviewed_once_in_its_round() -> None:
+    """A later round may use the same id, as some servers do: what was allowed before is not allowed by that."""
     turn = make(user("a"))
-    call = ToolCall("c", "echo", {})
-    for _ in range(2):
+    for number in range(2):
+        call = ToolCall("c", "echo", {"n": number})
         turn.restore_message(Message("m", "model", (call,), 1), "tool_use")
         assert [await turn.begin(call), await turn.begin(call)] == [True, False]
+        assert [(await turn.review(call)).arguments for _ in range(2)] == [call.arguments] * 2
+        turn.restore_decided(Decided("c", approved=True, arguments=call.arguments))
+        assert (await turn.review(call)).approved
         turn.restore_result(ToolResult("c", "echo", {}))
+
+
+async def test_a_response_whose_record_is_broken_off_has_its_calls_open() -> None:
+    """It may be on record all the same, so they need results before anything else is."""
+
+    class Stuck(Notes):
+        async def said(self, message: Message, stop_reason: StopReason) -> None:
+            await asyncio.Event().wait()
+
+    notes = Stuck()
+    turn = Turn("t1", Surroundings("console:x", "", "en", "UTC", notes), [], [user("a")], notes, 0.0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await turn.say(model("m", "c"), "tool_use")
+    assert [call.id for _, call in turn.open_calls()] == ["c"]

@@ -54,6 +54,23 @@ async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, red
     assert said["mend"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
 
 
+async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: Redis) -> None:
+    """At each relief: whoever hears it knows what it has told already."""
+    heard: list[str] = []
+
+    async def alarm(detail: str) -> None:
+        heard.append(detail)
+
+    await fill(redis, MANY)
+    upkeep = Upkeep(store, alarm)
+    async with at_most(redis, 1.0):
+        await upkeep.look()
+        await upkeep.look()
+    await upkeep.look()
+    assert len(heard) == 1
+    assert heard[0].endswith("%")
+
+
 async def test_the_operator_is_told_when_nothing_can_be_done(store: Store, redis: Redis) -> None:
     """Somebody else fills the store, or everybody talks at once."""
     (busy,) = await fill(redis, 1)

@@ -10,6 +10,8 @@ from hashlib import sha1
 from urllib.parse import unquote, urlsplit
 
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
+BY_THE_CLOCK = ("renew",)  # beside whatever is done at that moment
+UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class CutWire:
         hear: told each request's name when the server has carried it out, before its answer goes back.
 
     Attributes:
-        requests: their names, in the order they came.
+        requests: the names of those that count, in the order they came.
         is_cut: set at the cut. Nobody is told of it: whoever waits for an answer waits for ever.
     """
 
@@ -47,27 +49,31 @@ class CutWire:
         self._scripts = scripts
         self._hear = hear
         self._connections: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
-        self._near_end: asyncio.Server | None = None
+        self._is_dropped = False
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str]:
         """The URL of its near end; afterwards the server has carried out whatever has reached it."""
-        self._near_end = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        host, port = self._near_end.sockets[0].getsockname()
+        near_end = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = near_end.sockets[0].getsockname()
         try:
             yield f"redis://{host}:{port}"
         finally:
             self.drop()
+            await _knock(host, port)
+            near_end.close()
             await asyncio.gather(*filter(None, self._connections.values()))
 
     def drop(self) -> None:
         """Refuse whoever still tries."""
-        if self._near_end:
-            self._near_end.close()
+        self._is_dropped = True
         for connection in self._connections:
             connection.close()
 
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        if self._is_dropped:
+            to_client.close()
+            return
         self._connections[to_client] = asyncio.current_task()
         server, to_server = await asyncio.open_unix_connection(self._server)
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -94,7 +100,7 @@ class CutWire:
 
     def _count(self, request: bytes) -> bool:
         name = self._name_of(request)
-        if name in GREETINGS or self.is_cut.is_set():
+        if name in UNCOUNTED or self.is_cut.is_set():
             return False
         self.requests.append(name)
         return True
@@ -107,6 +113,15 @@ class CutWire:
         if name == "EVAL":
             return self._scripts.get(sha1(first[1], usedforsecurity=False).hexdigest(), name)
         return name
+
+
+async def _knock(host: str, port: int) -> None:
+    """Wait until whoever came before has been let in: asyncio loses those who stand on the threshold of a server that
+    is closed."""
+    from_server, to_server = await asyncio.open_connection(host, port)
+    _ = await from_server.read()
+    to_server.close()
+    await to_server.wait_closed()
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:

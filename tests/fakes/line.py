@@ -25,7 +25,7 @@ from aiohttp import web
 from tests.fakes import line_events, line_rules
 from tests.fakes.line_events import BOT, JSON, TOKEN, USER
 from tests.fakes.line_rules import Refused
-from tests.fakes.line_traffic import Request, Sent
+from tests.fakes.line_traffic import Image, Request, Sent, Token
 from tests.fakes.serving import serving
 
 MINUTE_S = 60.0
@@ -33,20 +33,6 @@ PERSON = {"displayName": "Hanako", "language": "ja"}
 ID = re.compile(r"[UCR][0-9a-f]{32}")
 
 Trouble = Literal["cut", "stalled", "garbled", "unheard"]
-
-
-@dataclass(slots=True)
-class _Token:
-    place: str
-    issued_at: float
-    used: bool = False
-
-
-@dataclass(slots=True)
-class _Image:
-    data: bytes
-    content_type: str
-    pending: int
 
 
 @dataclass(slots=True)
@@ -83,9 +69,9 @@ class LineFake:
         default_factory=lambda: {"success": True, "statusCode": 200, "reason": "OK", "detail": "200"}
     )
     chat_mode: str = "bot"
-    _tokens: dict[str, _Token] = field(default_factory=dict)
+    _tokens: dict[str, Token] = field(default_factory=dict)
     _retry_keys: dict[str, str] = field(default_factory=dict)
-    _images: dict[str, _Image] = field(default_factory=dict)
+    _images: dict[str, Image] = field(default_factory=dict)
     _troubles: defaultdict[str, deque[Trouble | Refused]] = field(default_factory=lambda: defaultdict(deque))
     _retry_after: str = ""
     _ahead: float = 0.0
@@ -98,8 +84,16 @@ class LineFake:
     def event(self, kind: str = "message", place: str = USER, user: str | None = USER, **fields: Any) -> JSON:
         """An event with a reply token that works."""
         token = secrets.token_hex(16)
-        self._tokens[token] = _Token(place, self._now())
+        self._tokens[token] = Token(place, self._now())
         return line_events.event(kind, place, user, replyToken=token, **fields)
+
+    def press(self, label: str, user: str | None = USER) -> JSON:
+        """The event of a button being pressed, where it was shown last."""
+        sent = next(sent for sent in reversed(self.sent) if label in sent.buttons)
+        action = sent.buttons[label]
+        if action["type"] == "postback":
+            return self.event("postback", sent.to, user, postback={"data": action["data"]})
+        return self.event("message", sent.to, user, message=line_events.text_message(action["text"]))
 
     def token(self, place: str = USER) -> str:
         """A reply token that works."""
@@ -116,7 +110,7 @@ class LineFake:
 
     def image(self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0) -> None:
         """Keep an image; so many requests are told that it is not ready."""
-        self._images[message_id] = _Image(data, content_type, pending)
+        self._images[message_id] = Image(data, content_type, pending)
 
     def fail(
         self, call: str, status: int, message: str = "failure", times: int = 1, retry_after: str = "", raw: bytes = b""

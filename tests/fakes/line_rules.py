@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from jsonschema import Draft7Validator
 
+from tests.fakes.line_buttons import quick_reply_errors, template_errors, text_errors, unknown
 from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
@@ -85,11 +86,6 @@ def check_retry_key(call: str, key: str | None) -> None:
         raise Refused(400, "Invalid X-Line-Retry-Key format") from error
 
 
-def units(text: str) -> int:
-    """Length in UTF-16 code units, as LINE counts."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
 def _own_errors(call: str, body: JSON) -> Iterator[tuple[str, str]]:
     _, known = BODIES[call]
     for name in sorted(body.keys() - known):
@@ -110,18 +106,15 @@ def _message_errors(messages: Any) -> Iterator[tuple[str, str]]:
         return
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
-        if message.get("type") != "text":
+        if message.get("type") == "text":
+            yield from text_errors(message.get("text"), MOST_UNITS, f"{where}.text")
+            yield from unknown(message, TEXT_FIELDS, where)
+        elif message.get("type") == "template":
+            yield from template_errors(message, where)
+        else:
             yield f"Must be one of the following values: [{TYPES}]", f"{where}.type"
-            continue
-        text = message.get("text")
-        if not isinstance(text, str) or not text.strip():
-            yield "May not be empty", f"{where}.text"
-        elif units(text) > MOST_UNITS:
-            yield f"Length must be between 0 and {MOST_UNITS}", f"{where}.text"
-        elif any("\ud800" <= character <= "\udfff" for character in text):
-            yield "Invalid text", f"{where}.text"
-        for name in sorted(message.keys() - TEXT_FIELDS):
-            yield "Unknown property", f"{where}.{name}"
+        if "quickReply" in message:
+            yield from quick_reply_errors(message["quickReply"], f"{where}.quickReply")
 
 
 def _specified_errors(call: str, body: JSON) -> Iterator[tuple[str, str]]:

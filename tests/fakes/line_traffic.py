@@ -39,4 +39,32 @@ class Sent:
     @property
     def texts(self) -> list[str]:
         """Their words, a bubble each."""
-        return [message["text"] for message in self.messages]
+        return [message["text"] if "text" in message else message["template"]["text"] for message in self.messages]
+
+    @property
+    def buttons(self) -> dict[str, JSON]:
+        """What can be pressed, by what stands on it."""
+        return {action["label"]: action for message in self.messages for action in _actions(message)}
+
+
+@dataclass(slots=True)
+class Token:
+    """A reply token: where it leads, when it was given, by ``time.monotonic()``."""
+
+    place: str
+    issued_at: float
+    used: bool = False
+
+
+@dataclass(slots=True)
+class Image:
+    """What somebody has sent; so many requests are told that it is not ready."""
+
+    data: bytes
+    content_type: str
+    pending: int
+
+
+def _actions(message: JSON) -> list[JSON]:
+    quick = [item["action"] for item in message.get("quickReply", {}).get("items", [])]
+    return [*message.get("template", {}).get("actions", []), *quick]

@@ -14,10 +14,10 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot import texts
-from bot.channels import Arrival, Delivery, Reply
+from bot.channels import Arrival, Delivery, Question, Reply
 from bot.channels.console import Console
 from bot.errors import StoreUnavailable
-from bot.live import AnswerRestarted, AnswerText, ToolFinished, ToolStarted, TurnStarted
+from bot.live import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter
 from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
@@ -29,6 +29,7 @@ from tests.fakes.live import LocalLive
 from tests.waiting import until
 
 AT = 1_763_700_000_000
+UNTIL = 1_763_703_600_000  # a question's end
 
 
 class Site:
@@ -37,6 +38,7 @@ class Site:
     Attributes:
         away: the store takes and gives nothing.
         history: the committed messages by conversation.
+        questions: the open one by conversation.
         letters: what could not be delivered.
     """
 
@@ -45,6 +47,7 @@ class Site:
         self.live = LocalLive()
         self.letters = Letters()
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
+        self.questions: dict[str, Question] = {}
         self._arrivals: asyncio.Queue[tuple[str, Arrival]] = asyncio.Queue()
         self._seen: set[str] = set()
         self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en")
@@ -59,7 +62,7 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        console = Console(self._accept, self.live, self._past, catalogue, "en")
+        console = Console(self._accept, self.live, self._past, self._question, catalogue, "en")
         guard = Middleware(
             Guard,
             token=SecretStr(self._token),
@@ -85,6 +88,15 @@ class Site:
         """Wait until so many pages follow."""
         await until(lambda: self.live.viewers == viewers)
 
+    def open_question(self, turn: Turn) -> str:
+        """The id of what this turn waits for."""
+        return self.questions[turn.conversation].id
+
+    async def arrival(self) -> Arrival:
+        """Wait for whatever comes in next."""
+        _, arrival = await asyncio.wait_for(self._arrivals.get(), 10)
+        return arrival
+
     async def turn(self) -> Turn:
         """Wait for a message and begin the turn that answers it."""
         conversation, arrival = await asyncio.wait_for(self._arrivals.get(), 10)
@@ -105,6 +117,11 @@ class Site:
         if self.away:
             raise StoreUnavailable("away")
         return self.history[conversation]
+
+    async def _question(self, conversation: str) -> Question | None:
+        if self.away:
+            raise StoreUnavailable("away")
+        return self.questions.get(conversation)
 
 
 class Letters:
@@ -171,6 +188,32 @@ class Turn:
         self._added.append(Message(new_id("msg"), "tool", (result,), AT))
         await self._watcher.show(ToolFinished(call.id, call.name, response, is_error, ms))
 
+    async def shows(self, event: LiveEvent) -> None:
+        """Show any event."""
+        await self._watcher.show(event)
+
+    async def joins(self, message: Message) -> None:
+        """Take one more message."""
+        self._added.append(message)
+        await self._watcher.show(Joined((message.id,)))
+
+    async def asks(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+        """Call a tool that acts, and park until somebody has decided."""
+        call = await self.calls(name, arguments)
+        question = Question(new_id("question"), call.id, name, arguments, until=UNTIL)
+        self._site.questions[self.conversation] = question
+        await self._deliver(Reply("May I?", question=question))
+        return call
+
+    async def goes_on(self) -> None:
+        """Somebody has decided: take the turn up again; how it was decided is told with the answer."""
+        self._settled = self._site.questions.pop(self.conversation)
+        await self.begin()
+
+    async def settles(self, outcome: str) -> None:
+        """Tell how it was decided."""
+        await self._deliver(Reply(outcome, settles=self._settled.id))
+
     def commit(self, text: str) -> None:
         """End the turn on record."""
         answer = Message(new_id("msg"), "model", (Text(text),), AT)
@@ -178,10 +221,16 @@ class Turn:
 
     async def tells(self, text: str, note: str = "") -> None:
         """Deliver the reply; with a note, the turn has failed."""
-        reply = Reply(text, failed=bool(note), note=note)
-        await self._site.console.deliver(self.conversation, Delivery(f"{self._id}_1", self._id, reply), ours)
+        await self._deliver(Reply(text, failed=bool(note), note=note))
+
+    async def refuses(self, text: str) -> None:
+        """Tell somebody that their decision does not count."""
+        await self._deliver(Reply(text, private=True))
 
     async def answers(self, text: str, note: str = "") -> None:
         """End the turn on record and tell whoever watches."""
         self.commit(text)
         await self.tells(text, note)
+
+    async def _deliver(self, reply: Reply) -> None:
+        await self._site.console.deliver(self.conversation, Delivery(new_id("reply"), self._id, reply), ours)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from aiohttp import WSMsgType, web
 
 from tests.fakes.serving import serving
+from tests.fakes.slack_blocks import check_blocks
 from tests.fakes.slack_rules import FORM_ONLY, JSON, Refused, check_method
 from tests.fakes.slack_workspace import Workspace
 
@@ -207,6 +208,10 @@ class SlackFake(Workspace):
         payload = await request.json()
         if payload.get("response_type") not in ("ephemeral", "in_channel") or not payload.get("text"):
             return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
+        try:
+            check_blocks(payload.get("blocks"))
+        except Refused as refused:
+            return web.json_response(refused.answer, status=400)
         self.responses[path].append(payload)
         return web.Response(text="ok")
 
@@ -255,6 +260,7 @@ def slack_fake() -> Iterator[SlackFake]:
     application = web.Application()
     application.router.add_route("*", "/api/{method}", fake.api)
     application.router.add_post("/commands/{id}", fake.respond)
+    application.router.add_post("/actions/{id}", fake.respond)
     application.router.add_get("/files-pri/{path:.*}", fake.file)
     application.router.add_get("/link", fake.link)
     with serving(application) as fake.origin:

@@ -10,6 +10,8 @@ import time
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.fakes.slack_blocks import button
+
 JSON = dict[str, Any]
 
 SECRET = "test-signing-secret"
@@ -94,6 +96,41 @@ def command(text: str, *, channel: str = CHANNEL, user: str = USER, response_url
         "response_url": response_url,
         "trigger_id": f"{next(TRIGGERS)}.1.a",
     }
+
+
+def press(
+    asked: JSON,
+    action_id: str,
+    *,
+    channel: str = CHANNEL,
+    user: str = USER,
+    name: str = "hanako",
+    response_url: str = "",
+) -> JSON:
+    """Somebody presses a button of a message, as it stands in the channel."""
+    element, block = button(asked, action_id)
+    thread = {"thread_ts": asked["thread_ts"]} if asked.get("thread_ts") else {}
+    place = {"message_ts": asked["ts"], "channel_id": channel, "is_ephemeral": False}
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000200"
+    return {
+        "type": "block_actions",
+        "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
+        "api_app_id": "A0001",
+        "container": {"type": "message", **place, **thread},
+        "trigger_id": f"{next(TRIGGERS)}.2.b",
+        "team": {"id": TEAM, "domain": "test"},
+        "channel": {"id": channel, "name": "general"},
+        "message": {field: asked[field] for field in ("ts", "text", "blocks")},
+        "response_url": response_url,
+        "actions": [{**element, "block_id": block["block_id"], "action_ts": at}],
+    }
+
+
+def session_stopped(thread: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
+    """Somebody presses Slack's own stop button."""
+    at = f"{1_800_001_000 + next(TRIGGERS)}.000300"
+    event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user, "event_ts": at}
+    return envelope({**event, "streaming_message_ts": [], **fields})
 
 
 def as_json(payload: JSON) -> bytes:

@@ -20,6 +20,10 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
             {"channel", "text", "markdown_text", "blocks", "thread_ts", "unfurl_links", "unfurl_media", "metadata"}
         ),
     ),
+    "chat.postEphemeral": (
+        ("chat:write",),
+        frozenset({"channel", "user", "text", "markdown_text", "blocks", "thread_ts"}),
+    ),
     "chat.startStream": (
         ("chat:write",),
         frozenset({"channel", "thread_ts", "markdown_text", "recipient_user_id", "recipient_team_id"}),
@@ -45,6 +49,7 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
         ("chat:write", "assistant:write"),
         frozenset({"channel_id", "thread_ts", "status"}),
     ),
+    "agents.sessions.setStatus": (("chat:write",), frozenset({"channel_id", "thread_ts", "status"})),
     "assistant.threads.setTitle": (("assistant:write",), frozenset({"channel_id", "thread_ts", "title"})),
     "assistant.threads.setSuggestedPrompts": (
         ("assistant:write",),
@@ -71,31 +76,6 @@ def check_method(method: str, arguments: Mapping[str, Any], scopes: Sequence[str
         raise Refused("missing_scope", needed=needed[0], provided=",".join(scopes))
     if unknown := set(arguments) - known:
         raise Refused("invalid_arguments", unknown=",".join(sorted(unknown)))
-
-
-def check_message(arguments: JSON, text_limit: int = TEXT_LIMIT) -> None:
-    """Refuse what is no message."""
-    markdown, text, blocks = (arguments.get(name) for name in ("markdown_text", "text", "blocks"))
-    if not (markdown or text or blocks):
-        raise Refused("no_text")
-    if markdown and (text or blocks):
-        raise Refused("markdown_text_conflict")
-    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > text_limit):
-        raise Refused("msg_too_long")
-    check_blocks(blocks)
-    check_metadata(arguments.get("metadata"))
-
-
-def check_blocks(blocks: object) -> None:
-    """Only blocks of Markdown are known here; together they hold as much as one text of Markdown."""
-    if blocks is None:
-        return
-    if not isinstance(blocks, list) or not all(set(block) == {"type", "text"} for block in blocks):
-        raise Refused("invalid_blocks_format")
-    if any(block["type"] != "markdown" or not block["text"] for block in blocks):
-        raise Refused("invalid_blocks")
-    if sum(len(block["text"]) for block in blocks) > MARKDOWN_LIMIT:
-        raise Refused("msg_blocks_too_long")
 
 
 def check_metadata(metadata: object) -> None:

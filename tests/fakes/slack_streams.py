@@ -5,16 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from tests.fakes.slack_blocks import check_blocks, check_message, read
 from tests.fakes.slack_events import BOT
-from tests.fakes.slack_rules import (
-    JSON,
-    MARKDOWN_LIMIT,
-    UPDATED_TEXT_LIMIT,
-    Refused,
-    check_blocks,
-    check_message,
-    check_metadata,
-)
+from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, UPDATED_TEXT_LIMIT, Refused, check_metadata
 
 BOT_ID = "B0000000B"
 OPEN, OVER = "in_progress", "completed"
@@ -151,7 +144,7 @@ def is_own(message: JSON) -> bool:
 
 def show(message: JSON) -> str:
     """What people see: the blocks, or where there are none the text."""
-    return "\n".join(block["text"] for block in message.get("blocks", ())) or str(message["text"])
+    return "\n".join(map(read, message.get("blocks", ()))) or str(message["text"])
 
 
 def _words(arguments: JSON, before: str = "") -> str:

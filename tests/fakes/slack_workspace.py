@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.fakes.slack_blocks import check_message
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
-from tests.fakes.slack_rules import JSON, Refused, check_message, check_prompts, page
+from tests.fakes.slack_rules import JSON, Refused, check_prompts, page
 from tests.fakes.slack_streams import BOT_ID, Messages
 
 SCOPES = (
     *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
     *("groups:history", "im:history", "mpim:history", "users:read"),
 )
+STATUSES = ("active", "processing", "suspended", "closed")
 
 
 @dataclass
@@ -25,6 +27,10 @@ class Workspace(Messages):
         no_status: channels in which no status is shown.
         file_cards: what files.info knows.
         posted: the arguments of every message the bot has posted.
+        whispered: the same of every message for one person alone.
+        sessions: the status of each thread's session, by channel and thread.
+        is_agent: the app is declared as one.
+        is_subscribed: to presses of the stop button.
     """
 
     scopes: list[str] = field(default_factory=lambda: list(SCOPES))
@@ -32,6 +38,10 @@ class Workspace(Messages):
     no_status: set[str] = field(default_factory=set)
     file_cards: dict[str, JSON] = field(default_factory=dict)
     posted: list[JSON] = field(default_factory=list)
+    whispered: list[JSON] = field(default_factory=list)
+    sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    is_agent: bool = True
+    is_subscribed: bool = True
 
     def add_user(self, user: str = USER, name: str = "Hanako", locale: str = "ja-JP", zone: str = "Asia/Tokyo") -> None:
         """Somebody in the workspace."""
@@ -82,6 +92,26 @@ class Workspace(Messages):
         message = self.write(channel, text=arguments.get("markdown_text") or arguments.get("text", ""), **fields)
         self.posted.append(arguments)
         return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
+
+    def _chat_postEphemeral(self, arguments: JSON) -> JSON:
+        self.place(arguments.get("channel"))
+        check_message(arguments)
+        if arguments.get("user") not in self.users:
+            raise Refused("user_not_in_channel")
+        self.whispered.append(arguments)
+        return {"ok": True, "message_ts": f"{self._clock:.6f}"}
+
+    def _agents_sessions_setStatus(self, arguments: JSON) -> JSON:
+        if not self.is_agent:
+            raise Refused("not_authorized")
+        if arguments.get("status") not in STATUSES or not arguments.get("thread_ts"):
+            raise Refused("invalid_arguments")
+        place = self.place(arguments.get("channel_id")), arguments["thread_ts"]
+        if place[1] not in self._threads(place[0]):
+            raise Refused("thread_not_found")
+        self.sessions[place] = arguments["status"]
+        warning = {} if self.is_subscribed else {"warning": "missing_agent_session_stopped_event_subscription"}
+        return {"ok": True, "status": arguments["status"], **warning}
 
     def _conversations_replies(self, arguments: JSON) -> JSON:
         channel, thread = self.place(arguments.get("channel")), arguments.get("ts", "")

@@ -18,6 +18,15 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 REPLY, PUSH = "/v2/bot/message/reply", "/v2/bot/message/push"
 KEY = {"X-Line-Retry-Key": "123e4567-e89b-12d3-a456-426614174000"}
 HI = {"type": "text", "text": "hi"}
+YES = {"type": "postback", "label": "Yes", "data": "yes", "displayText": "Yes"}
+NO = {"type": "message", "label": "No", "text": "no"}
+CONFIRM = {"type": "confirm", "text": "Sure?", "actions": [YES, NO]}
+ASKED = {"type": "template", "altText": "Sure?", "template": CONFIRM}
+
+
+def quick(*actions: JSON) -> JSON:
+    """A text with buttons above the keyboard."""
+    return HI | {"quickReply": {"items": [{"type": "action", "action": action} for action in actions]}}
 
 
 @pytest.fixture
@@ -80,6 +89,27 @@ async def test_a_retry_key_belongs_to_a_push_and_counts_once(fake: LineFake, cli
         ([{"type": "text", "text": "🍎" * 2_501}], "Length must be between 0 and 5000"),
         ([{"type": "markdown", "text": "hi"}], "Must be one of the following values"),
         ([HI | {"colour": "red"}], "Unknown property"),
+        ([ASKED | {"altText": ""}], "May not be empty"),
+        ([ASKED | {"altText": "a" * 1_501}], "Length must be between 0 and 1500"),
+        ([ASKED | {"quoteToken": "q"}], "Unknown property"),
+        ([ASKED | {"template": CONFIRM | {"type": "buttons"}}], "Must be one of the following values: [confirm]"),
+        ([ASKED | {"template": CONFIRM | {"text": "a" * 241}}], "Length must be between 0 and 240"),
+        ([ASKED | {"template": CONFIRM | {"title": "a"}}], "Unknown property"),
+        ([ASKED | {"template": CONFIRM | {"actions": [YES]}}], "Size must be between 2 and 2"),
+        (
+            [ASKED | {"template": CONFIRM | {"actions": [YES, NO | {"label": "a" * 21}]}}],
+            "Length must be between 0 and 20",
+        ),
+        (
+            [ASKED | {"template": CONFIRM | {"actions": [NO, YES | {"data": "a" * 301}]}}],
+            "Length must be between 0 and 300",
+        ),
+        ([ASKED | {"template": CONFIRM | {"actions": [YES, {"type": "clipboard"}]}}], "Must be one of the following"),
+        ([quick()], "Size must be between 1 and 13"),
+        ([quick(*[NO] * 14)], "Size must be between 1 and 13"),
+        ([quick(NO | {"text": ""})], "May not be empty"),
+        ([quick(NO | {"displayText": "no"})], "Unknown property"),
+        ([HI | {"quickReply": {"items": [{"type": "button", "action": NO}]}}], "Must be one of the following values"),
     ],
 )
 async def test_messages_are_checked(client: httpx.AsyncClient, messages: list[JSON], complaint: str) -> None:
@@ -88,6 +118,17 @@ async def test_messages_are_checked(client: httpx.AsyncClient, messages: list[JS
     assert answer.status_code == 400
     assert answer.json()["message"].startswith("The request body has ")
     assert complaint in answer.json()["details"][0]["message"]
+
+
+async def test_buttons_come_back_as_they_were_given(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """As a postback with its data, or as a message with its words, from the place where they were shown last."""
+    both = [ASKED, quick(*[NO | {"label": f"No {number}"} for number in range(13)])]
+    assert await post(client, PUSH, {"to": GROUP, "messages": both}) == (200, "")
+    assert fake.texts == [["Sure?", "hi"]]
+    yes, no = fake.press("Yes"), fake.press("No 7", user=None)
+    assert (yes["type"], yes["postback"], yes["source"]["userId"]) == ("postback", {"data": "yes"}, USER)
+    assert (no["type"], no["message"]["text"], no["source"]) == ("message", "no", {"type": "group", "groupId": GROUP})
+    assert await post(client, REPLY, {"replyToken": yes["replyToken"], "messages": [HI]}) == (200, "")
 
 
 async def test_bodies_are_checked(fake: LineFake, client: httpx.AsyncClient) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import signal
 import subprocess
@@ -10,21 +9,17 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pexpect
 import pytest
 
 from bot.terminal.background import background
 from bot.texts import load
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
-from tests.fakes.glass import Glass
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.house import environment
 from tests.run.house import ENTRY, kaiwa, left_behind
+from tests.run.terminal import ARROW_UP, CTRL_C, CTRL_D, PROMPT, Terminal, piped
 from tests.waiting import until
 
-WIDTH, HEIGHT = 100, 40
-CTRL_C, CTRL_D, ARROW_UP = "\x03", "\x04", "\x1b[A"
-PROMPT = re.escape("\x1b[1;36m›\x1b[0m ")  # as it is drawn; what is typed is echoed behind it
 WORDS = load().table("terminal", "en")
 
 
@@ -59,75 +54,6 @@ def nothing_left_behind(tmp_path: Path) -> Iterator[None]:
     """Whatever happened at the terminal, no process stays."""
     yield
     assert left_behind(tmp_path) == []
-
-
-class Terminal:
-    """A terminal with ``kaiwa chat`` in it."""
-
-    def __init__(self, variables: dict[str, str], *arguments: str) -> None:
-        self._glass = Glass(WIDTH, HEIGHT)
-        self._child = pexpect.spawn(
-            sys.executable,
-            ["-c", ENTRY, "chat", *arguments],
-            env=variables,
-            cwd=Path(variables["KAIWA_DATA_DIR"]).parent,
-            encoding="utf-8",
-            timeout=20,
-            dimensions=(HEIGHT, WIDTH),
-        )
-        self._child.logfile_read = self._glass
-
-    @property
-    def text(self) -> str:
-        """What can be read on it, the prompt included."""
-        return self._glass.text
-
-    @property
-    def newest(self) -> str:
-        """What can be read between the last two prompts: a message, then what it brought."""
-        return re.split("^›", self.text, flags=re.MULTILINE)[-2].removeprefix(" ")
-
-    def see(self, pattern: str) -> None:
-        """Wait until something is drawn."""
-        self._child.expect(pattern)
-
-    def type(self, keys: str) -> None:
-        """Press keys."""
-        self._child.send(keys)
-
-    def say(self, text: str) -> str:
-        """Type a message; what can be read when the prompt is back."""
-        self.type(f"{text}\r")
-        self.see(PROMPT)
-        return self.newest
-
-    def kill(self, number: signal.Signals) -> int | None:
-        """Send a signal; the exit code."""
-        self._child.kill(number)
-        return self.ended()
-
-    def leave(self, key: str = CTRL_D) -> int | None:
-        """Press a key at the prompt; the exit code."""
-        self.type(key)
-        return self.ended()
-
-    def ended(self) -> int | None:
-        """Wait for the end; the exit code."""
-        self._child.expect(pexpect.EOF)
-        self._child.close()
-        return self._child.exitstatus
-
-    def close(self) -> None:
-        """Close the window, whatever runs in it."""
-        self._child.close(force=True)
-
-
-async def piped(variables: dict[str, str]) -> asyncio.subprocess.Process:
-    """``kaiwa chat`` between two pipes."""
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", ENTRY, "chat", env=variables, stdin=pipe, stdout=pipe, stderr=pipe
-    )
 
 
 Open = Callable[..., Terminal]

@@ -1,55 +1,90 @@
-"""What holds for every tool in the folder, whichever it is."""
+"""What holds for every tool in the folder, whichever it is: what it declares, and what comes of a call."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import BaseModel
 
 import schemas
 import toolset
+from bot.providers import ToolChoice
+from bot.providers.gemini import request as gemini
+from tests.fakes import gemini_rules
+from tests.toolset.arguments import sample
 from tests.toolset.contexts import context
-from toolset.tool import Tool, ToolMap, read_schemas
+from toolset.sources import own
+from toolset.tool import Tool, ToolDefinition, ToolMap, ToolOutcome, ValidatedTool, read_schemas
 
-SECRETS = ("10.1.2.3", "/secret/path", "Traceback", "http://", "https://", "site-packages")
-
-
-class NoNetwork(httpx.AsyncBaseTransport):
-    """Fails every request with a text nobody may see."""
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("connect to 10.1.2.3 failed in /secret/path", request=request)
-
-
-@pytest.fixture
-async def tools() -> AsyncIterator[ToolMap]:
-    """All tools, with default settings and without a network."""
-    async with httpx.AsyncClient(transport=NoNetwork()) as http:
-        yield toolset.build(toolset.find(), http, lambda config: config())
-
+ACTING = {
+    *(
+        "add",
+        "book",
+        "buy",
+        "call",
+        "cancel",
+        "change",
+        "create",
+        "delete",
+        "edit",
+        "execute",
+        "insert",
+        "invite",
+        "make",
+    ),
+    *("move", "order", "pay", "post", "publish", "put", "remove", "rename", "reply", "reserve", "run", "save", "send"),
+    *("set", "start", "stop", "submit", "turn", "update", "upload", "write"),
+}
+SECRET = "10.1.2.3 failed in /secret/path with key sk-secret, see https://inside.example"  # made up, as an error text
+SECRETS = ("10.1.2.3", "/secret/path", "sk-secret", "inside.example", "Traceback", "http://", "https://", "/tool")
 
 every_tool = pytest.mark.parametrize("tool", toolset.find(), ids=lambda tool: tool.name)
 
 
-def sample(schema: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that fit: every property, by its type."""
-    by_type: dict[str, Any] = {
-        "string": "Tokyo",
-        "integer": 1,
-        "number": 1.5,
-        "boolean": True,
-        "array": [],
-        "object": {},
-    }
-    return {
-        name: rule["enum"][0] if "enum" in rule else by_type[rule["type"]]
-        for name, rule in schema["properties"].items()
-    }
+class Outside(httpx.AsyncBaseTransport):
+    """Whatever a tool asks: it answers in one way, and remembers how it was asked."""
+
+    def __init__(self) -> None:
+        self.methods: set[str] = set()
+        self.answer: Exception | tuple[int, str] | None = httpx.ConnectError(SECRET)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.methods.add(request.method)
+        if self.answer is None:
+            await asyncio.Event().wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        assert self.answer is not None
+        status, body = self.answer
+        return httpx.Response(
+            status, headers={"location": "https://inside.example"}, stream=httpx.ByteStream(body.encode())
+        )
+
+
+@pytest.fixture
+def outside() -> Outside:
+    """What is beyond this machine; nothing answers."""
+    return Outside()
+
+
+@pytest.fixture
+async def tools(outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
+    """All tools, also those that are off by default, with default settings and without a network."""
+    switches = {"workspace_dir": str(tmp_path)}
+
+    def configure(config: type[BaseModel]) -> BaseModel:
+        return config(**{name: value for name, value in switches.items() if name in config.model_fields})
+
+    async with httpx.AsyncClient(transport=outside) as http:
+        yield toolset.build(own(), http, configure)
 
 
 @every_tool
@@ -63,10 +98,27 @@ def test_its_schemas_are_valid_and_closed(tool: type[Tool]) -> None:
 
 
 @every_tool
+def test_its_arguments_are_bounded(tool: type[Tool]) -> None:
+    """Every text and every list has a limit."""
+    limits = {"string": "maxLength", "array": "maxItems"}
+    rules = read_schemas(tool.name)[0]["properties"]
+    assert [
+        name for name, rule in rules.items() if "enum" not in rule and limits.get(rule["type"], "type") not in rule
+    ] == []
+
+
+@every_tool
 def test_its_description_says_when_to_use_it(tool: type[Tool]) -> None:
     """The model chooses by it."""
     assert "Use it " in tool.description
     assert 40 < len(tool.description) < 700
+
+
+@every_tool
+def test_it_declares_its_risk_and_is_high_where_its_name_says_that_it_acts(tool: type[Tool]) -> None:
+    """Nobody is asked about a low-risk call, so a tool must not become one by chance."""
+    assert "risk" in vars(tool)
+    assert tool.risk == "high" or tool.name.partition("_")[0] not in ACTING
 
 
 def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
@@ -77,45 +129,84 @@ def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
     )
 
 
+def _for_gemini(definitions: Sequence[ToolDefinition]) -> None:
+    """The stand-in refuses what the service refuses."""
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
+        "tools": gemini.declarations(definitions),
+        "toolConfig": gemini.tool_config(ToolChoice("one", definitions[0].name)),
+    }
+    gemini_rules.check("gemini-3-flash", body, [])
+
+
+@pytest.mark.parametrize("accept", [_for_gemini], ids=["gemini"])
+def test_every_provider_takes_all_of_them(accept: Callable[[Sequence[ToolDefinition]], None], tools: ToolMap) -> None:
+    """In the form that its converter gives them."""
+    assert sorted(tools) == [tool.name for tool in toolset.find()]
+    accept(tools.definitions)
+
+
 @every_tool
-async def test_whatever_happens_inside_nothing_leaks(tool: type[Tool], tools: ToolMap) -> None:
-    """A failing network, a place that is no expression: a result, or a plain error."""
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.ConnectError(SECRET),
+        httpx.ReadTimeout(SECRET),
+        RuntimeError(SECRET),
+        (500, SECRET),
+        (302, SECRET),
+        (200, f"<html>{SECRET}</html>"),
+        (200, json.dumps({"data": {"error": SECRET}})),
+    ],
+    ids=["unreachable", "silent", "crash", "error", "elsewhere", "page", "json"],
+)
+async def test_whatever_happens_inside_nothing_leaks(
+    tool: type[Tool], answer: Exception | tuple[int, str], tools: ToolMap, outside: Outside, tmp_path: Path
+) -> None:
+    """A network that fails in any way: a result, or a plain error."""
+    outside.answer = answer
     outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
     text = json.dumps(outcome.response)
-    assert [secret for secret in SECRETS if secret in text] == []
+    assert [secret for secret in (*SECRETS, str(tmp_path)) if secret in text] == []
     assert outcome.is_error == ("error" in outcome.response)
-    assert "failed unexpectedly" not in text
+    if not isinstance(answer, RuntimeError):
+        assert "failed unexpectedly" not in text
 
 
 @every_tool
-async def test_wrong_types_are_refused(tool: type[Tool], tools: ToolMap) -> None:
-    """Each argument by name."""
-    parameters, _ = read_schemas(tool.name)
-    for name in parameters["properties"]:
-        for wrong in (None, ["x"], {"x": 1}):
-            outcome = await tools.call(tool.name, sample(parameters) | {name: wrong}, context())
-            assert outcome.response["error"].startswith(f"invalid parameters: {name}: {wrong!r} is not of type ")
+async def test_what_reads_changes_nothing_outside(tool: type[Tool], tools: ToolMap, outside: Outside) -> None:
+    """A low-risk call gets, and never posts, puts or deletes."""
+    await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
+    assert tool.risk == "high" or outside.methods <= {"GET", "HEAD"}
 
 
 @every_tool
-async def test_an_extra_argument_is_refused(tool: type[Tool], tools: ToolMap) -> None:
-    """Models invent options."""
-    outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]) | {"api_key": "x"}, context())
-    assert outcome.response == {
-        "error": "invalid parameters: Additional properties are not allowed ('api_key' was unexpected)"
-    }
+async def test_it_keeps_to_its_deadline(tool: type[Tool], tools: ToolMap, outside: Outside) -> None:
+    """Also where nothing answers."""
+    outside.answer = None
+    started = time.monotonic()
+    outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context(seconds=0.2))
+    assert time.monotonic() - started < 1
+    assert outcome.is_error == ("error" in outcome.response)
+
+
+class Liar:
+    """Stands in a tool's place, and answers what the tool never promised."""
+
+    def __init__(self, tool: type[Tool]) -> None:
+        self.name, self.description, self.risk = tool.name, tool.description, tool.risk
+
+    async def call(self, arguments: dict[str, Any], context: object) -> dict[str, Any]:
+        return {"promised": False}
 
 
 @every_tool
-async def test_huge_texts_are_refused_in_few_words(tool: type[Tool], tools: ToolMap) -> None:
-    """Every string has a limit, and the complaint does not quote it all."""
-    parameters, _ = read_schemas(tool.name)
-    texts = [name for name, rule in parameters["properties"].items() if rule["type"] == "string" and "enum" not in rule]
-    for name in texts:
-        outcome = await tools.call(tool.name, sample(parameters) | {name: "9" * 1_000_000}, context())
-        assert outcome.response["error"].startswith(f"invalid parameters: {name}: ")
-        assert outcome.response["error"].endswith("is too long")
-        assert len(outcome.response["error"]) < 500
+async def test_what_it_did_not_promise_is_no_response(tool: type[Tool]) -> None:
+    """The model never works with data that does not fit."""
+    parameters, response = read_schemas(tool.name)
+    liar: Any = Liar(tool)
+    outcome = await ValidatedTool(liar, parameters, response).call(sample(parameters), context())
+    assert outcome.response["error"].startswith("invalid response: ")
 
 
 @every_tool
@@ -126,13 +217,7 @@ async def test_no_arguments_are_refused_exactly_where_some_are_required(
     """Null and an empty string count as none."""
     required = read_schemas(tool.name)[0].get("required", [])
     outcome = await tools.call(tool.name, nothing, context())
-    complaint = f"invalid parameters: {required[0]!r} is a required property" if required else None
-    assert outcome.response.get("error") == complaint
-
-
-@every_tool
-@pytest.mark.parametrize("arguments", [[], "x", 7, True], ids=str)
-async def test_what_is_no_object_is_refused(tool: type[Tool], arguments: object, tools: ToolMap) -> None:
-    """Whatever the model sends."""
-    outcome = await tools.call(tool.name, arguments, context())
-    assert outcome.response == {"error": f"invalid parameters: {arguments!r} is not of type 'object'"}
+    if required:
+        assert outcome == ToolOutcome.error(f"invalid parameters: {required[0]!r} is a required property")
+    else:
+        assert not outcome.is_error

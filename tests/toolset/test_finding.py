@@ -1,53 +1,34 @@
-"""Every tool in the folder is found, made and offered; what is nearly a tool is not passed over in silence."""
+"""Every tool in the folder is found; those that their settings switch on are made and offered."""
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import toolset
 from tests.toolset.contexts import http_client
-from toolset.clock import GetCurrentTime
-from toolset.tool import ToolSetupError
+from toolset.sources import gather, own
+from toolset.tool import Tool, ToolSetupError
 
-
-def module(**members: Any) -> ModuleType:
-    """A module in which these classes are defined."""
-    made = ModuleType("toolset.new")
-    for name, member in members.items():
-        member.__module__ = made.__name__
-        setattr(made, name, member)
-    return made
+ALWAYS_ON = ["calculate", "get_current_time", "get_weather"]
+WORKSPACE = ["list_files", "read_file", "run_command", "search_files", "write_file"]
 
 
 def test_the_folders_tools_are_found_in_the_order_of_their_names() -> None:
     """Helpers beside them are no tools."""
-    assert [tool.name for tool in toolset.find()] == ["calculate", "get_current_time", "get_weather"]
+    assert [tool.name for tool in toolset.find()] == [*ALWAYS_ON, *WORKSPACE]
 
 
-def test_a_tool_imported_from_elsewhere_is_not_found_twice() -> None:
-    """Only classes defined in a module count."""
-    made = ModuleType("toolset.new")
-    made.Imported = GetCurrentTime  # type: ignore[attr-defined]
-    assert toolset.tools_in(made) == []
-
-
-def test_a_class_that_is_nearly_a_tool_stops_start_up() -> None:
-    """Whoever forgets a part is told which."""
-    nearly = type("Nearly", (), {"name": "nearly", "risk": "low", "create": None, "call": None})
-    with pytest.raises(ToolSetupError, match=r"toolset\.new\.Nearly is no tool yet, it lacks: description, Config"):
-        toolset.tools_in(module(Nearly=nearly))
-
-
-def test_a_helper_class_is_no_tool() -> None:
-    """Without create and call nothing is meant to be offered."""
-    assert toolset.tools_in(module(Helper=type("Helper", (), {"call": None}))) == []
+def test_every_tool_knows_its_file_and_its_schemas() -> None:
+    """For ``kaiwa tools``, and for whoever has to mend one."""
+    (weather,) = (found for found in own() if found.tool.name == "get_weather")
+    assert weather.origin == "toolset/weather.py"
+    assert weather.schemas.joinpath("get_weather", "parameters.json").is_file()
 
 
 async def test_built_tools_are_configured_and_stand_between_their_schemas() -> None:
-    """Each is given its own settings."""
+    """Each is given its own settings; one that these switch off is not offered."""
     configured: list[type[Any]] = []
 
     def configure(config: type[Any]) -> Any:
@@ -55,6 +36,31 @@ async def test_built_tools_are_configured_and_stand_between_their_schemas() -> N
         return config()
 
     async with http_client() as http:
-        tools = toolset.build(toolset.find(), http, configure)
-    assert list(tools) == ["calculate", "get_current_time", "get_weather"]
+        tools = toolset.build(gather(), http, configure)
+    assert list(tools) == ALWAYS_ON
+    assert tools["get_weather"].origin == "toolset/weather.py"
     assert configured == [tool.Config for tool in toolset.find()]
+
+
+def refuse(*_: object) -> None:
+    """A tool that cannot be made says so itself."""
+    raise ToolSetupError("no key")
+
+
+@pytest.mark.parametrize(
+    ("declared", "complaint"),
+    [
+        ({"risk": "none"}, r"toolset/weather\.py: tool get_weather: risk must be one of low, high"),
+        ({"name": "moon"}, r"toolset/weather\.py: tool moon: .*/moon/parameters\.json cannot be read"),
+        ({"create": refuse}, r"toolset/weather\.py: no key"),
+        ({"create": lambda *_: 1 / 0}, r"toolset/weather\.py cannot be loaded: ZeroDivisionError: division by zero"),
+    ],
+)
+async def test_a_tool_that_cannot_be_offered_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
+    """In one line that says where it comes from."""
+    (weather,) = (found for found in own() if found.tool.name == "get_weather")
+    bad: type[Tool] = type("Bad", (weather.tool,), declared)
+    async with http_client() as http:
+        with pytest.raises(ToolSetupError, match=complaint) as stopped:
+            toolset.build([type(weather)(bad, weather.origin, weather.schemas)], http, lambda config: config())
+    assert "\n" not in str(stopped.value)

@@ -6,73 +6,13 @@ import asyncio
 import json
 import logging
 import re
-from typing import Any, ClassVar
+from typing import Any
 
-import httpx
 import pytest
-from pydantic import BaseModel
 
 from tests.toolset.contexts import context
-from toolset.tool import (
-    OUTPUT_CAP,
-    Risk,
-    ToolError,
-    ToolMap,
-    ToolOutcome,
-    ToolSetupError,
-    ValidatedTool,
-    read_schemas,
-)
-
-PARAMETERS = {
-    "type": "object",
-    "properties": {"do": {"type": "string", "maxLength": 20}, "with": {}},
-    "required": ["do"],
-    "additionalProperties": False,
-}
-RESPONSE = {"type": "object", "properties": {"done": {}}, "required": ["done"], "additionalProperties": False}
-ANYTHING = {"type": "object"}
-
-
-class Doer:
-    """Does what it is told, good or bad."""
-
-    name: ClassVar[str] = "doer"
-    description: ClassVar[str] = "Use it to get something done."
-    risk: ClassVar[Risk] = "low"
-    Config: ClassVar[type[BaseModel]] = BaseModel
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: Any) -> Doer:
-        return cls()
-
-    async def call(self, arguments: dict[str, Any], context: Any) -> dict[str, Any]:
-        match arguments.get("do"):
-            case "wait":
-                await asyncio.Event().wait()
-            case "refuse":
-                raise ToolError("no such thing")
-            case "chatter":
-                raise ToolError("x" * 100_000)
-            case "crash":
-                raise RuntimeError("/secret/path and sk-secret")
-            case "lie":
-                return {"undone": 1}
-            case "mumble":
-                return ["no object"]  # type: ignore[return-value]
-        return {"done": arguments.get("with", "yes")}
-
-
-class Acts(Doer):
-    """The same with consequences."""
-
-    name: ClassVar[str] = "acts"
-    risk: ClassVar[Risk] = "high"
-
-
-def doer(parameters: Any = PARAMETERS, response: Any = RESPONSE, timeout_s: float = 30) -> ValidatedTool:
-    """The tool between schemas."""
-    return ValidatedTool(Doer(), parameters, response, timeout_s)
+from tests.toolset.doer import ANYTHING, doer
+from toolset.tool import OUTPUT_CAP, ToolOutcome
 
 
 async def answer_to(arguments: object, **options: Any) -> ToolOutcome:
@@ -117,13 +57,12 @@ async def test_a_complaint_about_a_huge_argument_is_short_and_keeps_its_reason()
     assert len(text) < 400
 
 
-async def test_arguments_too_deep_to_describe_are_an_outcome_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_arguments_too_deep_to_describe_are_refused() -> None:
     """Describing them exhausts the stack; the turn goes on."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    assert await answer_to(deep) == ToolOutcome.error("doer failed unexpectedly")
-    assert [record.message for record in caplog.records] == ["tool crashed"]
+    assert await answer_to(deep) == ToolOutcome.error("invalid parameters: nested too deeply")
 
 
 async def test_a_refusal_of_the_tool_reaches_the_model_in_its_words() -> None:
@@ -160,6 +99,27 @@ async def test_a_call_after_the_deadline_times_out_at_once() -> None:
     """It is an outcome, not an exception."""
     outcome = await doer().call({"do": "wait"}, context(seconds=-5))
     assert outcome == ToolOutcome.error("timed out after 0 s")
+
+
+async def test_a_tool_may_allow_few_calls_at_once() -> None:
+    """The next one waits within its own time, and says that it has not started."""
+    tool = doer(concurrency=1, timeout_s=0.1)
+    first = asyncio.create_task(tool.call({"do": "wait"}, context()))
+    await asyncio.sleep(0)
+    second = await tool.call({"do": "it"}, context(seconds=0.05))
+    assert re.fullmatch(r"not started: doer was busy for 0\.0[45]\d* s", second.response["error"])
+    assert second.is_error
+    assert await first == ToolOutcome.error("timed out after 0.1 s")
+    assert await tool.call({"do": "it"}, context()) == ToolOutcome({"done": "yes"})
+
+
+@pytest.mark.parametrize("deed", ["crash", "refuse", "lie"])
+async def test_a_call_that_fails_gives_its_place_back(deed: str) -> None:
+    """However it ends."""
+    tool = doer(concurrency=1)
+    for _ in range(2):
+        assert (await tool.call({"do": deed}, context())).is_error
+    assert await tool.call({"do": "it"}, context(seconds=1)) == ToolOutcome({"done": "yes"})
 
 
 async def test_cancellation_passes_through() -> None:
@@ -209,89 +169,3 @@ async def test_a_response_that_just_fits_is_left_alone() -> None:
     """The cap counts the bytes of the JSON."""
     words = "x" * (OUTPUT_CAP - len('{"done": ""}'))
     assert await answer_to({"do": "it", "with": words}) == ToolOutcome({"done": words})
-
-
-def test_the_definition_is_what_the_tool_declares() -> None:
-    """Name, description, schemas and risk go to the model unchanged."""
-    definition = doer().definition
-    assert (definition.name, definition.description, definition.risk) == ("doer", Doer.description, "low")
-    assert (definition.parameters, definition.response) == (PARAMETERS, RESPONSE)
-
-
-def test_what_reads_may_be_called_twice_and_what_acts_may_not() -> None:
-    """Unless the tool says otherwise."""
-    declared: list[dict[str, Any]] = [{}, {"risk": "high"}, {"idempotent": False}, {"risk": "high", "idempotent": True}]
-    made = [ValidatedTool(type("Tool", (Doer,), one)(), PARAMETERS, RESPONSE) for one in declared]
-    assert [tool.definition.idempotent for tool in made] == [True, False, False, True]
-
-
-@pytest.mark.parametrize(
-    ("declared", "complaint"),
-    [
-        ({"name": "two words"}, "tool name 'two words' must match"),
-        ({"name": ""}, "tool name '' must match"),
-        ({"name": "x" * 65}, "must match"),
-        ({"description": " "}, "tool doer: the description is empty"),
-        ({"risk": "none"}, "tool doer: risk must be one of low, high"),
-    ],
-)
-def test_a_badly_declared_tool_stops_start_up(declared: dict[str, str], complaint: str) -> None:
-    """A wrong risk would slip past approval, a wrong name past the vendors."""
-    tool = type("Bad", (Doer,), declared)()
-    with pytest.raises(ToolSetupError, match=complaint):
-        ValidatedTool(tool, PARAMETERS, RESPONSE)
-
-
-@pytest.mark.parametrize(
-    ("schema", "complaint"),
-    [
-        ({"type": "objekt"}, "schema is invalid"),
-        ({"type": "string"}, "schema must have type object"),
-        ({}, "schema must have type object"),
-        (True, "schema must have type object"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["parameters", "response"])
-def test_a_bad_schema_stops_start_up(kind: str, schema: Any, complaint: str) -> None:
-    """Both schemas are checked before anybody can call."""
-    with pytest.raises(ToolSetupError, match=f"tool doer: the {kind} {complaint}"):
-        doer(**{kind: schema})
-
-
-def tools() -> ToolMap:
-    """One of each risk."""
-    return ToolMap([doer(), ValidatedTool(Acts(), PARAMETERS, RESPONSE)])
-
-
-async def test_the_map_calls_by_name() -> None:
-    """It is a mapping in the order given."""
-    assert list(tools()) == ["doer", "acts"]
-    assert len(tools()) == 2
-    assert tools()["acts"].definition.risk == "high"
-    assert [definition.name for definition in tools().definitions] == ["doer", "acts"]
-    assert await tools().call("doer", {"do": "it"}, context()) == ToolOutcome({"done": "yes"})
-
-
-async def test_an_unknown_tool_is_an_outcome_that_names_the_known_ones() -> None:
-    """Models invent names; a huge one is cut."""
-    assert await tools().call("wether", {}, context()) == ToolOutcome.error(
-        "unknown tool: wether. Available tools: doer, acts"
-    )
-    assert len((await tools().call("x" * 9999, {}, context())).response["error"]) < 150
-
-
-def test_two_tools_of_one_name_stop_start_up() -> None:
-    """Neither silently wins."""
-    with pytest.raises(ToolSetupError, match="two tools are named doer"):
-        ToolMap([doer(), doer()])
-
-
-def test_low_risk_leaves_out_what_acts() -> None:
-    """READ_ONLY offers these alone."""
-    assert list(tools().low_risk()) == ["doer"]
-
-
-def test_missing_schemas_stop_start_up() -> None:
-    """The text names the file to write."""
-    with pytest.raises(ToolSetupError, match=r"tool nobody: schemas/nobody/parameters\.json cannot be read"):
-        read_schemas("nobody")

@@ -1,8 +1,9 @@
 """The LINE channel.
 
     door       the webhook            webhook, reading       its events, and what arrives by them
-    sending    reply token or push    markdown, splitting    the form of a reply
-    quota      what may be pushed     people, content        who speaks, and the images they send
+    sending    reply token or push    form                   a reply as bubbles: markdown, splitting
+    quota      what may be pushed     asking                 questions with buttons, and what these say
+    bubble     a message and buttons  people, content        who speaks, and the images they send
     presence   read, and loading      checkup, admin         for kaiwa doctor, as are records
     api        LINE's SDK             lazy                   loads it when it is first needed
 
@@ -11,7 +12,7 @@ Its docs: https://developers.line.biz/en/reference/messaging-api/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
@@ -19,22 +20,20 @@ from starlette.routing import BaseRoute, Route
 
 from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs
 from bot.channels.line import content
-from bot.channels.line.address import address_of, now_ms, place_of
+from bot.channels.line.address import KINDS, Place, address_of, now_ms, place_of
 from bot.channels.line.door import PATH, Door
+from bot.channels.line.form import Form
 from bot.channels.line.lazy import LazyApi
-from bot.channels.line.markdown import plain
 from bot.channels.line.people import NOBODY, People
 from bot.channels.line.presence import present
 from bot.channels.line.profile import Person
-from bot.channels.line.quota import Allowance
+from bot.channels.line.quota import Allowance, untold
 from bot.channels.line.reading import Reader
 from bot.channels.line.records import Records
 from bot.channels.line.sending import Letter, PushMode, Sender
-from bot.channels.line.splitting import bubbles
 from bot.channels.notes import Notes
-from bot.errors import DeliveryRefused
 from bot.live import Watcher
-from bot.texts import Texts, language_of
+from bot.texts import Texts
 from bot.transcript import Author, Media
 
 STYLE = (
@@ -54,6 +53,7 @@ class Line(Channel):
         allowed_groups: group and room ids; empty for all.
         clock: milliseconds since the epoch.
         timeout_s: of one request to LINE.
+        month_used_up: is told when this month's messages are.
     """
 
     name = "line"
@@ -75,15 +75,15 @@ class Line(Channel):
         allowed_groups: Collection[str] = (),
         clock: Callable[[], int] = now_ms,
         timeout_s: float = 10.0,
+        month_used_up: Callable[[], Awaitable[None]] = untold,
     ) -> None:
-        self._texts = texts
-        self._language = language
+        self._form = Form(texts, language)
         self._clock = clock
         self._records = Records(notes)
         self._door = Door(accept, channel_secret, Reader(allowed_users, allowed_groups), self._records, clock)
         self._api = LazyApi(access_token, api_base_url, data_api_base_url, timeout_s)
         self._people = People(self._api, notes)
-        self._sender = Sender(self._api, notes, Allowance(self._api, notes), push, clock)
+        self._sender = Sender(self._api, notes, Allowance(self._api, notes, month_used_up), push, clock)
 
     async def aclose(self) -> None:
         """Write down what is gathered for the doctor, and close the connections."""
@@ -100,14 +100,17 @@ class Line(Channel):
 
     async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
         """Send one reply, in as many bubbles as it needs and a reader bears."""
-        text = delivery.reply.text
-        more = self._texts.get("line.more", language_of(text, self._language))
-        texts = bubbles(plain(text) or text, more)
-        if not texts:
-            raise DeliveryRefused("there are no words in it")
+        if delivery.reply.settles:  # what LINE has shown cannot be changed, and a message more would cost
+            return
         place, address = place_of(conversation), address_of(delivery.address)
-        await self._sender.send(Letter(delivery.id, delivery.attempts, place, address, texts), still_ours)
+        bubbles = self._form.of(delivery.reply, place)
+        letter = Letter(delivery.id, delivery.attempts, place, address, bubbles, delivery.reply.private)
+        await self._sender.send(letter, still_ours)
         self._records.delivery(self._clock())
+
+    def place_of(self, recipient: str) -> tuple[str, str]:
+        """A chat by its id alone, which begins with a letter for its kind."""
+        return Place("notices", KINDS[recipient[0]], recipient).conversation, ""
 
     async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
         """Names of the speakers, and in 1:1 their language."""

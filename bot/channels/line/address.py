@@ -23,6 +23,9 @@ class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
     mark_as_read_token: str = ""
 
 
+KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
+
+
 class Place(NamedTuple):
     """A chat: ``kind`` is ``user``, ``group`` or ``room``, ``id`` what a push is addressed to."""
 

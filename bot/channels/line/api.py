@@ -14,11 +14,17 @@ from linebot.v3.messaging import (
     AsyncApiClient,
     AsyncMessagingApi,
     Configuration,
+    ConfirmTemplate,
     MarkMessagesAsReadByTokenRequest,
+    MessageAction,
+    PostbackAction,
     PushMessageRequest,
+    QuickReply,
+    QuickReplyItem,
     ReplyMessageRequest,
     SetWebhookEndpointRequest,
     ShowLoadingAnimationRequest,
+    TemplateMessage,
     TestWebhookEndpointRequest,
     TextMessage,
 )
@@ -27,6 +33,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from bot.channels.line.address import Place
+from bot.channels.line.bubble import Bubble, Button
 from bot.channels.line.failure import Failure
 from bot.channels.line.profile import Person
 
@@ -57,14 +64,14 @@ class Api:
         """Close the connections."""
         await self._client.close()
 
-    async def reply(self, token: str, texts: Sequence[str], quote_token: str = "") -> None:
+    async def reply(self, token: str, bubbles: Sequence[Bubble], quote_token: str = "") -> None:
         """Answer an event; the token serves once, for about a minute."""
-        request = ReplyMessageRequest(replyToken=token, messages=_messages(texts, quote_token))
+        request = ReplyMessageRequest(replyToken=token, messages=_messages(bubbles, quote_token))
         await _called(self._api.reply_message(request, _request_timeout=self._timeout_s))
 
-    async def push(self, to: str, texts: Sequence[str], retry_key: str, quote_token: str = "") -> None:
+    async def push(self, to: str, bubbles: Sequence[Bubble], retry_key: str, quote_token: str = "") -> None:
         """Send without being asked; LINE takes one retry key (a UUID) once, and answers 409 afterwards."""
-        request = PushMessageRequest(to=to, messages=_messages(texts, quote_token))
+        request = PushMessageRequest(to=to, messages=_messages(bubbles, quote_token))
         await _called(self._api.push_message(request, x_line_retry_key=retry_key, _request_timeout=self._timeout_s))
 
     async def start_loading(self, user: str, seconds: int) -> None:
@@ -152,9 +159,23 @@ class Api:
         return await _called(self._api.test_webhook_endpoint(request, _request_timeout=self._timeout_s))
 
 
-def _messages(texts: Sequence[str], quote_token: str) -> list[TextMessage]:
-    quotes = [quote_token or None, *[None] * len(texts)]
-    return [TextMessage(text=text, quoteToken=quote) for text, quote in zip(texts, quotes, strict=False)]
+def _messages(bubbles: Sequence[Bubble], quote_token: str) -> list[TextMessage | TemplateMessage]:
+    quotes = [quote_token or None, *[None] * len(bubbles)]
+    return [_message(bubble, quote) for bubble, quote in zip(bubbles, quotes, strict=False)]
+
+
+def _message(bubble: Bubble, quote_token: str | None) -> TextMessage | TemplateMessage:
+    if bubble.choice:
+        template = ConfirmTemplate(text=bubble.text, actions=[_action(button) for button in bubble.choice])
+        return TemplateMessage(altText=bubble.text, template=template)
+    quick = [QuickReplyItem(action=_action(button)) for button in bubble.quick]
+    return TextMessage(text=bubble.text, quoteToken=quote_token, quickReply=QuickReply(items=quick) if quick else None)
+
+
+def _action(button: Button) -> PostbackAction | MessageAction:
+    if button.data:
+        return PostbackAction(label=button.label, data=button.data, displayText=button.says)
+    return MessageAction(label=button.label, text=button.says)
 
 
 async def _called(request: Awaitable[AnswerT]) -> AnswerT:

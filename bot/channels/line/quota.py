@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -20,6 +22,10 @@ WARN_AT = 80  # percent
 READ, PUSHED = "line:quota", "line:quota:pushed"
 
 
+async def untold() -> None:
+    """Nobody is there to be told."""
+
+
 class Quota(Struct, frozen=True):
     """The month so far; ``limit`` is None where there is none."""
 
@@ -36,11 +42,16 @@ _decode = Decoder(Quota).decode
 
 
 class Allowance:
-    """Decides whether a push may be sent. What LINE does not tell is taken as leave: LINE itself has the last word."""
+    """Decides whether a push may be sent. What LINE does not tell is taken as leave: LINE itself has the last word.
 
-    def __init__(self, api: LazyApi, notes: Notes) -> None:
+    Args:
+        used_up: is told when nothing is left.
+    """
+
+    def __init__(self, api: LazyApi, notes: Notes, used_up: Callable[[], Awaitable[None]]) -> None:
         self._api = api
         self._notes = notes
+        self._tell_used_up = used_up
 
     async def cost(self, place: Place) -> int:
         """A push counts once for everybody who gets it."""
@@ -100,3 +111,5 @@ class Allowance:
         if await self._notes.incr(f"line:quota:warned:{level}", DAY_S) == 1:
             mend = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
             log.warning("LINE messages of this month", used=quota.used, limit=quota.limit, mend=mend)
+        if level == 100:
+            await self._tell_used_up()

@@ -9,12 +9,14 @@ from msgspec.structs import replace
 
 from bot.channels import Arrival
 from bot.channels.line.address import Address, Place
-from bot.channels.line.webhook import Content, Event, ImageSet, Mentionee
+from bot.channels.line.asking import pressed
+from bot.channels.line.webhook import Content, DeliveryContext, Event, ImageSet, Mentionee
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
 NOTHING = Content()
 NO_ALBUM = ImageSet()
+FIRST_TIME = DeliveryContext()
 
 
 class Reader:
@@ -52,10 +54,13 @@ class Reader:
             return replace(_noticed(event, place, received_at), event="left")
         if event.type == "messageEdited":
             return _edited(event, content, place, received_at)
-        if event.mode == "standby" or event.type not in ("message", "follow", "join"):
+        decision = pressed(event.postback.data) if event.type == "postback" and event.postback else None
+        if event.mode == "standby" or not (decision or event.type in ("message", "follow", "join")):
             return None
         if not self._welcome(event, place):
             return None if place.kind != "user" else _told(event, place, received_at, "not_allowed", once="daily")
+        if decision:
+            return _decided(event, place, received_at, *decision)
         if event.type != "message":
             return _told(event, place, received_at, "greeting", once="ever")
         return _message(event, content, place, received_at)
@@ -145,6 +150,11 @@ def _told(event: Event, place: Place, received_at: int, key: str, once: str = ""
     return replace(arrival, event="told", target=f"line.{key}")
 
 
+def _decided(event: Event, place: Place, received_at: int, question: str, approved: bool) -> Arrival:
+    """A pressed button; the core knows who may press it."""
+    return replace(_arrived(event, place, received_at, ()), event="decision", target=question, approved=approved)
+
+
 def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ...]) -> Arrival:
     """A message under its own id, with the way back."""
     noticed = _noticed(event, place, received_at)
@@ -178,4 +188,5 @@ def _event_id(event: Event) -> str:
     """LINE's id, else one made of what stays the same when the event is delivered again."""
     if event.webhook_event_id:
         return event.webhook_event_id
-    return f"event_{hashlib.sha256(encode(replace(event, reply_token=None))).hexdigest()[:32]}"
+    same = replace(event, reply_token=None, delivery_context=FIRST_TIME)
+    return f"event_{hashlib.sha256(encode(same)).hexdigest()[:32]}"

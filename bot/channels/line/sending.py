@@ -12,13 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import structlog
+
 from bot.channels import StillOurs
 from bot.channels.line.address import Address, Place
+from bot.channels.line.bubble import Bubble
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
 from bot.channels.line.quota import Allowance
 from bot.channels.notes import Notes
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+
+log = structlog.stdlib.get_logger(__name__)
 
 MINUTE_MS = 60_000  # a reply token's life
 MARGIN_MS = 10_000  # for the way here and back, and the difference of two clocks
@@ -39,13 +44,15 @@ class Letter:
     Attributes:
         id: the delivery's, the same at every attempt.
         attempt: from 1.
+        private: of use to one person, at once: never pushed to everybody in its place.
     """
 
     id: str
     attempt: int
     place: Place
     address: Address
-    texts: Sequence[str]
+    bubbles: Sequence[Bubble]
+    private: bool = False
 
     @property
     def note(self) -> str:
@@ -87,6 +94,9 @@ class Sender:
         maybe_done = past != str(letter.attempt - 1).encode()
         if past != PUSHING and self._has_token(letter.address, maybe_done) and await self._replied(letter, maybe_done):
             return
+        if letter.private and self._push_mode != "always":
+            log.info("not worth a push", delivery=letter.id)
+            return
         await self._pushed(letter, still_ours, again=past == PUSHING)
 
     def _has_token(self, address: Address, maybe_done: bool) -> bool:
@@ -99,7 +109,7 @@ class Sender:
         """Use the reply token; false where it is of no use any more."""
         api = await self._api()
         try:
-            await api.reply(letter.address.reply_token, letter.texts, letter.quote)
+            await api.reply(letter.address.reply_token, letter.bubbles, letter.quote)
         except Failure as failure:
             if failure.is_dead_token:
                 return maybe_done
@@ -129,7 +139,7 @@ class Sender:
             await self._notes.set(letter.note, PUSHING, KEEP_S)
         retry_key = str(uuid.uuid5(RETRY_KEYS, letter.id))
         try:
-            await api.push(letter.place.id, letter.texts, retry_key, letter.quote)
+            await api.push(letter.place.id, letter.bubbles, retry_key, letter.quote)
         except Failure as failure:
             if failure.status == 409:
                 return

@@ -85,6 +85,12 @@ class Unsend(Struct, rename="camel"):
     message_id: str = ""
 
 
+class Postback(Struct):
+    """What comes of a pressed button: the data we gave it, or those of a menu made elsewhere."""
+
+    data: str = ""
+
+
 class DeliveryContext(Struct, rename="camel", frozen=True):
     """Whether LINE has posted this event before, and got no 200."""
 
@@ -103,6 +109,7 @@ class Event(Struct, rename="camel"):
     reply_token: str | None = None
     message: Content | None = None
     unsend: Unsend | None = None
+    postback: Postback | None = None
 
 
 class Webhook(Struct):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
@@ -22,7 +22,7 @@ from bot.channels.slack.background import Background, during
 from bot.channels.slack.bolt import bolt_app, dispatch
 from bot.channels.slack.checkup import Checkup, check
 from bot.channels.slack.door import MAX_BODY, PATH, is_signed, read_payload
-from bot.channels.slack.events import read_address, read_command, read_envelope
+from bot.channels.slack.events import Address, read_address, read_command, read_envelope, write_address
 from bot.channels.slack.files import Files
 from bot.channels.slack.finishing import Finishing
 from bot.channels.slack.hearing import Heard, Hearing
@@ -31,11 +31,15 @@ from bot.channels.slack.options import SCOPES, Options, Timing
 from bot.channels.slack.people import People
 from bot.channels.slack.posting import Posting
 from bot.channels.slack.preparing import Preparing
+from bot.channels.slack.presses import decision
 from bot.channels.slack.pulse import DELIVERY, WEBHOOK, Pulse
+from bot.channels.slack.questions import Questions
+from bot.channels.slack.sending import Sending
 from bot.channels.slack.showing import showing
 from bot.channels.slack.socket_mode import listening
 from bot.channels.slack.splitting import split
 from bot.channels.slack.status import StatusLines
+from bot.channels.slack.stop_button import StopButtons
 from bot.channels.slack.stream_notes import StreamNotes
 from bot.channels.slack.streaming import Streaming
 from bot.errors import BadInput, StoreUnavailable
@@ -57,6 +61,7 @@ class Slack(Channel):
     """The channel (``bot.channels.Channel``). Enter it before use; what it has under way ends with the context.
 
     Args:
+        tool_commands: words that call a tool.
         clock: seconds since the epoch, for the age of signatures.
 
     Attributes:
@@ -68,7 +73,13 @@ class Slack(Channel):
     style = STYLE
 
     def __init__(
-        self, accept: Accept, notes: Notes, texts: Texts, options: Options, clock: Callable[[], float] = time.time
+        self,
+        accept: Accept,
+        notes: Notes,
+        texts: Texts,
+        options: Options,
+        tool_commands: Collection[str] = (),
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._accept = accept
         self._notes = notes
@@ -78,7 +89,7 @@ class Slack(Channel):
         self._api = Api(options)
         self.identity = Identity(self._api, options.timing)
         self._pulse = Pulse(notes)
-        self._hearing = Hearing(options, texts)
+        self._hearing = Hearing(options, texts, tool_commands)
         people = People(self._api, notes)
         self._preparing = Preparing(self._api, people, self.identity, options.timing.patience_s)
         self._assistant = Assistant(self._api, people, notes, texts, options.language)
@@ -86,10 +97,13 @@ class Slack(Channel):
         self._streaming = Streaming(self._api, streams, self.background, options.timing)
         settle_s = options.timing.settle_s
         finishing = Finishing(self._api, streams, self._streaming, self.identity, settle_s)
-        self._posting = Posting(self._api, finishing, settle_s)
+        sending = Sending(self._api, settle_s)
+        self._questions = Questions(self._api, sending, notes, texts, options.language)
+        self._posting = Posting(self._api, sending, finishing, self._questions)
         self._files = Files(self._api, options)
         self._status = StatusLines(self._api, texts, self.background, options.timing.pace_s)
-        self._app = bolt_app(self._api.client, self._on_event, self._on_command)
+        self._buttons = StopButtons(self._api, notes, self.background, options.timing.stop_after_s)
+        self._app = bolt_app(self._api.client, self._on_event, self._on_command, self._on_press)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Slack:
@@ -108,18 +122,18 @@ class Slack(Channel):
         return (Route(PATH, self._webhook, methods=["POST"]),) if self._options.signing_secret else ()
 
     def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """The status under the message that is answered, and the answer as it is written."""
+        """The status under the message that is answered, a button to stop it, and the answer as it is written."""
         where = read_address(address)
-        return showing(self._status, self._streaming, where, where.language or self._options.language)
+        return showing(self._status, self._buttons, self._streaming, where, where.language or self._options.language)
 
     async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
-        """Post one answer, or make it of what was shown of it.
+        """Post one reply, or make it of what was shown of it.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        await self._posting.deliver(read_address(delivery.address), delivery, still_ours)
+        await self._posting.deliver(conversation, read_address(delivery.address), delivery, still_ours)
         if self._pulse.is_due(DELIVERY):
             await self._pulse.beat(DELIVERY)
 
@@ -134,6 +148,11 @@ class Slack(Channel):
     async def fetch(self, conversation: str, media: Media) -> bytes | None:
         """The content of an image, or None."""
         return await self._files.fetch(media)
+
+    def place_of(self, recipient: str) -> tuple[str, str]:
+        """A channel, or a person's 1:1; to write there Slack wants no team."""
+        conversation, _ = super().place_of(recipient)
+        return conversation, write_address(Address(recipient))
 
     def portions(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size."""
@@ -166,6 +185,8 @@ class Slack(Channel):
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.background.start(self._assistant.welcome(envelope))
+        if envelope.event.type == "agent_session_stopped":
+            self._buttons.pressed(envelope.event.channel or "", envelope.event.thread_ts or "")
         await self._take(self._hearing.event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
@@ -173,9 +194,21 @@ class Slack(Channel):
         command = read_command(payload)
         await self._take(self._hearing.command(command) if command else None)
 
+    async def _on_press(self, payload: dict[str, Any]) -> None:
+        self._note_webhook()
+        await self._take(decision(payload, self._options))
+
     async def _take(self, heard: Heard | None) -> None:
-        if heard and (not heard.if_taking_part or await self._notes.get(_taking_part(heard.conversation))):
+        if heard and await self._is_meant(heard):
             await self._accept(heard.conversation, heard.arrival)
+
+    async def _is_meant(self, heard: Heard) -> bool:
+        if heard.if_taking_part:
+            return await self._notes.get(_taking_part(heard.conversation)) is not None
+        author = heard.arrival.message.author
+        return not heard.if_asked or (
+            author is not None and await self._questions.is_asked(heard.conversation, author.id)
+        )
 
     def _note_webhook(self) -> None:
         if self._pulse.is_due(WEBHOOK):

@@ -32,7 +32,7 @@ def quiet_logger() -> logging.Logger:
     return logger
 
 
-def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener) -> AsyncApp:
+def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, on_press: Listener) -> AsyncApp:
     """An app that answers only when a listener is done: what it has kept is durable before Slack hears of it.
 
     Bolt never calls Slack here: it takes the token as it is, and who the bot is the listeners know.
@@ -47,6 +47,10 @@ def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener) -
 
     async def command(ack: AsyncAck, body: dict[str, Any]) -> None:
         await on_command(body)
+        await ack()
+
+    async def press(ack: AsyncAck, body: dict[str, Any]) -> None:
+        await on_press(body)
         await ack()
 
     app = AsyncApp(
@@ -64,6 +68,7 @@ def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener) -
     )
     app.event(ANY)(event)
     app.command(ANY)(command)
+    app.action({"action_id": ANY})(press)
     app.error(_failed)
     return app
 
@@ -82,10 +87,13 @@ async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
 
 
 def _is_routable(payload: dict[str, Any]) -> bool:
-    """Whether Bolt can tell what it is; it trips over an event or a command of another form."""
-    event = payload.get("event")
+    """Whether Bolt can tell what it is; it trips over an event, a press or a command of another form."""
+    event, actions = payload.get("event"), payload.get("actions")
     if payload.get("type") == "event_callback":
         return isinstance(event, dict) and isinstance(event.get("type"), str)
+    if payload.get("type") == "block_actions":
+        pressed = actions[0] if isinstance(actions, list) and actions else None
+        return isinstance(pressed, dict) and isinstance(pressed.get("action_id"), str) and "command" not in payload
     return isinstance(payload.get("command", ""), str)
 
 

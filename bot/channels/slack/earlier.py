@@ -65,13 +65,19 @@ def retold(messages: Sequence[Posted], names: Mapping[str, str]) -> str:
     lines: deque[str] = deque()
     size = 0
     for message in reversed(messages[-KEPT:]):
-        words = named(plain(message.text or ""), names)[:MESSAGE_CAP].replace(END, "")
+        words = named(plain(message.text or ""), names)[:MESSAGE_CAP]
         size += len(words)
         if size > TOTAL_CAP:
             break
         if words:
-            lines.appendleft(f"{_speaker(message, names)}: {words}")
+            lines.appendleft(_quoted(_speaker(message, names), words))
     return "\n".join((START, *lines, END)) if lines else ""
+
+
+def _quoted(speaker: str, words: str) -> str:
+    """Every line marked, and only the first at the margin: no words can end the quotation or bring in a speaker."""
+    first, *rest = f"{' '.join(speaker.split())}: {words}".splitlines()
+    return "\n".join([f"> {first}", *(f">   {line}" for line in rest)])
 
 
 def _speaker(message: Posted, names: Mapping[str, str]) -> str:

@@ -140,6 +140,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
         language: for what is shown while a turn runs.
         partial: the message came as a mention, which may lack its files.
         user: who asks, of workspace ``team``; a stream is written for somebody.
+        private_url: takes what is for the eyes of that person alone.
     """
 
     channel: str
@@ -150,6 +151,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
     partial: bool = False
     user: str = ""
     team: str = ""
+    private_url: str = ""
 
 
 _decode_address = Decoder(Address).decode

@@ -8,7 +8,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import Delivery, StillOurs
-from bot.channels.slack.api import Api
+from bot.channels.slack.api import Answer, Api
 from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
 from bot.channels.slack.events import Address
 from bot.channels.slack.identity import Identity
@@ -60,6 +60,24 @@ class Finishing:
             raise DeliverLater("the store does not tell whether the answer was streamed", FIRST_WAIT_S) from error
         return False
 
+    async def give_up(self, address: Address, turn_id: str) -> None:
+        """Leave nothing of a stream whose turn asks a question first: the answer belongs below that.
+
+        Raises:
+            DeliverLater: passing failure.
+        """
+        await self._streaming.settled(turn_id)
+        try:
+            if (stream := await self._notes.get(turn_id)) is None:
+                return
+            if ts := stream.ts or await self._find(stream, address.ts):
+                place = {"channel": stream.channel, "ts": ts}
+                await self._stop(place)
+                await self._remove(place)
+            await self._notes.forget(turn_id)
+        except StoreUnavailable as error:
+            raise DeliverLater("the store does not tell whether something was streamed", FIRST_WAIT_S) from error
+
     async def _of(self, address: Address, delivery: Delivery) -> Stream | None:
         """The stream that belongs to a delivery, on record as its own."""
         stream = await self._notes.get(delivery.turn_id)
@@ -87,9 +105,7 @@ class Finishing:
     async def _become(self, stream: Stream, text: str) -> bool:
         """Let the message hold exactly the answer; false where it could not and is gone."""
         place = {"channel": stream.channel, "ts": stream.ts}
-        stopped = await self._api.post("chat.stopStream", **place)
-        if is_passing(stopped):
-            raise failure("chat.stopStream", stopped)
+        stopped = await self._stop(place)
         # As a block it bears no "(edited)". A message that streams no more, expired ones included, takes it as well.
         updated = await self._api.post(
             "chat.update",
@@ -108,6 +124,12 @@ class Finishing:
         if updated.error != GONE:
             await self._remove(place)
         return False
+
+    async def _stop(self, place: dict[str, str]) -> Answer:
+        stopped = await self._api.post("chat.stopStream", **place)
+        if is_passing(stopped):
+            raise failure("chat.stopStream", stopped)
+        return stopped
 
     async def _remove(self, place: dict[str, str]) -> None:
         removed = await self._api.post("chat.delete", **place)

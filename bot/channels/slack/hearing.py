@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from bot.channels.slack.events import (
 )
 from bot.channels.slack.options import Options
 from bot.channels.slack.words import mentioned, plain, without_mentions
+from bot.spoken_commands import SpokenCommands
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
 
@@ -34,11 +36,13 @@ class Heard:
 
     Attributes:
         if_taking_part: it counts only where the bot takes part in the conversation already.
+        if_asked: it counts only as the answer to a question its author is asked there.
     """
 
     conversation: str
     arrival: Arrival
     if_taking_part: bool = False
+    if_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,17 @@ class _Place:
 
 
 class Hearing:
-    """Reads events and commands."""
+    """Reads events and commands.
 
-    def __init__(self, options: Options, texts: Texts) -> None:
+    Args:
+        tool_commands: words that call a tool where a message begins with a slash and one of them.
+    """
+
+    def __init__(self, options: Options, texts: Texts, tool_commands: Collection[str]) -> None:
         self._options = options
         self._texts = texts
+        self._tool_commands = tool_commands
+        self._words = SpokenCommands(texts)
 
     def event(self, envelope: Envelope, own: frozenset[str]) -> Heard | None:
         """What an event means to the bot; None where it means nothing.
@@ -75,6 +85,8 @@ class Hearing:
             own: the bot's user ids that are known besides those the event names.
         """
         event, own = envelope.event, own | envelope.bots
+        if event.type == "agent_session_stopped" and event.channel and event.user:
+            return self._stopped(envelope, event.channel, event.user)
         if event.type not in ("message", "app_mention"):
             return None
         if event.subtype == "message_changed" and event.message:
@@ -89,7 +101,7 @@ class Hearing:
         """A slash command, as words to the bot; its answer is for the sender's eyes, so it has a conversation alone."""
         is_direct = command.channel_id.startswith("D")
         own_place = command.channel_id if is_direct else command.user_id
-        words = plain(command.text) or "/help"
+        words = self._as_command(plain(command.text)) or "/help"
         message_id = f"{command.team_id}:{command.channel_id}:{command.trigger_id or new_id('command')}"
         now = time.time_ns() // 1_000_000
         message = Message(message_id, "user", (Text(words),), now, author=Author(command.user_id))
@@ -100,12 +112,29 @@ class Hearing:
             arrival = replace(arrival, event="told", target="slack.not_allowed")
         return Heard(f"slack:{command.team_id}:{own_place}", arrival)
 
+    def _as_command(self, words: str) -> str:
+        """What was typed behind our slash command; the slash of a tool's own command is left out there."""
+        first = words.partition(" ")[0]
+        return f"/{words}" if first.casefold() in self._tool_commands else words
+
+    def _stopped(self, envelope: Envelope, channel: str, user: str) -> Heard | None:
+        """A press of Slack's own stop button. Its answer goes where the turn's would have gone."""
+        event = envelope.event
+        place = _place(envelope, event)
+        if not (place.is_direct or place.thread) or not self._is_allowed(event, event):
+            return None
+        at = event.event_ts or ""
+        message = Message(f"{place.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
+        return Heard(place.conversation, Arrival(message, group=not place.is_direct, event="stop"))
+
     def _said(self, envelope: Envelope, ts: str, own: frozenset[str]) -> Heard | None:
         event = envelope.event
         place = _place(envelope, event)
         is_mention = event.type == "app_mention" or bool(mentioned(event.text or "") & own)
+        is_called = is_mention or place.is_direct
         follows = bool(event.thread_ts) and self._options.follow_threads
-        if not (is_mention or place.is_direct or follows):
+        decides = bool(event.thread_ts) and self._words.decision(plain(event.text or "")) is not None
+        if not (is_called or follows or decides):
             return None
         is_allowed = self._is_allowed(event, event)
         if not (is_allowed or place.is_direct):
@@ -114,9 +143,10 @@ class Hearing:
         arrival = self._arrival(place, event, ts, parts)
         if arrival and not is_allowed:
             arrival = replace(arrival, event="told", target="slack.not_allowed")
-        return (
-            Heard(place.conversation, arrival, if_taking_part=not (is_mention or place.is_direct)) if arrival else None
-        )
+        if arrival is None:
+            return None
+        follows = follows and not is_called
+        return Heard(place.conversation, arrival, follows, decides and not (is_called or follows))
 
     def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> Arrival | None:
         """The message; a mention without words asks about its thread or its files, else it gets our own sentence."""

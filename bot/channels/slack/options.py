@@ -30,6 +30,7 @@ class Timing:
         patience_s: for what a turn would like to know before it begins.
         pace_s: between two changes of a status, or of a stream.
         start_s: between the beginnings of two streams.
+        stop_after_s: of a turn, before it gets a button that stops it.
         again_s: before Slack is asked again who the bot is; ``refused_s`` where it has refused to tell.
         ping_s: how often a Socket Mode connection is checked.
         ticket_s: how long the address of a Socket Mode connection is good.
@@ -39,6 +40,7 @@ class Timing:
     patience_s: float = 5.0
     pace_s: float = 1.0
     start_s: float = 3.0
+    stop_after_s: float = 3.0
     again_s: float = 15.0
     refused_s: float = 300.0
     ping_s: float = 5.0

@@ -1,94 +1,95 @@
-"""Answers on their way into Slack: posted once, looked for before they are posted again."""
+"""Replies on their way into Slack: answers, questions and how they were decided, words for one person alone."""
 
 from __future__ import annotations
 
-import time
+import structlog
 
 from bot.channels import Delivery, StillOurs
-from bot.channels.slack.api import Answer, Api
-from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
+from bot.channels.slack.api import Api
 from bot.channels.slack.events import Address
 from bot.channels.slack.finishing import Finishing
-from bot.channels.slack.refusal import FIRST_WAIT_S, failure
+from bot.channels.slack.questions import Questions
+from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
+from bot.channels.slack.sending import Sending
 from bot.channels.slack.words import FALLBACK_CAP, harmless, markdown_block
-from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.errors import DeliverLater, TokenRefused
+
+log = structlog.stdlib.get_logger(__name__)
 
 LAST_WAIT_S = 600.0
 
 
 class Posting:
-    """Posts answers.
+    """Posts replies.
 
     Args:
         finishing: knows the answers that were shown while they were written.
-        settle_s: how long Slack may take to show a message whose fate is unknown.
     """
 
-    def __init__(self, api: Api, finishing: Finishing, settle_s: float) -> None:
+    def __init__(self, api: Api, sending: Sending, finishing: Finishing, questions: Questions) -> None:
         self._api = api
+        self._sending = sending
         self._finishing = finishing
-        self._settle_s = settle_s
-        self._waits: dict[str, float] = {}
+        self._questions = questions
 
-    async def deliver(self, address: Address, delivery: Delivery, still_ours: StillOurs) -> None:
-        """Post one answer; returning means that it is there.
+    async def deliver(self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs) -> None:
+        """Post one reply; returning means that it is there.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        text = harmless(delivery.reply.text)
         try:
-            if address.response_url and await self._respond(address, text):
-                return
-            if not await self._finishing.finish(address, delivery, text, still_ours):
-                await self._post(address, delivery, text, still_ours)
+            await self._deliver(conversation, address, delivery, still_ours)
         except TokenRefused:
             raise
         except DeliverLater as later:
             patience = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
             raise DeliverLater(str(later), max(later.after, patience)) from later
 
-    async def _post(self, address: Address, delivery: Delivery, text: str, still_ours: StillOurs) -> None:
-        self._hold_back(address.channel)
-        if delivery.attempts > 1 and await self._is_posted(address, delivery.id):
+    async def _deliver(self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs) -> None:
+        reply = delivery.reply
+        if reply.question is not None:
+            await self._finishing.give_up(address, delivery.turn_id)
+            await self._questions.ask(conversation, address, delivery, reply.question, still_ours)
+        elif reply.settles:
+            await self._questions.settle(conversation, reply, still_ours)
+        elif reply.private:
+            await self._whisper(address, harmless(reply.text), still_ours)
+        else:
+            await self._say(address, delivery, harmless(reply.text), still_ours)
+
+    async def _say(self, address: Address, delivery: Delivery, text: str, still_ours: StillOurs) -> None:
+        if address.response_url and await self._api.respond(address.response_url, _ephemeral(address, text)):
+            return
+        if not await self._finishing.finish(address, delivery, text, still_ours):
+            await self._sending.send(address, delivery, {"markdown_text": text}, still_ours)
+
+    async def _whisper(self, address: Address, text: str, still_ours: StillOurs) -> None:
+        """Tell one person alone; whoever cannot be reached so is not told, rather than everybody."""
+        url = address.private_url or address.response_url
+        if url and await self._api.respond(url, _ephemeral(address, text)):
             return
         await still_ours()
         answer = await self._api.post(
-            "chat.postMessage",
+            "chat.postEphemeral",
             channel=address.channel,
+            user=address.user,
             thread_ts=address.thread or None,
             markdown_text=text,
-            unfurl_links=False,
-            unfurl_media=False,
-            metadata=earmark(delivery.id),
         )
+        if is_passing(answer):
+            raise failure("chat.postEphemeral", answer)
         if not answer.ok:
-            raise self._failure("chat.postMessage", address.channel, answer)
+            log.warning("one person could not be told alone", error=answer.error)
 
-    async def _respond(self, address: Address, text: str) -> bool:
-        """Answer a command for its sender's eyes; Slack takes that for half an hour."""
-        payload: dict[str, object] = {
-            "response_type": "ephemeral",
-            "replace_original": False,
-            "text": text[:FALLBACK_CAP],
-            "blocks": [markdown_block(text)],
-        }
-        return await self._api.respond(address.response_url, payload)
 
-    async def _is_posted(self, address: Address, delivery_id: str) -> bool:
-        """Whether an earlier attempt has arrived after all."""
-        messages = await recent_messages(self._api, address.channel, address.thread, address.ts, self._settle_s)
-        return any(delivery_of(message) == delivery_id for message in messages)
-
-    def _hold_back(self, channel: str) -> None:
-        """Raise while Slack wants no message in this channel; other channels go on."""
-        now = time.monotonic()
-        self._waits = {place: until for place, until in self._waits.items() if until > now}
-        if until := self._waits.get(channel):
-            raise DeliverLater("slack takes no more messages in this channel for now", until - now)
-
-    def _failure(self, method: str, channel: str, answer: Answer) -> DeliverLater | DeliveryRefused:
-        if answer.retry_after:
-            self._waits[channel] = time.monotonic() + answer.retry_after
-        return failure(method, answer)
+def _ephemeral(address: Address, text: str) -> dict[str, object]:
+    """What a response URL takes, for half an hour: words for the eyes of whoever it was given to."""
+    payload: dict[str, object] = {
+        "response_type": "ephemeral",
+        "replace_original": False,
+        "text": text[:FALLBACK_CAP],
+        "blocks": [markdown_block(text)],
+    }
+    return payload | {"thread_ts": address.thread} if address.thread else payload

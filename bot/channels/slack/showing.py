@@ -1,4 +1,4 @@
-"""What Slack shows of a turn while it runs: a status, and the answer as it is written."""
+"""What Slack shows of a turn while it runs: a status, a button to stop it, and the answer as it is written."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from bot.channels.slack.events import Address
 from bot.channels.slack.status import StatusLines
+from bot.channels.slack.stop_button import StopButtons
 from bot.channels.slack.streaming import Streaming, can_stream
 from bot.live import LiveEvent, Watcher
 
@@ -26,10 +27,10 @@ class Both:
 
 @asynccontextmanager
 async def showing(
-    status: StatusLines, streaming: Streaming, address: Address, language: str
+    status: StatusLines, buttons: StopButtons, streaming: Streaming, address: Address, language: str
 ) -> AsyncGenerator[Watcher]:
     """A turn's watcher; nothing it shows is waited for."""
-    async with status.showing(address, language) as line:
+    async with status.showing(address, language) as line, buttons.showing(address, line):
         if not can_stream(address):
             yield line
             return

@@ -12,7 +12,7 @@ from bot.channels.slack.api import Api
 from bot.channels.slack.background import Background, wait
 from bot.channels.slack.events import Address
 from bot.errors import DeliverLater
-from bot.live import LiveEvent, ToolFinished, ToolStarted, Watcher
+from bot.live import LiveEvent, ToolFinished, ToolStarted
 from bot.texts import Texts
 
 log = structlog.stdlib.get_logger(__name__)
@@ -29,6 +29,7 @@ class StatusLine:
         self._address = address
         self._sentences = sentences
         self._running: dict[str, str] = {}
+        self._resting = False
         self._changed = asyncio.Event()
         self._ended = asyncio.Event()
 
@@ -42,6 +43,15 @@ class StatusLine:
             return
         self._changed.set()
 
+    def rest(self) -> None:
+        """Something else takes the line's place, and goes by itself."""
+        self._resting = True
+
+    def resume(self) -> None:
+        """The place is the line's again."""
+        self._resting = False
+        self._changed.set()
+
     def end(self) -> None:
         """The turn is over: what is shown goes."""
         self._ended.set()
@@ -53,9 +63,10 @@ class StatusLine:
         while True:
             self._changed.clear()
             words = self._words()
-            if (words or shown) and not await self._set(words):
-                return False
-            shown = words
+            if not self._resting:
+                if (words or shown) and not await self._set(words):
+                    return False
+                shown = words
             if self._ended.is_set():
                 return True
             await wait(self._ended, self._pace_s)
@@ -91,7 +102,7 @@ class StatusLines:
         self._refused: set[str] = set()
 
     @asynccontextmanager
-    async def showing(self, address: Address, language: str) -> AsyncGenerator[Watcher]:
+    async def showing(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
         """A turn's line; it ends with the context, also where the turn fails."""
         line = StatusLine(self._api, address, self._texts.table("slack_status", language), self._pace_s)
         if address.ts and address.channel not in self._refused:

@@ -38,6 +38,13 @@ def _plain_markup(match: re.Match[str]) -> str:
     return f"{label} ({target})" if label and label not in (address, target) and address == target else address
 
 
+def escaped(text: str) -> str:
+    """Words for where Slack looks for links and mentions, and shall find none."""
+    for escape, character in reversed(ESCAPES):
+        text = text.replace(character, escape)
+    return text
+
+
 def without_mentions(text: str, ids: Collection[str]) -> str:
     """The words without the mentions of these users; where ``ids`` is empty, without the first mention."""
     text = USER.sub(lambda match: "" if match[1] in ids else match[0], text) if ids else USER.sub("", text, count=1)

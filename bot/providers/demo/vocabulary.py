@@ -28,6 +28,7 @@ DAYS = (
 )
 UMBRELLA = re.compile(r"umbrella|raincoat|傘|かさ", re.IGNORECASE)
 MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")  # of the bot itself, in a group
+TIME_COMMAND = re.compile(r"^\s*/time\s+(?!in\b)(?=\S)", re.IGNORECASE)  # its bare words would not ask for a time
 SENTENCE = re.compile(r"(?:[^?!;。.\n]|\.(?!\s|$)|(?<=\bSt)\.|(?<=\bMt)\.)+\??")
 REGION = (
     "France|Germany|Italy|Spain|England|Scotland|Ireland|UK|USA|US|Canada|Mexico|Australia|Japan|China|India|Brazil|"

@@ -21,6 +21,7 @@ from bot.providers.demo.vocabulary import (
     SAID_WHERE,
     SENTENCE,
     THERE,
+    TIME_COMMAND,
     TOPIC,
     UMBRELLA,
 )
@@ -74,7 +75,7 @@ def courtesy(text: str) -> str:
 
 def _normal(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text[:READ_AT_MOST])[:READ_AT_MOST]
-    return MENTION.sub(" ", plain.replace("’", "'"))
+    return TIME_COMMAND.sub("time in ", MENTION.sub(" ", plain.replace("’", "'")))
 
 
 def _read_sentence(sentence: str, focus: Focus) -> tuple[list[Wish], Focus]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice
+from bot.providers import ToolChoice, enveloped
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
 
@@ -140,8 +140,7 @@ def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
 
 
 def _function_response(result: ToolResult, vendor_ids: dict[str, str]) -> JSON:
-    response = result.response if result.is_error else {"output": result.response}
-    answer: JSON = {"name": result.name, "response": response}
+    answer: JSON = {"name": result.name, "response": enveloped(result)}
     if result.call_id in vendor_ids:
         answer["id"] = vendor_ids[result.call_id]
     return {"functionResponse": answer}

@@ -3,6 +3,7 @@
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Letters } from "./letters.js";
+import { decisionIn } from "./question.js";
 import { Server } from "./server.js";
 import { Stream } from "./stream.js";
 import { View } from "./view.js";
@@ -24,6 +25,7 @@ class Page {
     this.composer = new Composer(this.parts, {
       send: (text) => this.send(text),
       edited: () => this.notify("send", ""),
+      stop: () => this.stop(),
     });
     this.letters = new Letters(this.parts, this.words, this.server, () => this.composer.focus());
     this.stream = new Stream({
@@ -58,6 +60,7 @@ class Page {
       example.addEventListener("click", () => this.send(example.textContent));
     }
     parts.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    parts.log.addEventListener("click", (event) => this.clicked(event.target));
     parts.log.addEventListener("toggle", (event) => this.toggled(event.target), true);
     new ResizeObserver(() => this.keepInSight()).observe(parts.scroller);
     addEventListener("keydown", (event) => event.key === "Escape" && this.escape(event));
@@ -127,6 +130,7 @@ class Page {
   received(event) {
     this.newsAt = performance.now();
     if (event.type === "started") this.recognise(event.user_ids);
+    if (event.type === "noticed") this.notify("send", event.text);
     this.conversation.take(event);
     if (event.type === "answered") this.refresh();
     this.render();
@@ -135,12 +139,13 @@ class Page {
   async refresh() {
     const { conversation } = this;
     const number = (this.asked += 1);
+    const wasOpen = conversation.question?.id;
     const news = await this.server.history(conversation.id, conversation.history.at(-1)?.id);
     if (!news || number < this.shown || conversation !== this.conversation) return;
     this.shown = number;
     this.loaded = true;
     this.recognise(news.messages.map((message) => message.id));
-    conversation.learn(news);
+    conversation.learn(news, wasOpen);
     this.render();
   }
 
@@ -151,7 +156,8 @@ class Page {
       conversation.forgetHalfway();
       this.refresh();
     }
-    const slow = conversation.waiting.some((message) => Date.now() - message.at > SLOW_MS);
+    const late = conversation.pending.some((message) => Date.now() - message.at > SLOW_MS);
+    const slow = late && conversation.activity !== "asked";
     this.notify("slow", slow ? this.words.say("slow") : "");
   }
 
@@ -182,6 +188,38 @@ class Page {
     this.render();
   }
 
+  clicked(target) {
+    const decision = decisionIn(target);
+    if (decision) this.decide(decision);
+  }
+
+  async decide(decision) {
+    const { conversation } = this;
+    conversation.press(decision.id, true);
+    this.notify("send", "");
+    this.render();
+    const problem = await this.server.decide(conversation.id, decision);
+    if (!problem) return;
+    conversation.press(decision.id, false);
+    this.notify("send", problem);
+    this.refresh(); // it may have been decided elsewhere
+    this.render();
+  }
+
+  async stop() {
+    this.notify("send", "");
+    const { conversation } = this;
+    const waiting = conversation.waiting.map((message) => message.id);
+    const problem = await this.server.stop(conversation.id);
+    if (problem) {
+      this.composer.stopAgain();
+      this.notify("send", problem);
+    } else {
+      conversation.dismiss(waiting);
+      this.render();
+    }
+  }
+
   /** Words given back as unsent turn out to have arrived. */
   recognise(ids) {
     const { returned } = this;
@@ -206,7 +244,9 @@ class Page {
     const { items, activity } = conversation;
     this.view.show(items);
     parts.welcome.hidden = items.length > 0 || !this.loaded;
-    parts.log.ariaBusy = String(activity !== "idle");
+    const isBusy = activity !== "idle" && activity !== "asked";
+    parts.log.ariaBusy = String(isBusy);
+    this.composer.offerStop(isBusy);
     parts.activity.dataset.state = activity;
     parts.doing.textContent = activity === "thinking" ? words.say("thinking") : "";
     this.keepInSight();

@@ -3,16 +3,18 @@
 const DRAFT = "kaiwa.draft";
 
 export class Composer {
-  /** `handlers`: send(text), edited(). */
-  constructor({ composer, box, send }, handlers) {
+  /** `handlers`: send(text), edited(), stop(). */
+  constructor({ composer, box, send, stop }, handlers) {
     this.box = box;
     this.button = send;
+    this.stopButton = stop;
     this.handlers = handlers;
     box.value = sessionStorage.getItem(DRAFT) ?? "";
     composer.addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit();
     });
+    stop.addEventListener("click", () => this.stop());
     box.addEventListener("keydown", (event) => this.key(event));
     box.addEventListener("input", () => this.edited());
     addEventListener("pagehide", () => sessionStorage.setItem(DRAFT, box.value));
@@ -34,6 +36,29 @@ export class Composer {
     this.fit();
   }
 
+  /** Offer to stop the turn under way, or do not any more. */
+  offerStop(offered) {
+    const { stopButton } = this;
+    if (stopButton.hidden === !offered) return;
+    const focused = document.activeElement === stopButton;
+    stopButton.hidden = !offered;
+    stopButton.disabled = false;
+    this.fit();
+    if (focused && matchMedia("(pointer: fine)").matches) this.focus();
+  }
+
+  /** The wish to stop did not arrive. */
+  stopAgain() {
+    this.stopButton.disabled = false;
+  }
+
+  stop() {
+    if (this.stopButton.hidden || this.stopButton.disabled) return;
+    if (matchMedia("(pointer: fine)").matches) this.focus(); // a disabled button would lose it
+    this.stopButton.disabled = true;
+    this.handlers.stop();
+  }
+
   submit() {
     const text = this.box.value.trim();
     if (!text) return;
@@ -43,8 +68,9 @@ export class Composer {
   }
 
   key(event) {
-    // Enter also ends the composition of kana; Safari reports that one as key 229 after the composition.
+    // Enter also ends the composition of kana, and Escape gives it up; Safari reports these as key 229 afterwards.
     const composing = event.isComposing || event.keyCode === 229;
+    if (event.key === "Escape" && !composing) this.stop();
     if (event.key !== "Enter" || event.shiftKey || composing) return;
     event.preventDefault();
     this.submit();

@@ -3,6 +3,7 @@
 
 export const STORED = "kaiwa.sent.";
 const KEEP_MS = 3_600_000; // how long a sent message is waited for after the page was closed
+const GOES_ON = new Set(["started", "text", "tool_started", "tool_finished", "answered"]); // no question is open then
 
 export class Conversation {
   constructor(id) {
@@ -11,7 +12,8 @@ export class Conversation {
     this.turns = []; // { id, users: [ids], segments: [{text} | {call}], gap, over, reply }
     this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
-    this.sent = readSent(id); // { id, text, at, accepted }
+    this.sent = readSent(id); // { id, text, at, accepted, dismissed }
+    this.questions = new Map(); // tool call id → { id, tool, shown, until, pressed, over, outcome }
   }
 
   send(message) {
@@ -29,14 +31,23 @@ export class Conversation {
     this.storeSent();
   }
 
-  /** Take what the server has committed: all of it, or what came after the last entry known here. */
-  learn({ messages, whole }) {
+  /** What was said before a wish to stop, and had been taken by no turn, is not answered. */
+  dismiss(ids) {
+    for (const message of this.sent) message.dismissed ||= ids.includes(message.id);
+    this.storeSent();
+  }
+
+  /** Take what the server knows: what it has committed, or what came of that after the last entry known here, and the
+      open question. One that was open here already when the server was asked, and is not there, is decided. */
+  learn({ messages, whole, asked }, wasOpen) {
     const present = new Set(whole ? [] : this.history.map((entry) => entry.id));
     this.history = [...(whole ? [] : this.history), ...messages.filter((entry) => !present.has(entry.id))];
     const known = new Set(this.history.map((entry) => entry.id));
     this.sent = this.sent.filter((message) => !known.has(message.id));
     this.turns = this.turns.filter((turn) => (turn.users.length ? !turn.users.every((id) => known.has(id)) : !turn.over));
     this.storeSent();
+    if (asked) this.ask(asked);
+    else if (this.question?.id === wasOpen) this.closeQuestion();
   }
 
   /** Nothing was heard for long: a turn that belongs to nobody here may be over. */
@@ -55,6 +66,7 @@ export class Conversation {
   /** Take a live event. Words outside a turn we know are late or half-heard, and the history will tell them. */
   take(event) {
     const turn = this.turns.find((candidate) => !candidate.over);
+    if (GOES_ON.has(event.type)) this.closeQuestion();
     switch (event.type) {
       case "started":
         this.start(event);
@@ -75,16 +87,33 @@ export class Conversation {
         this.durations.set(event.call_id, event.ms);
         finishCall(turn ?? this.startHalfway(), event);
         break;
+      case "asked":
+        this.ask(event);
+        break;
+      case "settled":
+        this.settle(event);
+        break;
       case "answered":
         this.end(event);
         break;
     }
   }
 
-  /** What the newest turn is doing: idle, thinking, tool or writing. */
+  /** The question that is open. */
+  get question() {
+    return [...this.questions.values()].find((question) => !question.over);
+  }
+
+  /** A decision is on its way, or did not arrive. */
+  press(id, pressed) {
+    if (this.question?.id === id) this.question.pressed = pressed;
+  }
+
+  /** What the newest turn is doing: idle, asked (it waits for a decision), thinking, tool or writing. */
   get activity() {
+    if (this.question) return this.question.pressed ? "thinking" : "asked";
     const turn = this.turns.find((candidate) => !candidate.over);
-    if (!turn) return this.waiting.length ? "thinking" : "idle";
+    if (!turn) return this.pending.length ? "thinking" : "idle";
     const newest = turn.segments.at(-1);
     if (turn.segments.some((segment) => segment.call?.running)) return "tool";
     return newest?.text ? "writing" : "thinking";
@@ -96,6 +125,11 @@ export class Conversation {
     return this.sent.filter((message) => !taken.has(message.id));
   }
 
+  /** Those that will be answered. */
+  get pending() {
+    return this.waiting.filter((message) => !message.dismissed);
+  }
+
   /** Sent messages of which it is not known whether they arrived; sending them again does no harm. */
   get unsure() {
     return this.sent.filter((message) => !message.accepted);
@@ -105,25 +139,47 @@ export class Conversation {
   get items() {
     const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
+    const { question } = this;
+    const isShown = items.some((item) => item.question === question);
+    if (question && !isShown) items.push({ kind: "question", question }); // the turn was not seen, as after a reload
     return keyed(items);
   }
 
-  /** Turns follow one another: one that seems to be running still has ended unseen, or starts again. */
+  /** Turns follow one another: one that seems to be running still has ended unseen, or goes on. What it has on record
+      stays: calls with results, and what was said before a call. */
   start({ turn_id: id, user_ids: users }) {
+    const known = this.turns.find((turn) => turn.id === id);
+    const segments = withoutTail(known?.segments ?? []).filter((segment) => !segment.call?.running);
     this.turns = this.turns.filter((turn) => turn.over && turn.id !== id);
-    this.turns.push({ id, users, segments: [], gap: false, over: false });
+    this.turns.push({ id, users, segments, gap: false, over: false });
+  }
+
+  ask({ question_id: id, call_id: call, tool, shown, until }) {
+    if (this.questions.get(call)?.id === id) return;
+    this.questions.set(call, { id, tool, shown, until, pressed: false, over: false, outcome: "" });
+  }
+
+  settle({ question_id: id, text }) {
+    for (const question of this.questions.values()) {
+      if (question.id === id) Object.assign(question, { over: true, outcome: text });
+    }
+  }
+
+  /** How it was decided will be told. */
+  closeQuestion() {
+    if (this.question) this.question.over = true;
   }
 
   /** A turn whose start was not seen, as after a reload; it most likely answers what waits here. */
   startHalfway() {
-    const turn = { id: null, users: this.waiting.map((message) => message.id), segments: [], gap: true, over: false };
+    const turn = { id: null, users: this.pending.map((message) => message.id), segments: [], gap: true, over: false };
     this.turns.push(turn);
     return turn;
   }
 
   end({ turn_id: id, text, failed, note }) {
     const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
-    const { users } = turn ?? { users: this.waiting.map((message) => message.id) };
+    const { users } = turn ?? { users: this.pending.map((message) => message.id) };
     const ending = { text, failed: Boolean(failed), note: note ?? "" };
     if (users.length) this.endings.set(users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
@@ -142,7 +198,7 @@ export class Conversation {
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
       if (text) items.push({ kind: "answer", text, ...(last && ending ? endingOf(ending) : {}) });
-      for (const call of entry.calls) items.push({ kind: "tool", call: { ...call, ms: this.durations.get(call.id) } });
+      for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
     return items;
   }
@@ -151,9 +207,16 @@ export class Conversation {
     const users = this.sent.filter((message) => turn.users.includes(message.id));
     const items = users.map((message) => ({ kind: "user", ...message }));
     const segments = turn.over ? withoutTail(turn.segments) : turn.segments;
-    for (const { call, text } of segments) items.push(call ? { kind: "tool", call } : { kind: "answer", text });
+    for (const { call, text } of segments) items.push(...(call ? this.callItems(call) : [{ kind: "answer", text }]));
     if (turn.over) items.push({ kind: "answer", text: turn.reply.text, ...endingOf(turn.reply) });
     return items;
+  }
+
+  /** A call stands beneath the question about it, and not before that is decided. */
+  callItems(call) {
+    const question = this.questions.get(call.id);
+    if (!question) return [{ kind: "tool", call }];
+    return [{ kind: "question", question }, ...(question.over ? [{ kind: "tool", call }] : [])];
   }
 
   /** Another tab with the same conversation has sent something. */
@@ -208,10 +271,10 @@ function addCall(turn, { call_id: id, name, arguments: given }) {
   turn.segments.push({ call: { id, name, arguments: given, response: null, is_error: false, running: true } });
 }
 
-function finishCall(turn, { call_id: id, name, response, is_error: isError, ms }) {
+function finishCall(turn, { call_id: id, name, response, is_error: isError, is_rejected: isRejected, ms }) {
   const known = turn.segments.find((segment) => segment.call?.id === id);
   const call = known?.call ?? { id, name, arguments: {} };
-  Object.assign(call, { response, is_error: isError, ms, running: false });
+  Object.assign(call, { response, is_error: isError, is_rejected: isRejected, ms, running: false });
   if (!known) turn.segments.push({ call });
 }
 
@@ -223,6 +286,7 @@ function keyed(items) {
   let day = new Date().toDateString();
   return items.flatMap((item) => {
     if (item.kind === "tool") return { ...item, key: `tool ${item.call.id}` };
+    if (item.kind === "question") return { ...item, key: `question ${item.question.id}` };
     if (item.kind === "answer") return { ...item, key: `answer ${anchor} ${(answers += 1)}` };
     [anchor, answers] = [item.id, 0];
     const user = { ...item, key: `user ${item.id}` };

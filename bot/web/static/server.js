@@ -9,7 +9,7 @@ export class Server {
     this.signIn = signIn;
   }
 
-  /** The committed messages { messages, whole } after the one known already; null when they cannot be had now. */
+  /** { messages, whole, asked }: what was committed after the message known already, and the open question; else null. */
   async history(conversation, after) {
     const response = await this.ask(`/console/${conversation}${after ? `?after=${encodeURIComponent(after)}` : ""}`);
     return response?.ok ? response.json() : null;
@@ -23,18 +23,37 @@ export class Server {
 
   /** Returns what went wrong, in words; nothing where the message was accepted. */
   async send(conversation, { id, text }) {
-    const { words } = this;
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const response = await this.ask(`/console/${conversation}/messages`, {
+    const message = { id, text, locale: this.words.locale, time_zone: zone };
+    const response = await this.post(`/console/${conversation}/messages`, message);
+    if (!response) return this.words.say("unreachable");
+    if (response.ok) return "";
+    return (await sentenceIn(response)) ?? this.words.say("refused", { status: response.status });
+  }
+
+  /** Returns what went wrong, in words; nothing where the decision was accepted. */
+  async decide(conversation, { id, approved }) {
+    return this.order(`/console/${conversation}/decisions`, { question: id, approved });
+  }
+
+  /** Returns what went wrong, in words; nothing where the turn under way is going to end. */
+  async stop(conversation) {
+    return this.order(`/console/${conversation}/stop`, {});
+  }
+
+  async order(url, content) {
+    const response = await this.post(url, content);
+    if (response?.ok) return "";
+    return (response && (await sentenceIn(response))) ?? this.words.say("not_reached");
+  }
+
+  async post(url, content) {
+    return this.ask(url, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ id, text, locale: words.locale, time_zone: zone }),
+      body: JSON.stringify(content),
       signal: AbortSignal.timeout(SEND_LIMIT_MS),
     });
-    if (!response) return words.say("unreachable");
-    if (response.ok) return "";
-    const { error } = response.status === 401 ? {} : await response.json().catch(() => ({}));
-    return error ?? words.say("refused", { status: response.status });
   }
 
   async ask(url, { headers, ...options } = {}) {
@@ -43,4 +62,10 @@ export class Server {
     if (response?.status === 401) this.signIn();
     return response;
   }
+}
+
+/** What the server says is wrong, where it says so in words for whoever reads the page. */
+async function sentenceIn(response) {
+  const { error } = response.status === 401 ? {} : await response.json().catch(() => ({}));
+  return error;
 }

@@ -1,6 +1,7 @@
 // The thread on the screen: one element per item, made once and then only changed.
 
 import { renderMarkdown } from "./markdown.js";
+import { createQuestion, updateQuestion } from "./question.js";
 
 const JAPANESE = /[\u3040-\u30ff]/;
 
@@ -44,6 +45,7 @@ const create = {
   user: () => [make("p", "words")],
   answer: () => [make("span", "mark"), make("div", "markdown"), make("p", "note")],
   tool: () => [make("span", "node"), toolDetails()],
+  question: () => createQuestion(make),
 };
 
 const update = {
@@ -81,6 +83,10 @@ const update = {
     const none = words.say(call.running ? "tool_running" : "no_result");
     setText(shownResult, call.response ? JSON.stringify(call.response, null, 2) : none);
   },
+
+  question(element, { question }, words) {
+    updateQuestion(element, question, words, make, setText);
+  },
 };
 
 function toolDetails() {
@@ -98,6 +104,7 @@ function toolDetails() {
 
 function stateOf(call) {
   if (call.running) return "running";
+  if (call.is_rejected) return "rejected";
   return call.is_error ? "failed" : "done";
 }
 

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from bot import texts
-from bot.channels import Arrival, Channel, Delivery, Reply
+from bot.channels import Arrival, Channel, Delivery, Question, Reply
 from bot.channels.console import Console
 from bot.errors import BadInput
-from bot.live import Answered, AnswerText, LiveEvent
+from bot.live import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.place import ours
@@ -26,7 +26,8 @@ class Desk:
     def __init__(self) -> None:
         self.live = LocalLive()
         self.accepted: list[tuple[str, Arrival]] = []
-        self.console = Console(self._accept, self.live, self._past, texts.load(), "en")
+        self.question: Question | None = None
+        self.console = Console(self._accept, self.live, self._past, self._question, texts.load(), "en")
 
     async def _accept(self, conversation: str, arrival: Arrival) -> bool:
         self.accepted.append((conversation, arrival))
@@ -34,6 +35,9 @@ class Desk:
 
     async def _past(self, conversation: str) -> list[Message]:
         return []
+
+    async def _question(self, conversation: str) -> Question | None:
+        return self.question if conversation == HERE else None
 
 
 @pytest.fixture
@@ -139,8 +143,53 @@ async def test_watchers_are_kept_as_long_as_somebody_uses_them(desk: Desk) -> No
 async def test_the_console_works_over_the_store(store: Store) -> None:
     """Redis carries the events to another part of the house, and back to the words that were sent."""
     desk = Desk()
-    console = Console(desk._accept, store.live, desk._past, texts.load(), "en")
+    console = Console(desk._accept, store.live, desk._past, desk._question, texts.load(), "en")
     async with AsyncExitStack() as stack:
         events = await stack.enter_async_context(console.watch(HERE))
         await console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
         assert await anext(events) == Answered("turn_1", "Hello")
+
+
+LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until=1_763_703_600_000)
+ASKED = ApprovalAsked("question_1", "call_1", "launch", 'what: "a\\nrocket"', 1_763_703_600_000)
+
+
+async def test_a_question_and_its_outcome_are_shown(desk: Desk) -> None:
+    """With the arguments as they may be shown; what is said beside the turns ends none."""
+    desk.question = LAUNCH
+    assert await desk.console.asked(HERE) == ASKED
+    assert await desk.console.asked("console:elsewhere") is None
+    async with desk.console.watch(HERE) as events:
+        for reply in (
+            Reply("May I?", question=LAUNCH),
+            Reply("Only the person who asked can decide this.", private=True),
+            Reply("Allowed: launch.", settles="question_1"),
+        ):
+            await desk.console.deliver(HERE, Delivery("d1", "t1", reply), ours)
+        assert [await anext(events) for _ in range(3)] == [
+            ASKED,
+            Noticed("Only the person who asked can decide this."),
+            ApprovalSettled("question_1", "Allowed: launch."),
+        ]
+
+
+async def test_a_decision_is_accepted_for_the_open_question_alone(desk: Desk) -> None:
+    """Each press is an event of its own, by the person who talks here; the first counts, which the turn sees to."""
+    assert not await desk.console.decide(HERE, "question_1", approved=True)
+    desk.question = LAUNCH
+    assert not await desk.console.decide(HERE, "question_2", approved=True)
+    assert await desk.console.decide(HERE, "question_1", approved=True, locale="ja-JP")
+    assert await desk.console.decide(HERE, "question_1", approved=False, locale="*")
+    (_, yes), (_, no) = desk.accepted
+    assert (yes.event, yes.target, yes.approved) == ("decision", "question_1", True)
+    assert (no.event, no.target, no.approved) == ("decision", "question_1", False)
+    assert (yes.message.author, no.message.author) == (Author("conversation", locale="ja-JP"), Author("conversation"))
+    assert yes.message.id != no.message.id
+
+
+async def test_a_wish_to_stop_is_accepted(desk: Desk) -> None:
+    """Without words, and each time anew."""
+    for _ in range(2):
+        await desk.console.stop(HERE)
+    assert [(arrival.event, arrival.message.parts) for _, arrival in desk.accepted] == [("stop", ()), ("stop", ())]
+    assert len({arrival.message.id for _, arrival in desk.accepted}) == 2

@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from bot.channels import Question
 from bot.live import Answered, AnswerText, TurnStarted
-from bot.transcript import Message, Text, ToolCall, ToolResult
+from bot.transcript import Author, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded
 from tests.fakes.site import AT, Site
 
@@ -124,9 +125,10 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     ]
     response = await client.get(HERE)
     assert response.headers["cache-control"] == "no-store"
-    done = {"id": "c1", "name": "w", "arguments": {"at": "T"}, "response": {"sun": 1}, "is_error": False}
-    failed = {"id": "c2", "name": "w", "arguments": {}, "response": {"error": "no"}, "is_error": True}
-    unfinished: dict[str, Any] = {"id": "c3", "name": "w", "arguments": {}, "response": None, "is_error": False}
+    fine: dict[str, Any] = {"name": "w", "is_error": False, "is_rejected": False}
+    done = {**fine, "id": "c1", "arguments": {"at": "T"}, "response": {"sun": 1}}
+    failed = {**fine, "id": "c2", "arguments": {}, "response": {"error": "no"}, "is_error": True}
+    unfinished = {**fine, "id": "c3", "arguments": {}, "response": None}
 
     def entry(name: str, role: str, text: str, *calls: dict[str, Any]) -> dict[str, Any]:
         return {"id": name, "role": role, "at": AT, "text": text, "calls": list(calls)}
@@ -140,13 +142,12 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
             entry("m6", "model", "", unfinished),
         ],
         "whole": True,
+        "asked": None,
     }
-    newer = await client.get(HERE, params={"after": "m4"})
-    assert newer.json() == {
-        "messages": [entry("m5", "user", "And?"), entry("m6", "model", "", unfinished)],
-        "whole": False,
-    }
-    assert (await client.get(HERE, params={"after": "m6"})).json() == {"messages": [], "whole": False}
+    newer = (await client.get(HERE, params={"after": "m4"})).json()
+    assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
+    nothing_new = await client.get(HERE, params={"after": "m6"})
+    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
 
@@ -159,6 +160,69 @@ async def test_events_are_streamed_as_they_happen(site: Site, client: httpx.Asyn
             await site.live.publish("console:conversation", event)
             assert await next_data(lines) == json.loads(event)
     await site.watched(0)
+
+
+DECISIONS, STOP = f"{HERE}/decisions", f"{HERE}/stop"
+NO_DECISION = 'Please send JSON: {"question": "…", "approved": true}, with Content-Type: application/json.'
+LAUNCH = Question("question_1", "call_1", "launch", {"what": "rocket"}, until=AT)
+
+
+async def test_an_open_question_comes_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
+    """Whoever loads the page later is asked too."""
+    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None}
+    site.questions["console:conversation"] = LAUNCH
+    assert (await client.get(HERE)).json()["asked"] == {
+        "type": "asked",
+        "question_id": "question_1",
+        "call_id": "call_1",
+        "tool": "launch",
+        "shown": "what: rocket",
+        "until": AT,
+    }
+
+
+async def test_a_decision_is_accepted_while_the_question_is_open(site: Site, client: httpx.AsyncClient) -> None:
+    """Afterwards it is said that it came too late."""
+    site.questions["console:conversation"] = LAUNCH
+    decision = {"question": "question_1", "approved": True}
+    accepted = await client.post(DECISIONS, json=decision, headers={"Accept-Language": "ja-JP"})
+    assert (accepted.status_code, accepted.json()) == (202, {})
+    arrival = await site.arrival()
+    assert (arrival.event, arrival.target, arrival.approved) == ("decision", "question_1", True)
+    assert arrival.message.author == Author("conversation", locale="ja-JP")
+    site.questions.clear()
+    late = await client.post(DECISIONS, json=decision)
+    assert (late.status_code, late.json()) == (409, {"error": "This has been decided already, or its time is over."})
+    assert site.waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "status"),
+    [
+        (b'{"question": "question_1"}', "application/json", 400),
+        (b'{"question": "question_1", "approved": "yes"}', "application/json", 400),
+        (b'{"question": "question_1", "approved": true}', "text/plain", 415),
+    ],
+)
+async def test_a_decision_that_is_none_is_refused(
+    site: Site, client: httpx.AsyncClient, content: bytes, media_type: str, status: int
+) -> None:
+    """Nothing but a plain yes or no to a question counts, and no form of another site can send one."""
+    site.questions["console:conversation"] = LAUNCH
+    response = await client.post(DECISIONS, content=content, headers={"Content-Type": media_type})
+    assert (response.status_code, response.json()) == (status, {"error": NO_DECISION})
+    assert site.waiting == 0
+
+
+async def test_a_wish_to_stop_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
+    """It needs no words, but it needs to be JSON: no form of another site can send it."""
+    stopped = await client.post(STOP, json={})
+    assert (stopped.status_code, stopped.json()) == (202, {})
+    assert (await site.arrival()).event == "stop"
+    refused = await client.post(STOP, content=b"{}", headers={"Content-Type": "text/plain"})
+    told = {"error": "Please send JSON: {}, with Content-Type: application/json."}
+    assert (refused.status_code, refused.json()) == (415, told)
+    assert site.waiting == 0
 
 
 async def next_data(lines: AsyncIterator[str]) -> object:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 
 import pytest
 
 from bot import texts
-from bot.channels import Arrival, Channel, Delivery, Reply
+from bot.channels import Arrival, Channel, Delivery, Question, Reply
 from bot.channels.console import Console
 from bot.channels.line import Line
 from bot.channels.slack import Options, Slack
@@ -31,13 +31,17 @@ async def take(conversation: str, arrival: Arrival) -> bool:
     return True
 
 
+async def no_question(conversation: str) -> None:
+    return None
+
+
 async def nothing(conversation: str) -> list[Message]:
     return []
 
 
 @asynccontextmanager
 async def console() -> AsyncIterator[Channel]:
-    yield Console(take, LocalLive(), nothing, texts.load(), "en")
+    yield Console(take, LocalLive(), nothing, no_question, texts.load(), "en")
 
 
 @asynccontextmanager
@@ -139,6 +143,30 @@ async def test_a_delivery_to_a_platform_that_is_away_waits(case: tuple[str, Open
         with pytest.raises(DeliverLater) as later:
             await channel.deliver(conversation, delivery, ours)
     assert 0 < later.value.after <= 3600
+
+
+QUESTION = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", "U1", 4_000_000_000_000)
+OF_APPROVALS = {
+    "a question": Reply("May I do this? launch", question=QUESTION),
+    "an outcome": Reply("Allowed: launch.", settles="question_1"),
+    "a refusal": Reply("Only the person who asked can decide this.", private=True),
+}
+
+
+@pytest.mark.parametrize("what", OF_APPROVALS)
+async def test_what_belongs_to_an_approval_is_delivered_or_waits(
+    case: tuple[str, Opening, str, str], what: str
+) -> None:
+    """With the platform away a question waits; other words of it may be left out, but no turn fails by them."""
+    name, opened, conversation, address = case
+    delivery = Delivery("question_1", "turn_1", OF_APPROVALS[what], address, attempts=1)
+    async with opened() as channel:
+        if name == "console" or what != "a question":
+            with suppress(DeliverLater):
+                await channel.deliver(conversation, delivery, ours)
+            return
+        with pytest.raises(DeliverLater):
+            await channel.deliver(conversation, delivery, ours)
 
 
 async def test_portions_lose_no_words(case: tuple[str, Opening, str, str]) -> None:

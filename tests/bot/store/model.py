@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.store import JournalledTurn
-from bot.store.entries import ARRIVAL, ASIDE, CHANGE, Entry
+from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Entry
 
-KINDS = (ARRIVAL, CHANGE, ASIDE)
+KINDS = (ARRIVAL, CHANGE, ASIDE, CONTROL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class Model:
         token: of the newest lease, which is in force where ``held``.
         ends: when that lease is over.
         due: when somebody shall attend; None: never.
-        answered: what committed turns had taken in.
+        answered: what committed turns had taken in, and what was dealt with beside a turn.
+        posted: ids of notices.
     """
 
     taken_in: dict[str, Entry] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class Model:
     ends: Span = Span(0, 0)
     due: Span | None = None
     answered: list[Entry] = field(default_factory=list)
+    posted: set[str] = field(default_factory=set)
 
     @property
     def journal(self) -> list[Entry]:
@@ -96,12 +98,12 @@ class Model:
     def renew(self, ends: Span) -> None:
         self.ends = self.due = ends
 
-    def release(self, now: Span, retry_at: int | None) -> bool:
-        """Whether a message waits that could have its turn now."""
+    def release(self, now: Span, retry_at: int | None, known: int) -> bool:
+        """Whether more waits than is known to."""
         self.held = False
         if self.turn:
             self.turn.starts = max(self.turn.starts - 1, 0)
-        waits = bool(self.inbox) and not self.turn
+        waits = len(self.inbox) > known
         if not self.has_work:
             self.due = None
         elif retry_at is None or waits:
@@ -118,20 +120,39 @@ class Model:
         turn = self.turn
         turn.starts += 1
         rests = turn.retry_at if turn.retry_at > now.end else 0
-        return JournalledTurn(turn.id, turn.starts, list(turn.entries), bool(self.inbox), rests)
+        return JournalledTurn(turn.id, turn.starts, list(turn.entries), rests)
 
-    def join(self) -> list[bytes]:
-        """What joins: everything up to the first ``ASIDE``."""
-        end = next((n for n, entry in enumerate(self.inbox) if entry.kind == ASIDE), len(self.inbox))
-        joined, self.inbox = self.inbox[:end], self.inbox[end:]
-        self.journal.extend(joined)
-        return [entry.body for entry in joined]
+    def join(self, joining: list[Entry]) -> None:
+        self._take_out(joining)
+        self.journal.extend(joining)
 
-    def record(self, turn: Turn, entry: Entry) -> bool:
-        """Whether something waits."""
-        turn.entries.append(entry)
-        turn.starts = 0
-        return bool(self.inbox)
+    def record(self, entry: Entry, delivery: bytes, answered: list[Entry]) -> int:
+        """How much waits."""
+        if self.turn:
+            self.turn.entries.append(entry)
+            self.turn.starts = 0
+        if delivery:
+            self.outbox.append(delivery)
+        self._take_out(answered)
+        self.answered += answered
+        return len(self.inbox)
+
+    def dismiss(self, delivery: bytes, answered: list[Entry]) -> None:
+        self.outbox.append(delivery)
+        self._take_out(answered)
+        self.answered += answered
+
+    def post(self, notice_id: str, notice: bytes, now: Span) -> bool:
+        """Whether it is new."""
+        if notice_id in self.posted:
+            return False
+        self.posted.add(notice_id)
+        self.outbox.append(notice)
+        self.due = now
+        return True
+
+    def _take_out(self, entries: list[Entry]) -> None:
+        self.inbox = [entry for entry in self.inbox if entry not in entries]
 
     def commit(self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str) -> None:
         taken_in = _taken_in(turn.entries)

@@ -17,7 +17,7 @@ from bot.store import Depths, Store, open_store
 from bot.store.connection import connect
 from bot.store.keys import DAY_S, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
-from tests.bot.store.turns import arrivals, leased
+from tests.bot.store.turns import arrivals, join, leased
 from tests.cluster import Cluster, Node, running
 from tests.fixtures_store import endless_keys
 from tests.waiting import until, until_true
@@ -80,7 +80,7 @@ async def test_a_turn_goes_its_whole_way(store: Store, conversation: str) -> Non
     assert turn is not None
     assert [entry.body for entry in turn.entries] == [b"one"]
     await store.inbox.accept(conversation, "m2", b"two")
-    assert await store.journal.join(lease) == [b"two"]
+    assert await join(store, lease) == [b"two"]
     await store.journal.record(lease, "model", b"step")
     await store.leases.renew(lease)
     await store.journal.commit(lease, b"turn", [b"reply", b"refused"], keep_turns=1)

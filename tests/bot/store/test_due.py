@@ -82,13 +82,18 @@ async def test_a_new_message_does_not_wait_for_that_time(store: Store) -> None:
 
 
 async def test_a_new_message_waits_for_the_turn_before_it(store: Store) -> None:
-    """A turn that rests is gone on with first, so nobody needs to come sooner."""
+    """A turn that rests is gone on with first: what is known to wait needs nobody sooner, what is not known does."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
     await store.inbox.accept(HERE, "m2", b"two")
-    assert not await store.leases.release(lease, await store.now_ms() + 60_000)
+    assert not await store.leases.release(lease, await store.now_ms() + 60_000, known=1)
     assert await store.leases.due(10) == []
+
+    lease = await leased(store, HERE)
+    await store.inbox.accept(HERE, "m3", b"three")
+    assert await store.leases.release(lease, await store.now_ms() + 60_000, known=1)
+    assert await store.leases.due(10) == [HERE]
 
 
 async def test_those_who_wait_longest_come_first(store: Store, redis: Redis) -> None:

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
 from bot.store import Store
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import join, key, leased
 
 HERE = "console:alice"
 
@@ -58,7 +58,7 @@ async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_afte
     going_on = await store.journal.begin(lease, "turn-3")
     assert going_on is not None
     assert (going_on.turn_id, [entry.body for entry in going_on.entries]) == ("turn-2", [b"two"])
-    assert await store.journal.join(lease) == [b"three"]
+    assert await join(store, lease) == [b"three"]
 
 
 async def test_turns_are_rewritten_in_their_places(store: Store) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import ARRIVAL, ASIDE, CHANGE, JournalledTurn, Store
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, JournalledTurn, Store
 from bot.store.entries import Entry
 from bot.store.keys import DAY_S, WORK_S
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import join, key, leased
 
 HERE = "console:alice"
 
@@ -45,33 +45,39 @@ async def test_another_process_goes_on_with_the_turn(store: Store) -> None:
     second = await leased(store, HERE)
     turn = await store.journal.begin(second, "turn-2")
     kept = [Entry("arrival", b"one"), Entry("said", b"let me look"), Entry("result", b"42")]
-    assert turn == JournalledTurn("turn-1", 1, kept, waiting=True)
-    assert await store.journal.join(second) == [b"two"]
+    assert turn == JournalledTurn("turn-1", 1, kept)
+    assert await join(store, second) == [b"two"]
     assert await store.journal.begin(second, "turn-3") == JournalledTurn("turn-1", 2, [*kept, Entry("arrival", b"two")])
 
 
-async def test_a_record_tells_whether_something_waits(store: Store) -> None:
+async def test_a_record_tells_how_much_waits(store: Store) -> None:
     """So that nobody needs to ask for what may join."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
-    assert not await store.journal.record(lease, "said", b"let me look")
-    await store.inbox.accept(HERE, "m2", b"two")
-    assert await store.journal.record(lease, "result", b"42")
+    told = [await store.journal.record(lease, "said", b"let me look")]
+    for number in (2, 3):
+        await store.inbox.accept(HERE, f"m{number}", b"more")
+        told.append(await store.journal.record(lease, "result", b"42"))
+    assert told == [0, 1, 2]
 
 
-async def test_what_joins_stops_at_what_must_wait(store: Store) -> None:
-    """Words and changes to them, in their order, up to the first entry of another kind."""
+async def test_what_is_named_joins_and_the_rest_waits(store: Store) -> None:
+    """In the order of the names, from wherever it stands; what does not wait any more is left out."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
-    for number, kind in enumerate((ARRIVAL, CHANGE, ASIDE, ARRIVAL), 2):
+    for number, kind in enumerate((ARRIVAL, CHANGE, ASIDE, CONTROL), 2):
         await store.inbox.accept(HERE, f"m{number}", b"%d" % number, kind)
-    assert await store.journal.join(lease) == [b"2", b"3"]
-    assert await store.journal.join(lease) == []
+    second, third, _, fifth = await store.inbox.read(HERE)
+    for _ in range(2):
+        await store.journal.join(lease, [third.frame, fifth.frame])
+    turn = await store.journal.begin(lease, "turn-1")
+    assert turn is not None
+    assert turn.entries == [Entry(ARRIVAL, b"one"), Entry(CHANGE, b"3"), Entry(CONTROL, b"5")]
     await store.journal.commit(lease, None, [], keep_turns=1)
     turn = await store.journal.begin(lease, "turn-2")
-    assert turn == JournalledTurn("turn-2", 1, [Entry(ASIDE, b"4"), Entry(ARRIVAL, b"5")])
+    assert turn == JournalledTurn("turn-2", 1, [Entry(second.kind, second.body), Entry(ASIDE, b"4")])
 
 
 async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(store: Store) -> None:
@@ -114,7 +120,7 @@ async def test_a_turn_that_is_given_up_leaves_what_it_had_taken_in(store: Store)
     await store.journal.begin(lease, "turn-1")
     await store.journal.record(lease, "said", b"let me look")
     await store.inbox.accept(HERE, "m2", b"take m1 back", CHANGE)
-    await store.journal.join(lease)
+    await join(store, lease)
     await store.journal.commit(lease, None, [b"sorry"], keep_turns=1, given_up="it was too much")
     [letter] = await store.dead_letters.read()
     assert (letter.conversation, letter.reason, letter.delivery) == (HERE, "it was too much", None)
@@ -141,8 +147,7 @@ async def test_a_joining_message_is_no_progress(store: Store) -> None:
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
     await store.inbox.accept(HERE, "m2", b"two")
-    assert await store.journal.join(lease) == [b"two"]
-    assert await store.journal.join(lease) == []
+    assert await join(store, lease) == [b"two"]
     turn = await store.journal.begin(lease, "turn-1")
     assert turn is not None
     assert turn.starts == 2
@@ -178,7 +183,7 @@ async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, re
     await store.journal.begin(lease, "turn-1")
     journal = (key("turn", HERE), key("journal", HERE))
     assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
-    for step in (store.journal.join(lease), store.journal.record(lease, "said", b"hello")):
+    for step in (store.journal.join(lease, []), store.journal.record(lease, "said", b"hello")):
         for name in journal:
             await redis.expire(name, 60)
         await step

@@ -9,7 +9,8 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
-from bot.store import Lease, Store, open_store
+from bot.store import ARRIVAL, Lease, Store, open_store
+from bot.store.entries import pack
 from bot.store.keys import INDEX_S
 from tests.bot.store.turns import key, leased
 
@@ -19,7 +20,7 @@ FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
     "renew": lambda store, lease: store.leases.renew(lease),
     "release": lambda store, lease: store.leases.release(lease),
     "begin": lambda store, lease: store.journal.begin(lease, "turn-9"),
-    "join": lambda store, lease: store.journal.join(lease),
+    "join": lambda store, lease: store.journal.join(lease, [pack(ARRIVAL, "m3", b"three")]),
     "record": lambda store, lease: store.journal.record(lease, "said", b"late"),
     "commit": lambda store, lease: store.journal.commit(lease, b"late", [b"late"], keep_turns=1),
     "replace_head": lambda store, lease: store.outbox.replace_head(lease, b"late"),

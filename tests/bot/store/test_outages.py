@@ -18,7 +18,7 @@ from bot.errors import SettingsError, StoreUnavailable
 from bot.store import Accepted, Store, open_store
 from bot.store.connection import answering
 from bot.store.embedded import embedded
-from tests.bot.store.turns import arrivals, leased
+from tests.bot.store.turns import arrivals, join, leased
 from tests.waiting import until_true
 
 HERE = "console:alice"
@@ -116,7 +116,7 @@ async def test_a_full_store_lets_finish_what_it_has_taken_in(store: Store, redis
     async with full(redis):
         lease = await leased(store, HERE)
         await store.journal.begin(lease, "turn-1")
-        await store.journal.join(lease)
+        await join(store, lease)
         await store.journal.record(lease, "said", b"hi")
         await store.leases.renew(lease)
         await store.journal.commit(lease, b"turn", [b"one", b"two"], keep_turns=3)

@@ -72,3 +72,15 @@ async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:
         await store.outbox.bury_head(lease, b"refused")
     kept = [letter[b"delivery"] for letter in await dead_letters(redis)]
     assert kept == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]
+
+
+async def test_a_notice_is_posted_once_and_makes_its_conversation_due(store: Store) -> None:
+    """Nobody holds a lease; whoever says the same again adds nothing."""
+    assert await store.outbox.post(HERE, "notice_1", b"one")
+    assert not await store.outbox.post(HERE, "notice_1", b"one")
+    assert await store.outbox.post(HERE, "notice_2", b"two")
+    assert await store.leases.due(10) == [HERE]
+    lease = await leased(store, HERE)
+    assert await store.outbox.head(HERE) == b"one"
+    await store.outbox.remove_head(lease)
+    assert await store.outbox.head(HERE) == b"two"

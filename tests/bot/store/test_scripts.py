@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from bot.errors import StoreUnavailable
 from bot.store import Store
+from bot.store.budget import SCRIPTS
 from bot.store.scripts import NAMES
 from tests.bot.store.turns import leased
 
@@ -18,13 +19,16 @@ HERE = "console:alice"
 def test_every_lua_file_is_a_script_with_a_name() -> None:
     """None is forgotten, and none is left over."""
     names = {file.name for file in files("bot.store").iterdir() if file.name.endswith(".lua")}
-    assert names == {f"{name}.lua" for name in NAMES} | {"shared.lua"}
+    assert names == {f"{name}.lua" for name in (*NAMES, *SCRIPTS)} | {"shared.lua"}
 
 
 def test_only_what_takes_something_in_is_refused_by_a_full_store() -> None:
     """The first line decides that, before the script changes anything."""
-    first_lines = {name: (files("bot.store") / f"{name}.lua").read_text().splitlines()[0] for name in NAMES}
-    assert first_lines == {name: "#!lua" if name == "accept" else "#!lua flags=allow-oom" for name in NAMES}
+    first_lines = {
+        name: (files("bot.store") / f"{name}.lua").read_text().splitlines()[0] for name in (*NAMES, *SCRIPTS)
+    }
+    assert {name for name, line in first_lines.items() if line == "#!lua"} == {"accept"}
+    assert set(first_lines.values()) == {"#!lua", "#!lua flags=allow-oom"}
 
 
 async def test_scripts_survive_a_server_that_forgets_them(store: Store, redis: Redis) -> None:

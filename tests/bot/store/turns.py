@@ -22,6 +22,13 @@ async def arrivals(store: Store, conversation: str) -> list[bytes]:
     return [entry.body for entry in turn.entries] if turn else []
 
 
+async def join(store: Store, lease: Lease) -> list[bytes]:
+    """Let all that waits join the turn."""
+    waiting = await store.inbox.read(lease.conversation)
+    await store.journal.join(lease, [entry.frame for entry in waiting])
+    return [entry.body for entry in waiting]
+
+
 def key(kind: str, conversation: str) -> str:
     """The name of one of a conversation's keys."""
     return dict(zip(SCRIPT_KINDS, Keys(conversation).for_scripts, strict=True))[kind]

@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-from bot.terminal.keyboard import LOCAL_MODES, typed
+from bot.terminal.keyboard import LOCAL_MODES, forget_typed, typed
 
 
 def test_lines_are_read_without_readline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,3 +26,16 @@ def test_lines_are_read_without_readline(monkeypatch: pytest.MonkeyPatch, capsys
     os.close(screen)
     assert echoed == [("hello", False), ("world", False)]
     assert capsys.readouterr().out == "› › › \n"
+
+
+def test_what_was_typed_ahead_can_be_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line typed before a question could be read must not answer it."""
+    monkeypatch.setitem(sys.modules, "readline", None)
+    screen, keyboard = os.openpty()
+    with os.fdopen(keyboard) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        os.write(screen, b"yes\n")
+        forget_typed()
+        os.write(screen, b"no\n\x04")
+        assert list(typed([])) == ["no"]
+    os.close(screen)

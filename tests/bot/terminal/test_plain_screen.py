@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import io
 
-from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
+from bot.live import (
+    Answered,
+    AnswerRestarted,
+    AnswerText,
+    ApprovalAsked,
+    LiveEvent,
+    Noticed,
+    ToolFinished,
+    ToolStarted,
+)
+from bot.terminal import clock_time
 from bot.terminal.plain_screen import PlainScreen
 
 
@@ -14,7 +24,7 @@ class Pipe:
     def __init__(self) -> None:
         self.out = io.StringIO()
         self.err = io.StringIO()
-        self.screen = PlainScreen(self.out, self.err, {"restarted": "(again)"})
+        self.screen = PlainScreen(self.out, self.err, {"restarted": "(again)", "question": "Until {time}?"})
 
     def draw(self, *events: LiveEvent) -> tuple[str, str]:
         """An answer from these events; what came out."""
@@ -49,6 +59,13 @@ def test_calls_are_told_beside_the_answer() -> None:
         "Let me look.\n21 °C\n",
         '✓ get_weather(location="東京") · 412 ms\n  {"temp":21}\n✗ lost · 3001 ms\n  timed out after 3 s\n',
     )
+
+
+def test_a_question_is_told_beside_the_answer() -> None:
+    """Tool, arguments and until when; words before it end their line."""
+    asked = ApprovalAsked("q1", "c1", "launch", "what: rocket\nwhen: now", 1_763_703_600_000)
+    told = f"? launch\n  what: rocket\n  when: now\nUntil {clock_time(asked.until)}?\nToo late.\n"
+    assert Pipe().draw(AnswerText("Shall I"), asked, Noticed("Too late.")) == ("Shall I\n", told)
 
 
 def test_a_failure_is_no_answer() -> None:

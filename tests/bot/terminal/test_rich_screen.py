@@ -9,7 +9,18 @@ import pytest
 from rich.console import Console
 
 from bot import texts
-from bot.live import Answered, AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.live import (
+    Answered,
+    AnswerRestarted,
+    AnswerText,
+    ApprovalAsked,
+    LiveEvent,
+    Noticed,
+    ToolFinished,
+    ToolStarted,
+    TurnStarted,
+)
+from bot.terminal import clock_time
 from bot.terminal.rich_screen import RichScreen
 from tests.fakes.glass import Glass
 
@@ -183,6 +194,33 @@ def test_an_interrupted_answer_stays_as_far_as_it_came(room: Room) -> None:
     lines = room.glass.text.split("\n")
     assert lines[:3] == ["", "Half an answ", ""]
     assert lines[3].endswith("slow()")
+
+
+def test_a_question_stands_in_the_place_of_its_call(room: Room) -> None:
+    """Tool and arguments, one a line, and until when; the call turns no more, as it has not been made."""
+    asked = ApprovalAsked("q1", "c2", "send_mail", "to: 花子\nbody: [red] \\n " + "x" * 60, 1_763_703_600_000)
+    lines = room.draw(
+        ToolStarted("c1", "find", {}),
+        ToolFinished("c1", "find", {"n": 1}, False, 5),
+        ToolStarted("c2", "send_mail", {"to": "花子"}),
+        asked,
+    )
+    assert lines[:8] == [
+        "",
+        "✓ find()  5 ms",
+        '  {"n":1}',
+        "",
+        "? send_mail",
+        "    to: 花子",
+        "    body: [red] \\n",
+        f"    {'x' * 56}",
+    ]
+    assert f"Open until {clock_time(asked.until)}." in " ".join(lines[9:])
+
+
+def test_a_word_beside_the_turn_is_told(room: Room) -> None:
+    """The answer goes on around it."""
+    assert room.draw(Noticed("Too late."), Answered("t1", "Done.")) == ["", "Too late.", "", "Done."]
 
 
 def test_the_result_of_an_unknown_call_is_passed_over(room: Room) -> None:

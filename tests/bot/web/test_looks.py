@@ -68,6 +68,8 @@ async def a_full_page(site: Site, page: Page) -> None:
     await expect(page.locator(".tool[data-state=running]")).to_be_attached()
     for summary in await page.locator("summary").all():
         await summary.click()
+    await running.asks("a_tool_that_acts", {"path": "a/" * 60, "text": "a word " * 40})
+    await expect(page.locator(".card")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
@@ -79,7 +81,7 @@ async def test_a_phone_shows_everything_without_scrolling_sideways(browser: Brow
         assert await beyond_the_edge(page) == []
         await a_full_page(site, page)
         assert await beyond_the_edge(page) == []
-        for target in await page.locator("header button, summary, #send").all():
+        for target in await page.locator("header button, summary, .card button, #send").all():
             box = await target.bounding_box()
             assert box is not None
             assert min(box["width"], box["height"]) >= 24

@@ -88,13 +88,14 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
     source = "".join((STATIC / name).read_text("utf-8") for name in [*SCRIPTS, "index.html"])
     used = set(re.findall(r'(?:\bsay\(|data-(?:text|label|placeholder)=)"(\w+)"', source))
     used |= set(re.findall(r"words\.other\]\.(\w+)", source))
-    used |= {"noscript", "tool_failed"}  # by page.py, and by a state's name
+    used |= {"noscript", "tool_failed", "tool_rejected"}  # by page.py, and by a state's name
     used |= set(re.findall(r'"(no_result|tool_running)"', source))
     assert used == set(texts.load().table("page", "en"))
 
 
 @pytest.mark.parametrize(
-    "name", [*SCRIPTS, "index.html", "signin.html", "style.css", "thread.css", "letters.css", "signin.css"]
+    "name",
+    [*SCRIPTS, "index.html", "signin.html", "style.css", "thread.css", "question.css", "letters.css", "signin.css"],
 )
 def test_the_page_needs_nothing_from_elsewhere(name: str) -> None:
     """No address but our own and the namespace of SVG, no inline script or style, nothing that parses HTML."""

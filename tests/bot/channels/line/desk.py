@@ -88,6 +88,11 @@ class Desk:
         written = encode(address).decode() if address else ""
         await self.line.deliver(conversation, Delivery(delivery_id, "turn_1", Reply(text), written, attempt), ours)
 
+    async def say(self, reply: Reply, address: Address | None = None, *, conversation: str = IN_PRIVATE) -> None:
+        """Send a reply of any kind, for the first time."""
+        written = encode(address).decode() if address else ""
+        await self.line.deliver(conversation, Delivery("turn_1_1", "turn_1", reply, written, 1), ours)
+
     def address(self, token: str, age_s: float = 1, **fields: Any) -> Address:
         """The address of a message that came so long ago."""
         return Address(received_at=self.now - round(age_s * 1000), reply_token=token, **fields)

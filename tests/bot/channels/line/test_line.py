@@ -8,9 +8,12 @@ import sys
 import pytest
 
 from bot import texts
+from bot.channels import Delivery, Reply
 from bot.channels.line.splitting import LIMIT, units
 from tests.bot.channels.line.desk import Desk
+from tests.bot.place import ours
 from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.house import ROOT, environment
 
 PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
@@ -42,6 +45,15 @@ async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, desk: D
     """Each is two units, and none is torn."""
     await desk.deliver("🍎" * 3_000, desk.address(fake.token()))
     assert [len(bubble) for bubble in fake.texts[0]] == [2_500, 500]
+
+
+@pytest.mark.parametrize("recipient", [USER, GROUP, ROOM])
+async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, desk: Desk, recipient: str) -> None:
+    """A person, a group or a room, by the id alone."""
+    conversation, address = desk.line.place_of(recipient)
+    await desk.line.deliver(conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours)
+    assert [(sent.call, sent.to) for sent in fake.sent] == [("push", recipient)]
+    assert fake.texts == [["Look!"]]
 
 
 def test_the_sdk_is_not_loaded_before_it_is_needed() -> None:

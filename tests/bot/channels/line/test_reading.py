@@ -43,11 +43,8 @@ async def test_a_text_arrives_with_its_way_back(desk: Desk) -> None:
 @pytest.mark.parametrize(("timestamp", "since"), [(NOW - 5_000, NOW - 5_000), (NOW + 5_000, NOW), (0, NOW)])
 async def test_a_redelivered_token_is_as_old_as_its_event(desk: Desk, timestamp: int, since: int) -> None:
     """Its minute began with the event; a clock ahead of ours, and an event without a time, change nothing."""
-    again = {"isRedelivery": True}
-    message = text_message("Hello")
-    [arrival] = await desk.receive(
-        event(replyToken="reply", message=message, timestamp=timestamp, deliveryContext=again)
-    )
+    again: JSON = {"timestamp": timestamp, "deliveryContext": {"isRedelivery": True}}
+    [arrival] = await desk.receive(event(replyToken="reply", message=text_message("Hello"), **again))
     assert address_of(arrival.address).received_at == since
 
 
@@ -177,6 +174,35 @@ async def test_an_edited_message_has_new_words(desk: Desk) -> None:
     assert await desk.receive(event("messageEdited", message=content("image"))) == []
 
 
+@pytest.mark.parametrize(("data", "approved"), [("approve:q1", True), ("reject:q1", False)])
+async def test_a_pressed_button_is_a_decision(desk: Desk, data: str, approved: bool) -> None:
+    """Under the event's id, with the way back that it brings; among others too, and of whom LINE does not name."""
+    pressed = event("postback", webhookEventId="E1", timestamp=5, replyToken="reply", postback={"data": data})
+    [arrival] = await desk.receive(pressed, pressed | {"deliveryContext": {"isRedelivery": True}})
+    address = encode(Address(NOW, "reply")).decode()
+    message = Message("E1", "user", (), 5, Author(USER))
+    assert arrival == Arrival(message, address, event="decision", target="q1", approved=approved)
+    [arrival] = await desk.receive(event("postback", GROUP, None, postback={"data": data}))
+    assert (arrival.group, arrival.event, arrival.message.author) == (True, "decision", None)
+
+
+@pytest.mark.parametrize("postback", [{"data": "action=buy&itemid=1"}, {"data": "", "params": {"date": "x"}}, {}, None])
+async def test_other_buttons_have_no_consequence(desk: Desk, postback: JSON | None) -> None:
+    """Those of a menu that was made elsewhere."""
+    assert await desk.receive(event("postback", postback=postback)) == []
+
+
+async def test_buttons_heed_the_lists_and_standby() -> None:
+    """A press is not heard where words would not be; alone with the bot it is told so."""
+    press: JSON = {"postback": {"data": "approve:q1"}}
+    async with open_desk(allowed_users=[STRANGER]) as desk:
+        assert await desk.receive(event("postback", mode="standby", user=STRANGER, place=STRANGER, **press)) == []
+        assert await desk.receive(event("postback", GROUP, **press)) == []
+        [told] = await desk.receive(event("postback", **press))
+        [decided] = await desk.receive(event("postback", GROUP, STRANGER, **press))
+    assert (told.event, told.target, decided.event) == ("told", "line.not_allowed", "decision")
+
+
 async def test_on_standby_the_bot_is_silent(desk: Desk) -> None:
     """Another module answers then; but what is taken back or left is gone all the same."""
     await desk.receive(
@@ -205,6 +231,8 @@ async def test_ids_come_from_the_message_or_the_event_or_its_content(desk: Desk)
     [arrival] = await desk.receive(nameless | {"replyToken": "a"})
     assert arrival.message.id.startswith("event_")
     assert await desk.receive(nameless | {"replyToken": "b"}) == []
+    again = {"deliveryContext": {"isRedelivery": True}}
+    assert await desk.receive(nameless | again) == []
     assert len(await desk.receive(nameless | {"timestamp": 8})) == 1
 
 

@@ -2,91 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
-
-import httpx
-from starlette.applications import Starlette
-
-from bot import texts
-from bot.agent import Agent
-from bot.answering import Answering
-from bot.channels.line import Line
-from bot.conversation import Conversations
-from bot.intake import Intake
-from bot.metrics import Metrics
-from bot.providers.scripted import Scripted, Step
-from bot.replying import Defaults
-from bot.spoken_commands import SpokenCommands
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Media, Message
+from bot.transcript import Media
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE
+from tests.bot.channels.line.room import room
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, JSON, SECRET, TOKEN, addressed_message, event, text_message, webhook
-from tests.fakes.tools import Echo, tool_map
+from tests.fakes.line_events import GROUP, addressed_message, event, text_message
 from tests.waiting import until_true
 
 JPEG = b"\xff\xd8\xff\xe0picture"
-
-
-@dataclass
-class Room:
-    """LINE, the channel, and the conversation service.
-
-    Attributes:
-        jobs: conversations that need care.
-    """
-
-    model: Scripted
-    care: Conversations
-    http: httpx.AsyncClient
-    jobs: list[str] = field(default_factory=list)
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Take a hint (``bot.intake.Jobs``)."""
-        self.jobs.append(conversation)
-
-    async def receive(self, *events: JSON) -> None:
-        """Post events as LINE does."""
-        body, headers = webhook(*events)
-        answer = await self.http.post("/webhooks/line", content=body, headers=headers)
-        assert answer.status_code == 200
-
-    async def attend(self) -> None:
-        """Let a worker do what there is to do."""
-        for conversation in dict.fromkeys(self.jobs):
-            await self.care.attend(conversation)
-        self.jobs.clear()
-
-    def asked(self) -> Message:
-        """The newest message the model was given."""
-        return self.model.requests[-1].messages[-1]
-
-
-@asynccontextmanager
-async def room(store: Store, fake: LineFake, steps: Iterable[Any]) -> AsyncIterator[Room]:
-    """All of it on a real store, with a model that plays a script."""
-    model, metrics, catalogue = Scripted(steps), Metrics(), texts.load()
-    channels: dict[str, Any] = {}
-    agent = Agent(model, tool_map(Echo()), "SYSTEM", metrics)
-    answering = Answering(store, agent, channels, catalogue, SpokenCommands(catalogue), metrics, Defaults("en", "UTC"))
-    care = Conversations(store, answering, channels, metrics)
-    made = Room(model, care, httpx.AsyncClient())
-    line = Line(
-        Intake(store, made, SpokenCommands(catalogue), metrics),
-        store.notes,
-        catalogue,
-        channel_secret=SECRET,
-        access_token=TOKEN,
-        api_base_url=fake.base_url,
-        data_api_base_url=fake.base_url,
-    )
-    channels["line"] = line
-    transport = httpx.ASGITransport(Starlette(routes=line.routes()))
-    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as made.http, aclosing(line):
-        yield made
 
 
 async def test_a_question_is_answered_by_its_token(store: Store, fake: LineFake) -> None:

@@ -17,11 +17,12 @@ from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text
 from tests.fakes.notes import LocalNotes
 from tests.fakes.slack import BOT_TOKEN, SlackFake
-from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_form, as_json, signed
+from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_form, as_interaction, as_json, signed
 from tests.waiting import until
 
 TS = "1700000000.000100"
-QUICK = Timing(settle_s=0.0, pace_s=0.01, start_s=0.0, again_s=0.0, refused_s=0.0, ping_s=0.2)
+QUICK = Timing(settle_s=0.0, pace_s=0.01, start_s=0.0, stop_after_s=60.0, again_s=0.0, refused_s=0.0, ping_s=0.2)
+TOOL_COMMANDS = ("weather", "天気")
 THREAD = f"slack:{TEAM}:{CHANNEL}:{TS}"
 
 
@@ -58,7 +59,7 @@ class Desk:
         self.fake = fake
         self.inbox = Inbox()
         self.notes = LocalNotes()
-        self.slack = Slack(self.inbox, self.notes, texts.load(), options)
+        self.slack = Slack(self.inbox, self.notes, texts.load(), options, TOOL_COMMANDS)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
@@ -69,9 +70,9 @@ class Desk:
         )
 
     async def send(self, payload: dict[str, Any]) -> int:
-        """An event or a command as Slack sends it; the status of the answer."""
-        body = as_form(payload) if "command" in payload else as_json(payload)
-        return (await self.post(body)).status_code
+        """An event, a press or a command as Slack sends it; the status of the answer."""
+        form = as_interaction if "actions" in payload else as_form if "command" in payload else as_json
+        return (await self.post(form(payload))).status_code
 
     async def hear(self, payload: dict[str, Any]) -> tuple[str, Arrival] | None:
         """What is accepted of one event, where anything is."""

@@ -14,7 +14,19 @@ IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("", "/help"), ("help", "help"), ("forget me", "forget me"), ("12 &lt; 3?", "12 < 3?")]
+    ("text", "words"),
+    [
+        ("", "/help"),
+        ("help", "help"),
+        ("stop", "stop"),
+        ("usage", "usage"),
+        ("forget me", "forget me"),
+        ("12 &lt; 3?", "12 < 3?"),
+        ("weather Tokyo", "/weather Tokyo"),
+        ("Weather", "/Weather"),
+        ("天気 東京", "/天気 東京"),
+        ("weathered wood?", "weathered wood?"),
+    ],
 )
 async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, desk: Desk, text: str, words: str) -> None:
     """In a conversation of their own, so that nobody else's thread is touched by it."""
@@ -24,7 +36,7 @@ async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, desk: De
     conversation, arrival = heard
     assert (conversation, arrival.message.text, arrival.group) == (f"slack:{TEAM}:{USER}", words, False)
     assert arrival.message.author == Author(USER)
-    assert read_address(arrival.address) == Address(USER, response_url=url, language="en")
+    assert read_address(arrival.address) == Address(USER, response_url=url, language="ja" if "天" in words else "en")
 
 
 async def test_a_command_in_a_1_to_1_belongs_to_it(desk: Desk) -> None:

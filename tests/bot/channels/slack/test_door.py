@@ -206,11 +206,15 @@ NAMES = st.sampled_from(
     [
         *("type", "event", "team", "team_id", "user", "channel", "authorizations", "message", "text", "ts", "item"),
         *("view", "subtype", "previous_message", "files", "thread_ts", "assistant_thread", "command", "enterprise"),
-        *("bot_id", "attachments", "metadata"),
+        *("bot_id", "attachments", "metadata", "actions", "action_id", "block_id", "value", "container", "callback_id"),
     ]
 )
 LEAVES = (
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["message", "event_callback"])
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.sampled_from(["message", "event_callback", "block_actions", "agent_session_stopped"])
 )
 VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=5))
 
@@ -226,3 +230,5 @@ async def test_any_object_is_acknowledged(desk: Desk, payload: dict[str, Any], e
     """Whatever Slack may think of next year, it hears 200."""
     assert (await desk.post(as_json(payload))).status_code == 200
     assert (await desk.post(as_json({**payload, "type": "event_callback", "event": event}))).status_code == 200
+    pressed = {**payload, "type": "block_actions", "actions": [{"action_id": "kaiwa_approve", **event}]}
+    assert (await desk.post(as_interaction(pressed))).status_code == 200

@@ -14,6 +14,7 @@ from tests.fakes.slack_rules import METHODS
 ROOT = Path(__file__).parents[4]
 NAMES = ("slack_manifest.yaml", "slack_manifest.socket.yaml")
 EVENTS_OF_SCOPES = {
+    "agent_session_stopped": "assistant:write",
     "app_mention": "app_mentions:read",
     "assistant_thread_context_changed": "assistant:write",
     "assistant_thread_started": "assistant:write",

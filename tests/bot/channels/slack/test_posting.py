@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Delivery
+from bot.channels import Delivery, Reply
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk
 from tests.bot.place import ours
@@ -61,6 +61,15 @@ async def test_a_model_cannot_call_everybody(fake: SlackFake, desk: Desk, writte
     """Whatever it was talked into."""
     await deliver(desk, delivery(written))
     assert texts(fake) == [posted]
+
+
+async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, desk: Desk) -> None:
+    """In the channel itself; a second attempt finds the first one."""
+    conversation, address = desk.slack.place_of(CHANNEL)
+    for attempt in (1, 2):
+        notice = Delivery("notice_1", "notice_1", Reply("Look!"), address, attempt)
+        await desk.slack.deliver(conversation, notice, ours)
+    assert [(posted["channel"], posted.get("thread_ts")) for posted in fake.posted] == [(CHANNEL, None)]
 
 
 @pytest.mark.parametrize("thread", [TS, ""])

@@ -91,6 +91,12 @@ def test_a_sentence_says_what_is_wished(text: str, wishes: list[Wish]) -> None:
     assert read(text, Focus())[0] == wishes
 
 
+@pytest.mark.parametrize("text", ["/time Tokyo", "/time in Tokyo", "/TIME  Tokyo", "/時刻 Tokyo"])
+def test_a_command_is_a_wish(text: str) -> None:
+    """Behind a command stands no more than what it is about."""
+    assert read(text, Focus())[0] == [Wish("time", "Tokyo")]
+
+
 @pytest.mark.parametrize(
     "text",
     [

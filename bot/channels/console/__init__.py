@@ -6,24 +6,23 @@ import asyncio
 import re
 import time
 import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
-from msgspec import DecodeError, Struct
-from msgspec.json import Decoder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.body import read_body
 from bot.broadcast import GatheringWatcher, Live, decoded
-from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs
+from bot.channels import Accept, Arrival, Channel, Delivery, Question, StillOurs
+from bot.channels.console.entries import entries_of
+from bot.channels.console.posted import Refused, decode_nothing, decode_pressed, decode_said, posted
+from bot.disclosure import described
 from bot.errors import BadInput, StoreUnavailable
-from bot.live import Answered, LiveEvent, Watcher
+from bot.live import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, Watcher
 from bot.sse import EventStream
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Message, Text, encode, new_id
@@ -32,10 +31,10 @@ STYLE = "You write in a chat window that renders Markdown. Be concise: the answe
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
-MAX_BODY = 64 * 1024
 RETRY_AFTER_S = 2
 
 Past = Callable[[str], Awaitable[Sequence[Message]]]
+Open = Callable[[str], Awaitable[Question | None]]
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
@@ -44,16 +43,18 @@ class Console(Channel):
 
     Args:
         past: the committed messages of a conversation, oldest first.
+        question: the one that is open in a conversation.
         language: of our own sentences, where the sender names none that we speak.
     """
 
     name = "console"
     style = STYLE
 
-    def __init__(self, accept: Accept, live: Live, past: Past, texts: Texts, language: str) -> None:
+    def __init__(self, accept: Accept, live: Live, past: Past, question: Open, texts: Texts, language: str) -> None:
         self._accept = accept
         self._live = live
         self._past = past
+        self._question = question
         self._texts = texts
         self._language = language
         self._watchers: WeakValueDictionary[str, GatheringWatcher] = WeakValueDictionary()
@@ -86,14 +87,41 @@ class Console(Channel):
             raise BadInput(self._sentence(complaint, locale))
         if message_id is not None and not ID.fullmatch(message_id):
             raise BadInput(self._sentence("bad_id", locale))
-        sender = Author(
-            author or conversation.partition(":")[2], "", locale if LOCALE.fullmatch(locale) else "", _zone(time_zone)
-        )
-        message = Message(
-            message_id or new_id("msg"), "user", (Text(text),), time.time_ns() // 1_000_000, author=sender
-        )
+        sender = Author(author or _person(conversation), "", _locale(locale), _zone(time_zone))
+        message = _message(message_id or new_id("msg"), sender, Text(text))
         await self._accept(conversation, Arrival(message))
         return message.id
+
+    async def asked(self, conversation: str) -> ApprovalAsked | None:
+        """The question that is open.
+
+        Raises:
+            StoreUnavailable: nobody knows.
+        """
+        question = await self._question(conversation)
+        return _asked(question) if question else None
+
+    async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool:
+        """Accept a decision, durably; false where that question is not open. The first decision counts.
+
+        Raises:
+            StoreUnavailable: nothing was kept.
+        """
+        question = await self._question(conversation)
+        if question is None or question.id != question_id:
+            return False
+        press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
+        await self._accept(conversation, Arrival(press, event="decision", target=question_id, approved=approved))
+        return True
+
+    async def stop(self, conversation: str) -> None:
+        """End the turn under way; the wish is kept durably.
+
+        Raises:
+            StoreUnavailable: nothing was kept.
+        """
+        wish = _message(new_id("stop"), Author(_person(conversation)))
+        await self._accept(conversation, Arrival(wish, event="stop"))
 
     @asynccontextmanager
     async def watch(self, conversation: str) -> AsyncGenerator[AsyncIterator[LiveEvent]]:
@@ -120,18 +148,27 @@ class Console(Channel):
     async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
         """Tell whoever watches. The committed history is the truth: an answer nobody sees is delivered too."""
         reply = delivery.reply
-        await self.watcher(conversation).show(Answered(delivery.turn_id, reply.text, reply.failed, reply.note))
+        event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note)
+        if reply.question is not None:
+            event = _asked(reply.question)
+        elif reply.settles:
+            event = ApprovalSettled(reply.settles, reply.text)
+        elif reply.private:
+            event = Noticed(reply.text)
+        await self.watcher(conversation).show(event)
 
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""
         self._closing.set()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages in, history and live events out."""
+        """Messages, decisions and wishes to stop in; history and live events out."""
         return (
             Route("/console/{id}", self._answering(self._history)),
             Route("/console/{id}/events", self._answering(self._events)),
             Route("/console/{id}/messages", self._answering(self._take), methods=["POST"]),
+            Route("/console/{id}/decisions", self._answering(self._decide), methods=["POST"]),
+            Route("/console/{id}/stop", self._answering(self._stop), methods=["POST"]),
         )
 
     def _answering(self, endpoint: Endpoint) -> Endpoint:
@@ -142,6 +179,8 @@ class Console(Channel):
                 if not ID.fullmatch(request.path_params["id"]):
                     return _error(404, self._sentence("bad_id", _languages(request)))
                 return await endpoint(request)
+            except Refused as refused:
+                return _error(refused.status, self._sentence(refused.key, _languages(request)))
             except BadInput as error:
                 return _error(400, str(error))
             except StoreUnavailable:
@@ -152,11 +191,13 @@ class Console(Channel):
 
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the one the page has already: what is sent grows with what is new."""
-        entries = _entries(await self._past(_conversation(request)))
+        conversation = _conversation(request)
+        entries = entries_of(await self._past(conversation))
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
-        return _json({"messages": entries[first:], "whole": first == 0})
+        asked = await self.asked(conversation)
+        return _json({"messages": entries[first:], "whole": first == 0, "asked": asked})
 
     async def _events(self, request: Request) -> ASGIApp:
         resources = AsyncExitStack()
@@ -164,72 +205,37 @@ class Console(Channel):
         return EventStream(events, resources, self._closing)
 
     async def _take(self, request: Request) -> Response:
-        languages = _languages(request)
-        # Pages of other sites can send forms and plain text here, but no JSON without asking first.
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _error(415, self._sentence("not_json", languages))
-        body = await read_body(request, MAX_BODY)
-        if body is None:
-            return _error(413, self._sentence("too_long", languages))
-        try:
-            said = _decode_said(body)
-        except (DecodeError, UnicodeDecodeError) as error:
-            raise BadInput(self._sentence("not_json", languages)) from error
-        locale = said.locale or languages.partition(",")[0]
+        said = await posted(request, decode_said, "not_json")
+        locale = said.locale or _languages(request).partition(",")[0]
         message_id = await self.say(
             _conversation(request), said.text, message_id=said.id, locale=locale, time_zone=said.time_zone
         )
         return _json({"id": message_id}, 202)
+
+    async def _decide(self, request: Request) -> Response:
+        pressed = await posted(request, decode_pressed, "no_decision")
+        locale = _languages(request).partition(",")[0]
+        if not await self.decide(_conversation(request), pressed.question, approved=pressed.approved, locale=locale):
+            raise Refused(409, "not_open")
+        return _json({}, 202)
+
+    async def _stop(self, request: Request) -> Response:
+        await posted(request, decode_nothing, "no_object")
+        await self.stop(_conversation(request))
+        return _json({}, 202)
 
     def _sentence(self, key: str, languages: str) -> str:
         language = preferred_language(languages, self._language)
         return self._texts.get(f"console.{key}", language, limit=f"{MAX_CHARACTERS:,}")
 
 
-class _Said(Struct):
-    """What the page posts."""
-
-    text: str
-    id: str | None = None
-    locale: str = ""
-    time_zone: str = ""
+def _message(message_id: str, author: Author, *parts: Text) -> Message:
+    return Message(message_id, "user", parts, time.time_ns() // 1_000_000, author=author)
 
 
-class _Call(Struct):
-    """A tool call as the page shows it; ``response`` is null while there is none."""
-
-    id: str
-    name: str
-    arguments: dict[str, Any]
-    response: dict[str, Any] | None = None
-    is_error: bool = False
-
-
-class _Entry(Struct):
-    """A message of the user or the model, each call with its result."""
-
-    id: str
-    role: str
-    at: int
-    text: str
-    calls: list[_Call]
-
-
-_decode_said = Decoder(_Said).decode
-
-
-def _entries(messages: Iterable[Message]) -> list[_Entry]:
-    entries: list[_Entry] = []
-    calls: dict[str, _Call] = {}
-    for message in messages:
-        for result in message.results:
-            if call := calls.get(result.call_id):
-                call.response, call.is_error = result.response, result.is_error
-        if message.role != "tool":
-            made = [_Call(call.id, call.name, call.arguments) for call in message.calls]
-            calls |= {call.id: call for call in made}
-            entries.append(_Entry(message.id, message.role, message.at, message.text, made))
-    return entries
+def _asked(question: Question) -> ApprovalAsked:
+    shown = described(question.arguments)
+    return ApprovalAsked(question.id, question.call_id, question.tool, shown, question.until)
 
 
 def _complaint(text: str) -> str:
@@ -240,6 +246,15 @@ def _complaint(text: str) -> str:
         return "too_long"
     unfit = any(unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t" for character in text)
     return "unprintable" if unfit else ""
+
+
+def _person(conversation: str) -> str:
+    """Who talks here, where nobody says who it is: a conversation is one person's."""
+    return conversation.partition(":")[2]
+
+
+def _locale(tag: str) -> str:
+    return tag if LOCALE.fullmatch(tag) else ""
 
 
 def _zone(name: str) -> str:

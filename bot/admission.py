@@ -1,0 +1,139 @@
+"""Who is answered today: what goes beyond a day's limit gets one kind sentence instead of a turn; and /usage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from bot.budgets import Budgets, Excess, Used
+from bot.channels import Arrival, Channel, Reply
+from bot.context import usable_zone
+from bot.store import Store
+from bot.texts import Texts, language_of, preferred_language
+from bot.transcript import Message, Text, new_id
+from bot.turn import NOBODY, now_ms
+
+log = structlog.stdlib.get_logger(__name__)
+
+PAUSE_S = 3_600  # between two refusals of one person where others read along
+
+
+@dataclass(slots=True)
+class Admitted:
+    """What may be answered, and what is said to the others.
+
+    Attributes:
+        messages: refused words with their refusals, for the history.
+        replies: with their addresses.
+    """
+
+    arrivals: list[Arrival]
+    messages: list[Message] = field(default_factory=list)
+    replies: list[tuple[Reply, str]] = field(default_factory=list)
+
+
+class Admission:
+    """Lets arrivals in, or says until when it cannot.
+
+    Args:
+        language: of our sentences, where the words around them have none; like ``time_zone``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        budgets: Budgets,
+        channels: Mapping[str, Channel],
+        texts: Texts,
+        language: str,
+        time_zone: str,
+    ) -> None:
+        self._notes = store.notes
+        self._budgets = budgets
+        self._channels = channels
+        self._texts = texts
+        self._language = language
+        self._time_zone = time_zone
+
+    async def admit(self, conversation: str, turn_id: str, arrivals: Sequence[Arrival]) -> Admitted:
+        """Part what may be answered from what may not; the same turn may ask again.
+
+        Raises:
+            StoreUnavailable: it is not known.
+        """
+        excess = await self._budgets.admit(turn_id, conversation, Counter(map(_author_id, arrivals)))
+        admitted = Admitted([arrival for arrival in arrivals if _author_id(arrival) not in excess])
+        for author, found in excess.items():
+            refused = [arrival for arrival in arrivals if _author_id(arrival) == author]
+            log.info("refused for today", scope=found.scope, unit=found.unit, messages=len(refused))
+            if await self._may_speak(conversation, refused[-1]):
+                newest = await self._introduced(conversation, refused[-1])
+                reply = self._refusal(found, newest)
+                said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
+                admitted.messages += [*(arrival.message for arrival in refused), said]
+                admitted.replies.append((reply, newest.address))
+        return admitted
+
+    async def usage(self, conversation: str, arrival: Arrival) -> Reply:
+        """What has been used today, by this author and here.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        used = await self._budgets.used(conversation, _author_id(arrival))
+        arrival = await self._introduced(conversation, arrival)
+        language = self._language_of(arrival)
+        lines = "\n".join(self._line(one, language) for one in used)
+        return Reply(self._sentence("usage", language, when=self._when(arrival, language), lines=lines))
+
+    async def _may_speak(self, conversation: str, arrival: Arrival) -> bool:
+        """In a group nobody can make the bot say the same again and again."""
+        who = _author_id(arrival)
+        whom = f"{conversation.partition(':')[0]}:{who}" if who else conversation
+        return not arrival.group or await self._notes.claim(f"refused:{whom}", PAUSE_S)
+
+    async def _introduced(self, conversation: str, arrival: Arrival) -> Arrival:
+        """With the author's language and time zone, as far as the platform tells."""
+        channel = self._channels[conversation.partition(":")[0]]
+        return (await channel.prepare(conversation, [arrival], is_new=False))[-1]
+
+    def _refusal(self, excess: Excess, arrival: Arrival) -> Reply:
+        language = self._language_of(arrival)
+        limit = f"{self._budgets.limit(excess):,}"
+        when = self._when(arrival, language)
+        text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
+        note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
+        return Reply(text, failed=True, note=note)
+
+    def _line(self, used: Used, language: str) -> str:
+        tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
+        messages = self._amount("messages", used.spent.messages, used.limits.messages, language)
+        amounts = tokens if used.scope == "bot" else self._sentence("both", language, messages=messages, tokens=tokens)
+        return self._sentence(f"of_{used.scope}", language, amounts=amounts)
+
+    def _amount(self, unit: str, used: int, limit: int, language: str) -> str:
+        key = f"{unit}_limited" if limit else unit
+        return self._sentence(key, language, used=f"{used:,}", limit=f"{limit:,}")
+
+    def _when(self, arrival: Arrival, language: str) -> str:
+        """When the limits begin anew, on the author's clock; the zone is named, for it may be the bot's."""
+        zone = usable_zone((arrival.message.author or NOBODY).time_zone, self._time_zone)
+        end = self._budgets.day_end.astimezone(ZoneInfo(zone))
+        return self._sentence(
+            "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
+        )
+
+    def _language_of(self, arrival: Arrival) -> str:
+        author = arrival.message.author or NOBODY
+        return language_of(arrival.message.text, preferred_language(author.locale, self._language))
+
+    def _sentence(self, key: str, language: str, **values: object) -> str:
+        return self._texts.get(f"budget.{key}", language, **values)
+
+
+def _author_id(arrival: Arrival) -> str:
+    return (arrival.message.author or NOBODY).id

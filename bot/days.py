@@ -1,0 +1,42 @@
+"""Days as the bot counts them: from midnight to midnight in its own time zone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+
+class Days:
+    """A calendar and a clock.
+
+    Two processes whose clocks differ change days as far apart; what is counted in between belongs to either day.
+
+    Args:
+        time_zone: IANA name.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, time_zone: str, clock: Callable[[], float] = time.time) -> None:
+        self._zone = ZoneInfo(time_zone)
+        self._clock = clock
+
+    @property
+    def today(self) -> str:
+        """Such as ``2026-11-21``."""
+        return f"{self._now():%Y-%m-%d}"
+
+    @property
+    def end(self) -> datetime:
+        """The midnight that ends today, in the bot's zone."""
+        tomorrow = self._now().date() + timedelta(days=1)
+        return datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=self._zone)
+
+    def latest(self, count: int) -> list[str]:
+        """Today and the days before it, the newest first."""
+        today = self._now().date()
+        return [f"{today - timedelta(days=back)}" for back in range(count)]
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), self._zone)

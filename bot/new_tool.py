@@ -1,0 +1,180 @@
+"""``kaiwa tools new``: a tool that works as it is written, its two schemas and its test, to be changed from there."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+import toolset
+from bot.errors import BadInput
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+OWN = Path(toolset.__file__).parent
+TAKEN = {"Any", "BaseModel", "ClassVar", "Risk", "ToolContext", "ToolError"}  # by the imports of the file
+
+TOOL = Template('''\
+"""``$name``: what it does, in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.tool import Risk, ToolContext, ToolError
+
+
+class ${kind}Config(BaseModel):
+    """The tool's own variables: a field ``$name`` would be read from ``$variable`` or .env."""
+
+
+class $kind:
+    """Gives a text back in capitals."""
+
+    name: ClassVar[str] = "$name"
+    description: ClassVar[str] = "Gives a text back in capitals. Use it when somebody wants to have a text shouted."
+    risk: ClassVar[Risk] = "low"  # low reads, high acts: a person is asked before each call
+    Config: ClassVar[type[BaseModel]] = ${kind}Config
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: ${kind}Config) -> $kind:
+        """Keep what ``call`` needs: ``http`` is shared by all tools, ``config`` holds the variables."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Do the work with arguments that fit the schema.
+
+        Raises:
+            ToolError: with a text for the model.
+        """
+        text = arguments["text"].strip()
+        if not text:
+            raise ToolError("there is nothing to shout")
+        return {"text": text.upper()}
+''')
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The text, in the user's words."}
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+RESPONSE = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "description": "The text in capitals."}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+TEST = Template('''\
+"""``$name``, called as a model calls it."""
+
+from __future__ import annotations
+$imports
+
+def test_it_answers() -> None:
+    """What fits the schema gets the tool's own response."""
+    assert call_tool("$name", {"text": "hello"}$folder).response == {"text": "HELLO"}
+
+
+def test_it_refuses_in_words_for_the_model() -> None:
+    """A ToolError is a result."""
+    assert call_tool("$name", {"text": " "}$folder).response == {"error": "there is nothing to shout"}
+
+
+def test_what_does_not_fit_the_schema_never_reaches_it() -> None:
+    """The model reads which argument is wrong."""
+    error = call_tool("$name", {"text": 1}$folder).response["error"]
+    assert error == "invalid parameters: text: 1 is not of type 'string'"
+''')
+
+OWN_IMPORTS = """
+from toolset.testing import call_tool
+"""
+FOLDER_IMPORTS = """
+from pathlib import Path
+
+from toolset.testing import call_tool
+
+FOLDER = Path(__file__).parents[1]
+"""
+
+STEPS = Template("""\
+$files
+
+It works as it is. Change the work, the schemas, and the description: it says when to use the tool. Try it:
+
+  $call
+  $test""")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The files of a new tool."""
+
+    tool: Path
+    schemas: Path
+    test: Path
+
+
+def write_tool(name: str, folder: Path) -> Written:
+    """Write a new tool into a folder of tools: Kaiwa's own, whose schemas and tests stand beside it, or another.
+
+    Raises:
+        BadInput: the name cannot be used, a file is there already, or nothing can be written.
+    """
+    kind = "".join(part.capitalize() for part in name.split("_"))
+    if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(kind) or kind in TAKEN:
+        raise BadInput(f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice")
+    own = folder.resolve() == OWN
+    root = folder.parent if own else folder
+    tests = root / "tests" / "toolset" if own else root / "tests"
+    written = Written(folder / f"{name}.py", root / "schemas" / name, tests / f"test_{name}.py")
+    for path in (written.tool, written.tool.with_suffix(""), written.schemas, written.test):
+        if path.exists():
+            raise BadInput(f"{path} is there already; choose another name, or move it away")
+    values = {"name": name, "kind": kind, "variable": name.upper()}
+    test = TEST.substitute(values, imports=OWN_IMPORTS if own else FOLDER_IMPORTS, folder="" if own else ", FOLDER")
+    texts = {
+        written.tool: TOOL.substitute(values),
+        written.schemas / "parameters.json": _json(PARAMETERS),
+        written.schemas / "response.json": _json(RESPONSE),
+        written.test: test,
+    }
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be written to ({error.strerror})") from error
+    return written
+
+
+def next_steps(written: Written, tools_dir: Path | None) -> str:
+    """What to type now; a folder that is not read yet is named in the command."""
+    folder, name = written.tool.parent, written.tool.stem
+    is_read = folder.resolve() == OWN or (tools_dir and folder.resolve() == tools_dir.resolve())
+    setting = "" if is_read else f"TOOLS_DIR={shlex.quote(str(folder))} "
+    return STEPS.substitute(
+        files="\n".join(map(str, (written.tool, *sorted(written.schemas.iterdir()), written.test))),
+        call=f"""{setting}kaiwa tools call {name} '{{"text": "hello"}}'""",
+        test=f"python -m pytest {shlex.quote(str(written.test))}",
+    )
+
+
+def own_folder() -> Path | None:
+    """Kaiwa's own folder of tools, in a checkout; an installed package is no place to write to."""
+    return OWN if (OWN.parent / "pyproject.toml").is_file() else None
+
+
+def _json(schema: object) -> str:
+    return f"{json.dumps(schema, indent=2)}\n"

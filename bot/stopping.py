@@ -1,0 +1,44 @@
+"""Turns under way in this process, so that they can be told to stop at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+TOPIC = "stop"  # where processes tell one another, in the place of a conversation's id
+
+
+@dataclass(slots=True)
+class Run:
+    """A turn under way.
+
+    Attributes:
+        stopped: it was told to stop, which is why its time is over.
+    """
+
+    limit: asyncio.Timeout
+    stopped: bool = False
+
+
+class Stops:
+    """Ends turns by their time limit, which is the one way they end early."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Run] = {}
+
+    @contextmanager
+    def watching(self, conversation: str, limit: asyncio.Timeout) -> Iterator[Run]:
+        """While the context is open, ``stop`` makes the limit expire."""
+        run = self._runs[conversation] = Run(limit)
+        try:
+            yield run
+        finally:
+            del self._runs[conversation]
+
+    def stop(self, conversation: str) -> None:
+        """End the conversation's turn now; nothing happens where none is under way here."""
+        if run := self._runs.get(conversation):
+            run.stopped = True
+            run.limit.reschedule(asyncio.get_running_loop().time())

@@ -1,0 +1,14 @@
+#!lua flags=allow-oom
+-- Of what a turn has counted, so much stays.
+local counter = KEYS[1]
+local turn, stays = unpack(ARGV)
+local counted = redis.call('HGET', counter, turn)
+if not counted then
+    return
+end
+redis.call('HINCRBY', counter, 'messages', stays - counted)
+if stays == '0' then
+    redis.call('HDEL', counter, turn)
+else
+    redis.call('HSET', counter, turn, stays)
+end

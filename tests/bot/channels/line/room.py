@@ -1,0 +1,100 @@
+"""From a webhook to what people see: the channel with the real inbox, turn and outbox behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+
+from bot.agent import Agent
+from bot.alerts import Alerts
+from bot.approval import Policy
+from bot.budgets import Budgets, Limits
+from bot.channels.line import Line
+from bot.conversation import Conversations, conversations
+from bot.days import Days
+from bot.intake import Intake
+from bot.metrics import Metrics
+from bot.providers.scripted import Scripted
+from bot.replying import Defaults
+from bot.spoken_commands import SpokenCommands
+from bot.store import Store
+from bot.transcript import Message
+from tests.bot.place import texts
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import JSON, SECRET, TOKEN, webhook
+from tests.fakes.tools import Echo, tool_map
+
+DEFAULTS = Defaults("en", "UTC")
+NO_LIMITS = Limits()
+ASK = Policy()
+
+
+@dataclass
+class Room:
+    """LINE, the channel, and the conversation service.
+
+    Attributes:
+        jobs: conversations that need care.
+    """
+
+    model: Scripted
+    care: Conversations
+    http: httpx.AsyncClient
+    jobs: list[str] = field(default_factory=list)
+
+    async def add(self, conversation: str, key: str) -> None:
+        """Take a hint (``bot.intake.Jobs``)."""
+        self.jobs.append(conversation)
+
+    async def receive(self, *events: JSON) -> None:
+        """Post events as LINE does."""
+        body, headers = webhook(*events)
+        answer = await self.http.post("/webhooks/line", content=body, headers=headers)
+        assert answer.status_code == 200
+
+    async def attend(self) -> None:
+        """Let a worker do what there is to do."""
+        for conversation in dict.fromkeys(self.jobs):
+            await self.care.attend(conversation)
+        self.jobs.clear()
+
+    async def hear(self, *events: JSON) -> None:
+        """Post events, and have them dealt with."""
+        await self.receive(*events)
+        await self.attend()
+
+    def asked(self) -> Message:
+        """The newest message the model was given."""
+        return self.model.requests[-1].messages[-1]
+
+
+@asynccontextmanager
+async def room(
+    store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
+) -> AsyncIterator[Room]:
+    """All of it on a real store, with a model that plays a script."""
+    model, metrics, catalogue, days = Scripted(steps), Metrics(), texts(), Days("UTC")
+    channels: dict[str, Any] = {}
+    agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
+    alerts = Alerts(store, channels, catalogue, days, "en", "")
+    budgets = Budgets(store, NO_LIMITS, days, alerts, metrics)
+    care = conversations(store, agent, channels, catalogue, metrics, DEFAULTS, policy, budgets, alerts)
+    made = Room(model, care, httpx.AsyncClient())
+    line = Line(
+        Intake(store, made, SpokenCommands(catalogue), metrics),
+        store.notes,
+        catalogue,
+        channel_secret=SECRET,
+        access_token=TOKEN,
+        api_base_url=fake.base_url,
+        data_api_base_url=fake.base_url,
+    )
+    channels["line"] = line
+    transport = httpx.ASGITransport(Starlette(routes=line.routes()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as made.http, aclosing(line):
+        yield made

@@ -1,0 +1,263 @@
+"""Calls that act, in LINE: asked about with two buttons, decided by whoever asked, answered to where it was decided."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from bot.approval import Policy
+from bot.providers.scripted import Step
+from bot.stopping import TOPIC
+from bot.store import Store
+from bot.transcript import ToolCall, ToolResult
+from tests.bot.channels.line.desk import IN_PRIVATE
+from tests.bot.channels.line.room import Room, room
+from tests.bot.place import texts
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
+from tests.fakes.tools import Launch
+
+OTHER = "U" + "9" * 32
+LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket", "to": "月"}),))
+REFUSED = "Only the person who asked can decide this."
+OVER = "すでに決まったか、時間切れになっています。"  # a press has no words: the language is that of the profile
+OVER_IN_GROUP = "This has been decided already, or its time is over."  # where LINE tells no language
+
+
+class Pad:
+    """A place to launch from: the tool and the script."""
+
+    def __init__(self, store: Store, fake: LineFake, *then: str, policy: Policy | None = None) -> None:
+        self.launch = Launch()
+        self._store = store
+        self._fake = fake
+        self._steps = [LAUNCH, *(Step(words) for words in then)]
+        self._policy = policy or Policy()
+
+    @property
+    def launched(self) -> int:
+        """How often."""
+        return len(self.launch.contexts)
+
+    def open(self) -> AbstractAsyncContextManager[Room]:
+        """A process; after a first one is gone, another goes on in its place."""
+        return room(self._store, self._fake, self._steps, self.launch, policy=self._policy)
+
+
+def result(here: Room) -> ToolResult:
+    """What the model was told of the call."""
+    return here.model.requests[-1].messages[-1].results[0]
+
+
+def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
+    """Words to the bot among others."""
+    return fake.event(place=GROUP, user=user, message=addressed_message(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "question", "invitation", "yes", "no"),
+    [
+        (
+            "launch it",
+            "May I do this? launch with\n\nwhat: rocket\nto: 月\n\nAnswer yes or no.",
+            "May I run launch?",
+            "Yes",
+            "No",
+        ),
+        (
+            "打ち上げて",
+            "次の操作をしてもよろしいですか。launch\n\nwhat: rocket\nto: 月\n\n「はい」か「いいえ」でお答えください。",
+            "launch を実行してもよろしいですか。",
+            "はい",
+            "いいえ",
+        ),
+    ],
+)
+async def test_a_call_that_acts_is_asked_about_with_two_buttons(
+    store: Store, fake: LineFake, words: str, question: str, invitation: str, yes: str, no: str
+) -> None:
+    """In the asker's language: all of the call in words, then the buttons, by one reply token."""
+    async with Pad(store, fake).open() as here:
+        await here.hear(fake.event(message=text_message(words)))
+    [sent] = fake.sent
+    assert (sent.call, sent.texts, list(sent.buttons)) == ("reply", [question, invitation], [yes, no])
+    [_, template] = sent.messages
+    pressed = template["template"]["actions"]
+    target = pressed[0]["data"].partition(":")[2]
+    assert template == {
+        "type": "template",
+        "altText": invitation,
+        "template": {
+            "type": "confirm",
+            "text": invitation,
+            "actions": [
+                {"type": "postback", "label": yes, "data": f"approve:{target}", "displayText": yes},
+                {"type": "postback", "label": no, "data": f"reject:{target}", "displayText": no},
+            ],
+        },
+    }
+
+
+async def test_the_press_brings_the_token_that_its_answer_goes_by(store: Store, fake: LineFake) -> None:
+    """The question's own has been used; nothing is pushed, and that it was decided is not said again."""
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        press = fake.press("Yes")
+        await here.hear(press)
+    assert pad.launched == 1
+    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("reply", ["Launched"])]
+    assert fake.calls("reply")[-1].body["replyToken"] == press["replyToken"]
+
+
+async def test_no_is_an_answer(store: Store, fake: LineFake) -> None:
+    """The model is told, and has the last word."""
+    pad = Pad(store, fake, "As you like")
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.press("No"))
+        assert (result(here).is_rejected, result(here).response) == (True, {"error": "rejected by the user"})
+    assert (pad.launched, fake.texts[1:]) == (0, [["As you like"]])
+
+
+async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake: LineFake) -> None:
+    """LINE leaves it there for ever: a second press is told so, the first one delivered again is not even heard."""
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        press = fake.press("Yes")
+        await here.hear(press)
+        await here.hear(press | {"deliveryContext": {"isRedelivery": True}})
+        await here.hear(fake.press("No"))
+    assert (pad.launched, fake.texts[1:]) == (1, [["Launched"], [OVER]])
+
+
+async def test_among_others_whoever_asked_is_named_and_decides(store: Store, fake: LineFake) -> None:
+    """Another member's press is refused in a sentence, and so is that of a member whose id LINE keeps back."""
+    fake.people[OTHER] = {"displayName": "Taro"}
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(in_group(fake, "launch it"))
+        assert fake.texts[0][1] == texts().get("line.confirm_group", "en", asker="Hanako", tool="launch")
+        await here.hear(fake.press("Yes", OTHER))
+        await here.hear(fake.press("Yes", None))
+        assert pad.launched == 0
+        await here.hear(fake.press("Yes"))
+    assert pad.launched == 1
+    assert [(sent.call, sent.to, sent.texts) for sent in fake.sent[1:]] == [
+        ("reply", GROUP, [REFUSED]),
+        ("reply", GROUP, [REFUSED]),
+        ("reply", GROUP, ["Launched"]),
+    ]
+
+
+async def test_a_refusal_is_not_worth_a_push(store: Store, fake: LineFake) -> None:
+    """It would cost a message for every member; the press that counts is answered however late."""
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(in_group(fake, "launch it"))
+        refused, decisive = fake.press("Yes", OTHER), fake.press("Yes")
+        fake.advance(61)
+        await here.hear(refused)
+        await here.hear(decisive)
+    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("push", ["Launched"])]
+
+
+@pytest.mark.parametrize(("words", "launched"), [("はい", 1), ("yes!", 1), ("いいえ", 0)])
+async def test_words_decide_too(store: Store, fake: LineFake, words: str, launched: int) -> None:
+    """Alone with the bot."""
+    pad = Pad(store, fake, "Well")
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        said = fake.event(message=text_message(words))
+        await here.hear(said)
+    assert (pad.launched, fake.texts[1:]) == (launched, [["Well"]])
+    assert fake.calls("reply")[-1].body["replyToken"] == said["replyToken"]
+
+
+async def test_among_others_words_decide_with_a_mention_only(store: Store, fake: LineFake) -> None:
+    """What people say to one another is not for the bot, also while it waits."""
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(in_group(fake, "launch it"))
+        await here.hear(fake.event(place=GROUP, message=text_message("はい")))
+        assert (pad.launched, len(fake.sent)) == (0, 1)
+        await here.hear(in_group(fake, "はい"))
+    assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
+
+
+async def test_whoever_cannot_be_told_from_others_is_not_asked(store: Store, fake: LineFake) -> None:
+    """LINE keeps the ids of some members back: where nobody else may approve, the call is refused at once."""
+    pad = Pad(store, fake, "I cannot")
+    async with pad.open() as here:
+        await here.hear(in_group(fake, "launch it", user=None))
+        assert "it is not known who asked" in str(result(here).response)
+        assert result(here).is_rejected
+    assert (pad.launched, fake.texts) == (0, [["I cannot"]])
+
+
+async def test_an_approver_decides_for_those_who_are_not_known(store: Store, fake: LineFake) -> None:
+    """Nobody else: two members without ids are not one person."""
+    pad = Pad(store, fake, "Launched", policy=Policy(approvers=(OTHER,)))
+    async with pad.open() as here:
+        await here.hear(in_group(fake, "launch it", user=None))
+        assert fake.texts[0][1] == texts().get("line.confirm_unknown", "en", tool="launch")
+        await here.hear(fake.press("Yes", None))
+        await here.hear(in_group(fake, "yes", user=None))
+        assert (pad.launched, fake.texts[1:]) == (0, [[REFUSED]])
+        await here.hear(fake.press("Yes", OTHER))
+        assert pad.launched == 1
+
+
+async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
+    """The turn goes on by itself at its deadline; no token is left by then, and the button says that it is over."""
+    pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        await here.care.attend(IN_PRIVATE)
+        assert result(here).response == {"error": "approval expired"}
+        await here.hear(fake.press("Yes"))
+    assert pad.launched == 0
+    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("push", ["Too late"]), ("reply", [OVER])]
+
+
+async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake: LineFake) -> None:
+    """It stands in the journal, and so does everything before it."""
+    asking = Pad(store, fake)
+    async with asking.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+    answering = Launch()
+    async with room(store, fake, [Step("Launched")], answering) as here:
+        await here.hear(fake.press("Yes"))
+    assert (asking.launched, len(answering.contexts)) == (0, 1)
+    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("reply", ["Launched"])]
+
+
+async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> None:
+    """Any member may say so, with a mention; the last word goes by the token of that."""
+    endless = Step("A long story", gate=asyncio.Event())
+    async with store.live.subscribe(TOPIC), room(store, fake, [endless]) as here, here.care.listening():
+        await here.receive(in_group(fake, "tell me a story"))
+        telling = asyncio.create_task(here.attend())
+        await endless.at_gate.wait()
+        stop = in_group(fake, "止めて", OTHER)
+        await here.receive(stop)
+        await telling
+    assert fake.texts == [[texts().get("apology.stopped", "ja")]]
+    assert fake.calls("reply")[-1].body["replyToken"] == stop["replyToken"]
+
+
+@pytest.mark.parametrize(("words", "language"), [("/stop", "en"), ("止めて", "ja")])
+async def test_stop_ends_what_waits_for_a_decision(store: Store, fake: LineFake, words: str, language: str) -> None:
+    """In the chat with the bot, and among others when it is mentioned; the button is of no use afterwards."""
+    for place, over in ((USER, OVER), (GROUP, OVER_IN_GROUP)):
+        pad = Pad(store, fake)
+        async with pad.open() as here:
+            await here.hear(fake.event(place=place, message=addressed_message("launch it")))
+            said = text_message(words) if place == USER else addressed_message(words)
+            await here.hear(fake.event(place=place, message=said))
+            assert fake.texts[-1] == [texts().get("apology.stopped", language)]
+            await here.hear(fake.press("Yes"))
+        assert (pad.launched, fake.texts[-1]) == (0, [over])

@@ -1,0 +1,168 @@
+"""Approvals as people see them in Slack: the whole path, on a real store, with presses through the webhook."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from bot.agent import Agent
+from bot.alerts import Alerts
+from bot.approval import Policy
+from bot.budgets import Budgets, Limits
+from bot.channels import Channel
+from bot.channels.slack import Slack
+from bot.conversation import conversations
+from bot.days import Days
+from bot.intake import Intake
+from bot.metrics import Metrics
+from bot.providers.scripted import Scripted, Step
+from bot.replying import Defaults
+from bot.spoken_commands import SpokenCommands
+from bot.store import Store
+from bot.texts import load
+from bot.transcript import ToolCall
+from tests.bot.channels.slack.desk import THREAD, TS, options
+from tests.bot.place import NoHints
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
+from tests.fakes.tools import Launch, tool_map
+
+APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
+LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
+OTHER = "U00000002"
+
+
+class House:
+    """One process: Slack's channel, the core behind it, and a model that plays a script."""
+
+    def __init__(self, fake: SlackFake, store: Store, *steps: Step, policy: Policy) -> None:
+        self.fake = fake
+        self.launch = Launch()
+        texts, metrics, days = load(), Metrics(), Days("UTC")
+        channels: dict[str, Channel] = {}
+        alerts = Alerts(store, channels, texts, days, "en", "")
+        budgets = Budgets(store, Limits(), days, alerts, metrics)
+        agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
+        self.care = conversations(
+            store, agent, channels, texts, metrics, Defaults("en", "UTC"), policy, budgets, alerts
+        )
+        intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
+        self.slack = channels["slack"] = Slack(intake, store.notes, texts, options(fake))
+        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
+
+    async def take(self, body: bytes) -> None:
+        """A webhook, and what comes of it."""
+        assert (await self.http.post("/webhooks/slack", content=body, headers=signed(body))).status_code == 200
+        await self.care.attend(THREAD)
+
+    async def press(self, action: str, **fields: Any) -> None:
+        """Somebody presses a button of the question, as it once stood there."""
+        asked = next(posted for posted in self.fake.posted if len(posted.get("blocks", ())) == 2)
+        place = next(one for one in self.fake.messages[asked["channel"]] if one.get("metadata") == asked["metadata"])
+        url = f"{self.fake.origin}/actions/1"
+        await self.take(as_interaction(press({**place, "blocks": asked["blocks"]}, action, response_url=url, **fields)))
+
+    @property
+    def runs(self) -> int:
+        """How often the rocket was launched."""
+        return len(self.launch.contexts)
+
+
+class Street:
+    """Houses on one store, one after another."""
+
+    def __init__(self, fake: SlackFake, store: Store) -> None:
+        self.fake = fake
+        self._store = store
+        self._open = AsyncExitStack()
+
+    async def house(self, *steps: Step, policy: Policy | None = None) -> House:
+        house = House(self.fake, self._store, *steps, policy=policy or Policy())
+        await self._open.enter_async_context(house.http)
+        await self._open.enter_async_context(house.slack)
+        return house
+
+    async def close(self) -> None:
+        await self._open.aclose()
+
+
+@pytest.fixture
+async def street(fake: SlackFake, store: Store) -> AsyncIterator[Street]:
+    fake.add_user(OTHER, "Taro")
+    street = Street(fake, store)
+    yield street
+    await street.close()
+
+
+async def test_an_approved_call_runs_once_and_is_answered_below(street: Street) -> None:
+    """However often the button is pressed; the buttons are gone, the name of who decided stands there."""
+    house = await street.house(LAUNCH, Step("Launched"))
+    await house.take(as_json(mention("launch it", TS)))
+    assert house.runs == 0
+    for _ in range(3):
+        await house.press(APPROVE)
+    assert house.runs == 1
+    question, answer = street.fake.shown
+    assert question.endswith("\nAllowed: launch. (hanako)")
+    assert (answer, street.fake.posted[-1]["thread_ts"]) == ("Launched", TS)
+    assert (street.fake.responses, street.fake.whispered) == ({}, [])
+
+
+async def test_a_press_after_a_restart_decides_all_the_same(street: Street) -> None:
+    """Question, buttons and the place of its message are known to whichever process hears it."""
+    before = await street.house(LAUNCH)
+    await before.take(as_json(mention("打ち上げて", TS)))
+    after = await street.house(Step("打ち上げませんでした。"))
+    await after.press(REJECT)
+    assert (before.runs, after.runs) == (0, 0)
+    question, answer = street.fake.shown
+    assert question.endswith("\n許可されませんでした：launch（hanakoさん）")
+    assert answer == "打ち上げませんでした。"
+
+
+async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(street: Street) -> None:
+    """The question stays as it is, for the one who may decide; an approver may as well."""
+    house = await street.house(LAUNCH, Step("Launched"), policy=Policy(approvers=("U00000003",)))
+    await house.take(as_json(mention("launch it", TS)))
+    await house.press(APPROVE, user=OTHER)
+    assert [one["text"] for one in street.fake.responses["/actions/1"]] == [
+        "Only the person who asked can decide this."
+    ]
+    assert (house.runs, len(street.fake.shown)) == (0, 1)
+    await house.press(APPROVE, user="U00000003", name="boss")
+    assert house.runs == 1
+    assert street.fake.shown[0].endswith("\nAllowed: launch. (boss)")
+
+
+async def test_a_press_after_expiry_changes_nothing(street: Street) -> None:
+    """The buttons have made room for that; who presses an old copy of them is told."""
+    house = await street.house(LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0))
+    await house.take(as_json(mention("launch it", TS)))
+    await house.care.attend(THREAD)
+    question, answer = street.fake.shown
+    assert question.endswith("\nNobody decided in time, so it was not done: launch.")
+    assert answer == "Too late, I am afraid."
+    await house.press(APPROVE)
+    assert house.runs == 0
+
+
+async def test_a_plain_yes_in_the_thread_is_enough(street: Street) -> None:
+    """Without a mention, from the one who is asked; others, other words and other threads are not meant."""
+    house = await street.house(LAUNCH, Step("Launched"))
+    await house.take(as_json(mention("launch it", TS)))
+    for n, (words, user, thread) in enumerate(
+        [("yes", OTHER, TS), ("hm, let us see", "U00000001", TS), ("yes", "U00000001", "1700000000.000900")]
+    ):
+        await house.take(as_json(message(words, f"170000001{n}.000100", user=user, thread_ts=thread)))
+    assert (house.runs, len(street.fake.shown)) == (0, 1)
+    await house.take(as_json(message("Yes!", "1700000020.000100", thread_ts=TS)))
+    assert house.runs == 1
+    assert street.fake.shown[1] == "Launched"
+    await house.take(as_json(message("ok", "1700000030.000100", thread_ts=TS)))
+    assert len(street.fake.shown) == 2

@@ -1,0 +1,113 @@
+"""A day's counters: atomic, idempotent, and gone by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+
+from redis.asyncio import Redis
+
+from bot.store import Claim, Counter, Day, Spent, Store
+from bot.store.keys import SPENT_S, TOTALS_S
+
+TODAY, TOMORROW = "2026-11-21", "2026-11-22"
+HANA = Counter("user", "line:U1", message_limit=5, token_limit=100)
+ROOM = Counter("conversation", "line:bot:group:C1", message_limit=50)
+
+
+async def spend(store: Store, tokens: int, *counters: Counter, messages: int = 0, user: str = "line:U1") -> int:
+    """A model response of so many tokens."""
+    counts = {"output m": tokens, "turns m": 1}
+    return await store.budget.spend(
+        TODAY, counters, tokens=tokens, messages=messages, counts=counts, ranks=(user, "line:C1")
+    )
+
+
+async def test_many_turns_at_once_never_go_beyond_a_limit(store: Store) -> None:
+    """Twenty turns that all look at the same moment: five are let in."""
+    taken = await asyncio.gather(*(store.budget.take(TODAY, f"t{n}", [Claim(HANA, 1)]) for n in range(20)))
+    assert [verdicts.refused[0] for verdicts in taken].count(None) == 5
+    assert {unit for verdicts in taken for unit in verdicts.refused} == {None, "messages"}
+    assert await store.budget.read(TODAY, [HANA]) == (0, [Spent(messages=5)])
+
+
+async def test_a_turn_that_asks_again_is_counted_once(store: Store) -> None:
+    """After a crash nobody knows whether the first time was the last; its answer stays, also at the limit."""
+    for _ in range(3):
+        assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])).refused == [None]
+    assert (await store.budget.take(TODAY, "t2", [Claim(HANA, 1)])).refused == ["messages"]
+    assert await store.budget.read(TODAY, [HANA]) == (0, [Spent(messages=5)])
+
+
+async def test_a_claim_is_counted_whole_or_not_at_all(store: Store) -> None:
+    """Four of five are used: two are too many, one is not."""
+    await store.budget.take(TODAY, "t1", [Claim(HANA, 4)])
+    assert (await store.budget.take(TODAY, "t2", [Claim(HANA, 2)])).refused == ["messages"]
+    assert (await store.budget.take(TODAY, "t3", [Claim(HANA, 1)])).refused == [None]
+
+
+async def test_tokens_refuse_the_next_turn(store: Store) -> None:
+    """One below the limit is room; the limit itself is not. Each counter answers for itself."""
+    await spend(store, 99, HANA)
+    assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 1)])).refused == [None]
+    await spend(store, 1, HANA)
+    verdicts = await store.budget.take(TODAY, "t2", [Claim(HANA, 1), Claim(ROOM, 1)])
+    assert (verdicts.tokens, verdicts.refused) == (100, ["tokens", None])
+
+
+async def test_what_is_given_back_can_be_taken_again(store: Store) -> None:
+    """Wholly or in part, however often it is said; what was never taken stays as it is."""
+    await store.budget.take(TODAY, "t1", [Claim(HANA, 3), Claim(ROOM, 3)])
+    for _ in range(2):
+        await store.budget.give_back(TODAY, "t1", [Claim(HANA, 0), Claim(ROOM, 2)])
+    await store.budget.give_back(TODAY, "t9", [Claim(HANA, 0), Claim(Counter("user", "line:U9"), 0)])
+    assert await store.budget.read(TODAY, [HANA, ROOM]) == (0, [Spent(), Spent(messages=2)])
+    assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])).refused == [None]
+
+
+async def test_each_day_has_its_own_counters(store: Store) -> None:
+    """With the new day everything begins at nothing."""
+    await spend(store, 100, HANA)
+    await store.budget.take(TODAY, "t1", [Claim(HANA, 5)])
+    assert (await store.budget.take(TOMORROW, "t2", [Claim(HANA, 5)])).refused == [None]
+    assert await store.budget.read(TOMORROW, [HANA]) == (0, [Spent(messages=5)])
+
+
+async def test_a_limit_of_nothing_is_none(store: Store) -> None:
+    """Zero means that nobody is refused, whatever is counted."""
+    free = Counter("user", "console:me")
+    await spend(store, 10**9, free)
+    assert (await store.budget.take(TODAY, "t1", [Claim(free, 10**6)])).refused == [None]
+
+
+async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
+    """For the operator: sums by kind and model, the heaviest first; a day without anything is empty."""
+    assert await spend(store, 10, HANA) == 10
+    assert await spend(store, 30, HANA, messages=2, user="line:U2") == 40
+    assert await spend(store, 5, user="") == 45
+    assert await store.budget.days([TODAY, TOMORROW]) == [
+        Day({"tokens": 45, "output m": 45, "turns m": 3}, {"line:U2": 30, "line:U1": 10}, {"line:C1": 45}),
+        Day({}, {}, {}),
+    ]
+    assert list((await store.budget.days([TODAY]))[0].users) == ["line:U2", "line:U1"]
+    assert await store.budget.read(TODAY, [HANA]) == (45, [Spent(2, 40)])
+
+
+async def test_counters_go_by_themselves_and_name_nobody(store: Store, redis: Redis) -> None:
+    """After two days, totals after 35; no key bears an id."""
+    await store.budget.take(TODAY, "t1", [Claim(HANA, 1)])
+    await spend(store, 10, ROOM)
+    names = [name.decode() async for name in redis.scan_iter()]
+    lives = {name: await redis.ttl(name) for name in names}
+    spent = {name for name in names if ":spent:" in name}
+    assert (len(spent), len(names)) == (2, 5)
+    assert all(0 < lives[name] <= (SPENT_S if name in spent else TOTALS_S) for name in names)
+    assert not any("U1" in name or "C1" in name for name in names)
+
+
+async def test_a_ranking_stays_small(store: Store, redis: Redis) -> None:
+    """Only so many names are kept, those with most."""
+    for number in range(1, 504):
+        await spend(store, number, user=f"u{number}")
+    (ranking,) = [name async for name in redis.scan_iter("*:users")]
+    assert await redis.zcard(ranking) == 500
+    assert await redis.zscore(ranking, "u3") is None

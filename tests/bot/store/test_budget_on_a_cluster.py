@@ -1,0 +1,23 @@
+"""A day's counters on a Redis Cluster."""
+
+from __future__ import annotations
+
+from bot.store import Claim, Counter, Day, Spent, open_store
+from tests.cluster import Cluster
+
+
+async def test_a_days_counters_lie_wherever_their_names_do(cluster: Cluster) -> None:
+    """Users, conversations and the whole bot: counted, given back and read as on one server."""
+    async with open_store(cluster.url, history_days=30) as store:
+        users = [Counter("user", f"line:U{number}", message_limit=1) for number in range(9)]
+        for turn, refused in (("t1", None), ("t2", "messages")):
+            verdicts = await store.budget.take("2026-11-21", turn, [Claim(user, 1) for user in users])
+            assert verdicts.refused == [refused] * 9
+        await store.budget.give_back("2026-11-21", "t1", [Claim(user, 0) for user in users])
+        total = await store.budget.spend(
+            "2026-11-21", users, tokens=5, messages=2, counts={"input m": 5}, ranks=("line:U1", "line:C1")
+        )
+        assert (total, await store.budget.read("2026-11-21", users)) == (5, (5, [Spent(2, 5)] * 9))
+        assert await store.budget.days(["2026-11-21"]) == [
+            Day({"tokens": 5, "input m": 5}, {"line:U1": 5}, {"line:C1": 5})
+        ]

@@ -1,0 +1,175 @@
+"""Messages in the stand-in for Slack: which text and blocks they may have, and what people read in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, TEXT_LIMIT, Refused, check_metadata
+
+MOST_BLOCKS = 50
+MOST_ELEMENTS = {"actions": 25, "context": 10}
+ID_LIMIT, VALUE_LIMIT, LABEL_LIMIT, PLAIN_LIMIT, RICH_LIMIT = 255, 2_000, 75, 3_000, 12_000
+STYLES = {"primary", "danger"}
+DATE_TOKENS = ("{date_short_pretty}", "{time}")
+
+
+def check_message(arguments: JSON, text_limit: int = TEXT_LIMIT) -> None:
+    """Refuse what is no message."""
+    markdown, text, blocks = (arguments.get(name) for name in ("markdown_text", "text", "blocks"))
+    if not (markdown or text or blocks):
+        raise Refused("no_text")
+    if markdown and (text or blocks):
+        raise Refused("markdown_text_conflict")
+    if (markdown and len(markdown) > MARKDOWN_LIMIT) or (text and len(text) > text_limit):
+        raise Refused("msg_too_long")
+    check_blocks(blocks)
+    check_metadata(arguments.get("metadata"))
+
+
+def check_blocks(blocks: object) -> None:
+    """Refuse what is no list of blocks, and blocks that Slack would not take."""
+    if blocks is None:
+        return
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise Refused("invalid_blocks_format")
+    if len(blocks) > MOST_BLOCKS:
+        raise Refused("invalid_blocks")
+    for block in blocks:
+        _check(CHECKS.get(block.get("type", "")), block)
+        _limit(block.get("block_id", "_"), ID_LIMIT)
+    ids = [block["block_id"] for block in blocks if "block_id" in block]
+    if len(ids) != len(set(ids)):
+        raise Refused("invalid_blocks")
+    if sum(len(block["text"]) for block in blocks if block["type"] == "markdown") > MARKDOWN_LIMIT:
+        raise Refused("msg_blocks_too_long")
+
+
+def read(block: JSON) -> str:
+    """What people see of a block, or of an element of one."""
+    match block["type"]:
+        case "markdown" | "plain_text" | "text":
+            return str(block["text"])
+        case "user":
+            return f"@{block['user_id']}"
+        case "date":
+            return str(block["fallback"])
+        case "button":
+            return f"[{block['text']['text']}]"
+        case "actions":
+            return " ".join(map(read, block["elements"]))
+        case "rich_text":
+            return "\n".join(map(read, block["elements"]))
+        case _:
+            return "".join(map(read, block["elements"]))
+
+
+def button(message: JSON, action_id: str) -> tuple[JSON, JSON]:
+    """A message's button, and the block it stands in."""
+    return next(
+        (element, block)
+        for block in message.get("blocks", ())
+        if block["type"] == "actions"
+        for element in block["elements"]
+        if element["action_id"] == action_id
+    )
+
+
+def _check(check: Callable[[JSON], None] | None, part: object) -> None:
+    if check is None or not isinstance(part, dict):
+        raise Refused("invalid_blocks")
+    check(part)
+
+
+def _fields(part: JSON, needed: AbstractSet[str], optional: AbstractSet[str] = frozenset()) -> None:
+    if not {"type", *needed} <= part.keys() <= {"type", *needed, *optional}:
+        raise Refused("invalid_blocks")
+
+
+def _limit(text: object, limit: int) -> None:
+    if not isinstance(text, str) or not 1 <= len(text) <= limit:
+        raise Refused("invalid_blocks")
+
+
+def _elements(part: JSON, checks: Mapping[str, Callable[[JSON], None]], most: int = 1_000) -> None:
+    elements = part["elements"]
+    if not isinstance(elements, list) or not 1 <= len(elements) <= most:
+        raise Refused("invalid_blocks")
+    for element in elements:
+        _check(checks.get(element.get("type", "")) if isinstance(element, dict) else None, element)
+
+
+def _markdown(block: JSON) -> None:
+    _fields(block, {"text"}, {"block_id"})
+    _limit(block["text"], 10**9)  # together they have a limit, with an error of its own
+
+
+def _plain(part: JSON, limit: int = PLAIN_LIMIT) -> None:
+    _fields(part, {"text"}, {"emoji"})
+    if part["type"] != "plain_text":
+        raise Refused("invalid_blocks")
+    _limit(part["text"], limit)
+
+
+def _context(block: JSON) -> None:
+    _fields(block, {"elements"}, {"block_id"})
+    _elements(block, {"plain_text": _plain}, MOST_ELEMENTS["context"])
+
+
+def _actions(block: JSON) -> None:
+    _fields(block, {"elements"}, {"block_id"})
+    _elements(block, {"button": _button}, MOST_ELEMENTS["actions"])
+    ids = [element["action_id"] for element in block["elements"]]
+    if len(ids) != len(set(ids)):
+        raise Refused("invalid_blocks")
+
+
+def _button(element: JSON) -> None:
+    _fields(element, {"text", "action_id"}, {"value", "style"})
+    _plain(element["text"], LABEL_LIMIT)
+    _limit(element["action_id"], ID_LIMIT)
+    _limit(element.get("value", "_"), VALUE_LIMIT)
+    if element.get("style", "primary") not in STYLES:
+        raise Refused("invalid_blocks")
+
+
+def _rich(block: JSON) -> None:
+    _fields(block, {"elements"}, {"block_id"})
+    words = {"text": _text, "user": _user, "date": _date}
+
+    def section(part: JSON) -> None:
+        _fields(part, {"elements"})
+        _elements(part, words)
+
+    def preformatted(part: JSON) -> None:
+        _fields(part, {"elements"}, {"border"})
+        _elements(part, {"text": _text})
+
+    _elements(block, {"rich_text_section": section, "rich_text_preformatted": preformatted})
+    if len(read(block)) > RICH_LIMIT:
+        raise Refused("msg_blocks_too_long")
+
+
+def _text(element: JSON) -> None:
+    _fields(element, {"text"}, {"style"})
+    _limit(element["text"], RICH_LIMIT)
+
+
+def _user(element: JSON) -> None:
+    _fields(element, {"user_id"}, {"style"})
+    _limit(element["user_id"], ID_LIMIT)
+
+
+def _date(element: JSON) -> None:
+    _fields(element, {"timestamp", "format"}, {"fallback"})
+    if not isinstance(element["timestamp"], int) or not any(token in element["format"] for token in DATE_TOKENS):
+        raise Refused("invalid_blocks")
+
+
+CHECKS: dict[Any, Callable[[JSON], None]] = {
+    "markdown": _markdown,
+    "rich_text": _rich,
+    "actions": _actions,
+    "context": _context,
+}

@@ -1,0 +1,77 @@
+"""A program is run to its end or stopped, with all it has started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from toolset.confined.process import Finished, run
+from toolset.tool import ToolError
+
+
+async def fine() -> None:
+    """No objection."""
+
+
+def shell(script: str) -> list[str]:
+    """A script of the test's own."""
+    return ["/bin/sh", "-c", script]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and not only waiting to be buried."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+async def test_it_gives_the_exit_code_and_what_was_said() -> None:
+    """Both channels, as they came."""
+    assert await run(shell("echo one; echo two >&2; exit 3"), 10, fine) == Finished(3, "one\ntwo\n")
+
+
+async def test_a_program_gets_no_environment_and_no_input() -> None:
+    """Keys of the house are not passed on."""
+    assert await run(["/usr/bin/env"], 10, fine) == Finished(0, "")
+    assert await run(["/bin/cat"], 10, fine) == Finished(0, "")
+
+
+async def test_long_output_is_cut_with_the_number_of_bytes() -> None:
+    """What cannot be decoded is replaced."""
+    finished = await run(shell("head -c 40000 /dev/zero | tr '\\0' a; printf '\\377'"), 10, fine)
+    assert finished == Finished(0, "a" * 32_768 + "[truncated: 7233 bytes dropped, refine your query]")
+    assert (await run(shell("printf '\\377'"), 10, fine)).output == "\ufffd"
+
+
+async def test_a_flood_is_stopped() -> None:
+    """Long before its time is over."""
+    finished = await run(shell("exec yes"), 10, fine)
+    assert finished.code == 128 + 9
+    assert "bytes dropped" in finished.output
+
+
+@pytest.mark.parametrize("how", ["time", "check", "cancelled"])
+async def test_a_stopped_program_takes_its_children_along(tmp_path: Path, how: str) -> None:
+    """Whether it took too long, the check objected, or nobody wants it any more."""
+    told = tmp_path / "pid"
+
+    async def check() -> None:
+        if how == "check":
+            raise ToolError("too much")
+
+    running = asyncio.create_task(run(shell(f"sleep 60 & echo $! > {told}; wait"), 0.5 if how == "time" else 30, check))
+    await until(lambda: told.exists() and told.read_text().endswith("\n"))
+    child = int(told.read_text())
+    if how == "cancelled":
+        running.cancel()
+    expected = {"time": "timed out after 0.5 s", "check": "too much", "cancelled": ""}[how]
+    with pytest.raises(asyncio.CancelledError if how == "cancelled" else ToolError) as raised:
+        await running
+    assert str(raised.value) == expected
+    await until(lambda: not is_alive(child))

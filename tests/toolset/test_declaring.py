@@ -1,0 +1,120 @@
+"""What a tool declares is checked before anybody can call it, and tools are called by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.toolset.contexts import context
+from tests.toolset.doer import PARAMETERS, RESPONSE, Acts, Doer, doer
+from toolset.tool import ToolMap, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+
+
+def test_the_definition_is_what_the_tool_declares() -> None:
+    """Name, description, schemas and risk go to the model unchanged."""
+    definition = doer().definition
+    assert (definition.name, definition.description, definition.risk) == ("doer", Doer.description, "low")
+    assert (definition.parameters, definition.response) == (PARAMETERS, RESPONSE)
+
+
+def test_what_reads_may_be_called_twice_and_what_acts_may_not() -> None:
+    """Unless the tool says otherwise."""
+    made = [doer(), doer(risk="high"), doer(idempotent=False), doer(risk="high", idempotent=True)]
+    assert [tool.definition.idempotent for tool in made] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("declared", "complaint"),
+    [
+        ({"name": "two words"}, "tool name 'two words' must match"),
+        ({"name": ""}, "tool name '' must match"),
+        ({"name": "x" * 65}, "must match"),
+        ({"description": " "}, "tool doer: the description is empty"),
+        ({"risk": "none"}, "tool doer: risk must be one of low, high"),
+        ({"timeout_s": 0}, "tool doer: timeout_s and concurrency must be numbers above 0"),
+        ({"timeout_s": "3"}, "tool doer: timeout_s and concurrency must be numbers above 0"),
+        ({"concurrency": 0}, "tool doer: timeout_s and concurrency must be numbers above 0"),
+        ({"concurrency": 1.5}, "tool doer: timeout_s and concurrency must be numbers above 0"),
+        ({"commands": "do"}, "tool doer: commands must be a tuple of words without the slash"),
+        ({"commands": ("/do",)}, "tool doer: commands must be a tuple of words without the slash"),
+        ({"commands": ("do it",)}, "tool doer: commands must be a tuple of words without the slash"),
+    ],
+)
+def test_a_badly_declared_tool_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
+    """A wrong risk would slip past approval, a wrong name past the vendors."""
+    tool = type("Bad", (Doer,), declared)()
+    with pytest.raises(ToolSetupError, match=complaint):
+        ValidatedTool(tool, PARAMETERS, RESPONSE)
+
+
+@pytest.mark.parametrize(
+    ("schema", "complaint"),
+    [
+        ({"type": "objekt"}, "schema is invalid"),
+        ({"type": "string"}, "schema must have type object"),
+        ({}, "schema must have type object"),
+        (True, "schema must have type object"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parameters", "response"])
+def test_a_bad_schema_stops_start_up(kind: str, schema: Any, complaint: str) -> None:
+    """Both schemas are checked before anybody can call."""
+    with pytest.raises(ToolSetupError, match=f"tool doer: the {kind} {complaint}"):
+        doer(**{kind: schema})
+
+
+def tools() -> ToolMap:
+    """One of each risk."""
+    return ToolMap([doer(), ValidatedTool(Acts(), PARAMETERS, RESPONSE)])
+
+
+async def test_the_map_calls_by_name() -> None:
+    """It is a mapping in the order given."""
+    assert list(tools()) == ["doer", "acts"]
+    assert len(tools()) == 2
+    assert tools()["acts"].definition.risk == "high"
+    assert [definition.name for definition in tools().definitions] == ["doer", "acts"]
+    assert await tools().call("doer", {"do": "it"}, context()) == ToolOutcome({"done": "yes"})
+
+
+async def test_an_unknown_tool_is_an_outcome_that_names_the_known_ones() -> None:
+    """Models invent names; a huge one is cut."""
+    assert await tools().call("wether", {}, context()) == ToolOutcome.error(
+        "unknown tool: wether. Available tools: doer, acts"
+    )
+    assert len((await tools().call("x" * 9999, {}, context())).response["error"]) < 150
+
+
+def test_two_tools_of_one_name_stop_start_up() -> None:
+    """Neither silently wins."""
+    with pytest.raises(ToolSetupError, match="two tools are named doer"):
+        ToolMap([doer(), doer()])
+
+
+def test_commands_lead_to_their_tools() -> None:
+    """In whatever case they are declared; two tools cannot share one."""
+    acts = ValidatedTool(type("Acts", (Acts,), {"commands": ("実行",)})(), PARAMETERS, RESPONSE)
+    assert ToolMap([doer(commands=("Do", "make")), acts]).commands == {"do": "doer", "make": "doer", "実行": "acts"}
+    with pytest.raises(ToolSetupError, match="the tools doer and acts have the same command: 実行"):
+        ToolMap([doer(commands=("実行",)), acts])
+
+
+def test_low_risk_leaves_out_what_acts() -> None:
+    """READ_ONLY offers these alone."""
+    assert list(tools().low_risk()) == ["doer"]
+
+
+def test_missing_schemas_stop_start_up() -> None:
+    """The text names the file to write."""
+    with pytest.raises(ToolSetupError, match=r"tool nobody: schemas/nobody/parameters\.json cannot be read"):
+        read_schemas("nobody")
+
+
+def test_a_schema_that_is_no_json_stops_start_up(tmp_path: Path) -> None:
+    """An operator's folder has schemas of its own."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "parameters.json").write_text('{"type": "object",}', "utf-8")
+    with pytest.raises(ToolSetupError, match=rf"tool mine: {tmp_path}/mine/parameters\.json cannot be read"):
+        read_schemas("mine", tmp_path)

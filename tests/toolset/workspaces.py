@@ -1,0 +1,43 @@
+"""The workspace tools on a folder of a test, as a model gets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import toolset
+from tests.toolset.contexts import context, http_client
+from toolset.confined.workspace import Workspace
+from toolset.sources import own
+from toolset.tool import ToolMap
+
+NAMES = ["list_files", "read_file", "run_command", "search_files", "write_file"]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The tools, and where the files of the test's conversation lie."""
+
+    tools: ToolMap
+    folder: Path
+
+    async def call(self, name: str, conversation: str = "console:test", index: int = 0, **arguments: Any) -> Any:
+        """The response to a call, an error included."""
+        made = replace(context(), conversation=conversation, call_index=index)
+        return (await self.tools.call(name, arguments, made)).response
+
+    async def run(self, *command: str) -> Any:
+        """The response to a command."""
+        return await self.call("run_command", command=list(command))
+
+
+async def desk(root: Path, commands: str = "") -> Desk:
+    """The tools of the family on a folder."""
+    given = {"workspace_dir": str(root)} | ({"workspace_commands": commands} if commands else {})
+    async with http_client() as http:
+        family = (found for found in own() if found.tool.name in NAMES)
+        tools = toolset.build(family, http, lambda config: config(**given))
+    workspace = Workspace.at(str(root))
+    with workspace.folder("console:test"):
+        return Desk(tools, workspace.path_of("console:test"))

@@ -1,0 +1,1 @@
+"""One folder per conversation that nothing leads out of: for the workspace tools."""

@@ -1,0 +1,156 @@
+"""Where tools come from: the files of this folder, an operator's folder, and installed packages."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2s
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from inspect import getmembers, isclass, iscoroutinefunction
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import BaseModel
+
+from toolset.tool import Tool, ToolSetupError
+
+GROUP = "kaiwa.tools"  # of entry points
+HERE = Path(__file__).parent
+PARTS = ("name", "description", "risk", "Config", "create", "call")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A tool class.
+
+    Attributes:
+        origin: the file or package it comes from, for people.
+        schemas: the folder that holds ``<name>/parameters.json``.
+    """
+
+    tool: type[Tool]
+    origin: str
+    schemas: Traversable
+
+
+def gather(folder: Path | None = None) -> list[Found]:
+    """Every tool there is, in the order of their names.
+
+    Args:
+        folder: the operator's; its files are imported, so they are trusted like Kaiwa's own.
+
+    Raises:
+        ToolSetupError: a file that cannot be loaded, a class that is nearly a tool, two tools of one name.
+    """
+    found = sorted([*own(), *(in_folder(folder) if folder else ()), *installed()], key=lambda one: one.tool.name)
+    for one, other in pairwise(found):
+        if one.tool.name == other.tool.name:
+            raise ToolSetupError(
+                f"two tools are named {one.tool.name}: in {one.origin} and in {other.origin}; rename one"
+            )
+    return found
+
+
+def own() -> Iterator[Found]:
+    """The tools of this folder; helpers stand beside them."""
+    for path in _modules(HERE):
+        origin = f"{HERE.name}/{path.name}"
+        for tool in tools_in(importlib.import_module(f"{HERE.name}.{path.stem}"), origin):
+            yield Found(tool, origin, files("schemas"))
+
+
+def in_folder(folder: Path) -> Iterator[Found]:
+    """The tools of an operator's folder; a helper's name begins with an underscore."""
+    for path in _modules(folder):
+        tools = tools_in(import_file(path), str(path))
+        if not tools:
+            parts = ", ".join(PARTS)
+            raise ToolSetupError(f"{path} has no tool: a class with {parts}. A helper's name begins with _")
+        for tool in tools:
+            yield Found(tool, str(path), folder / "schemas")
+
+
+def installed() -> Iterator[Found]:
+    """The tools that installed packages offer as entry points: a module or a class, with ``schemas/`` beside it."""
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
+        origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
+        loaded: Any = guarded(entry.load, origin)
+        module = loaded if isinstance(loaded, ModuleType) else sys.modules.get(getattr(loaded, "__module__", ""))
+        tools = tools_in(module, origin) if module else []
+        if loaded is not module:
+            tools = [tool for tool in tools if tool is loaded]
+        if module is None or not tools:
+            raise ToolSetupError(f"{origin} is no tool, nor a module with tools; see its entry point in {GROUP}")
+        yield from (Found(tool, origin, _schemas_beside(module, entry, origin)) for tool in tools)
+
+
+def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
+    """The tool classes defined in one module.
+
+    Raises:
+        ToolSetupError: a class that lacks a part of a tool.
+    """
+    found: list[type[Any]] = [member for _, member in getmembers(module, isclass)]
+    tools = [member for member in found if member.__module__ == module.__name__ and _is_meant(member)]
+    for tool in tools:
+        if missing := [part for part in PARTS if not hasattr(tool, part)]:
+            raise ToolSetupError(f"{origin}: {tool.__name__} is no tool yet, it lacks: {', '.join(missing)}")
+        if not iscoroutinefunction(tool.call):
+            raise ToolSetupError(f"{origin}: {tool.__name__}.call must be written with async def")
+        if not (isclass(tool.Config) and issubclass(tool.Config, BaseModel)):
+            raise ToolSetupError(f"{origin}: {tool.__name__}.Config must be a pydantic BaseModel")
+    return tools
+
+
+def import_file(path: Path) -> ModuleType:
+    """Import a file of an operator's folder, which is a package of its own: ``from ._helper import x`` works there.
+
+    Raises:
+        ToolSetupError: it cannot be loaded.
+    """
+    folder = path.parent.resolve()
+    package = f"tools_dir_{blake2s(str(folder).encode(), digest_size=4).hexdigest()}"
+    if package not in sys.modules:
+        sys.modules[package] = ModuleType(package)
+        sys.modules[package].__path__ = [str(folder)]
+    module: ModuleType = guarded(lambda: importlib.import_module(f"{package}.{path.stem}"), str(path))
+    return module
+
+
+def guarded(action: Callable[[], Any], origin: str) -> Any:
+    """Run a part of start-up that is the code of others.
+
+    Raises:
+        ToolSetupError: whatever it raises, in one line that says where.
+    """
+    try:
+        return action()
+    except ToolSetupError:
+        raise
+    except Exception as error:  # whatever the code of others raises, start-up ends with one line
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(origin)]
+        where = f" (line {frames[-1].lineno})" if frames else ""
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ToolSetupError(f"{origin} cannot be loaded: {reason}{where}") from error
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
+
+
+def _is_meant(member: type[Any]) -> bool:
+    protocol = getattr(member, "_is_protocol", False)
+    return not protocol and hasattr(member, "call") and (hasattr(member, "create") or hasattr(member, "risk"))
+
+
+def _schemas_beside(module: ModuleType, entry: EntryPoint, origin: str) -> Traversable:
+    if not module.__package__:
+        raise ToolSetupError(f"{origin}: {entry.module} must be in a package, with its schemas/ beside it")
+    return files(module.__package__) / "schemas"
