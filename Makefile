@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup dev run chat test check chaos format lock clean
+.PHONY: help setup models dev run chat test check chaos format lock clean
 
 BIN := .venv/bin
 export PYTHON
@@ -14,7 +14,10 @@ help: ## list these commands
 setup: ## make .venv with all that Kaiwa needs to run
 	@scripts/setup.sh runtime
 
-dev: ## the same with the tools of the gate
+models: ## the same with the SDKs of OpenAI and Anthropic
+	@scripts/setup.sh models
+
+dev: ## all of that with the tools of the gate
 	@scripts/setup.sh dev
 
 run: setup ## web server, worker and page in one process
@@ -39,11 +42,13 @@ format: dev ## format the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 
+MODELS = --extra anthropic --extra openai
 LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) pyproject.toml
 lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the newest versions
 	@$(LOCK) --output-file requirements.txt
-	@$(LOCK) --output-file requirements-dev.txt --extra dev --constraints requirements.txt
+	@$(LOCK) --output-file requirements-models.txt $(MODELS) --constraints requirements.txt
+	@$(LOCK) --output-file requirements-dev.txt --extra dev $(MODELS) --constraints requirements-models.txt
 
 clean: ## remove .venv and everything made by tools; your data in .kaiwa stays
 	@rm -rf .venv .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache

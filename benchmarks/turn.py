@@ -94,8 +94,8 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
     with TemporaryDirectory() as folder:
         log.configure("INFO", [], file=Path(folder) / "kaiwa.log")  # as in production: JSON lines
         async with embedded(Path(folder)) as url, open_store(url, history_days=1) as store:
-            provider = Retrying([Gemini("key", MODEL, base_url)])
             metrics = Metrics()
+            provider = Retrying([Gemini("key", MODEL, base_url)], metrics)
             tools = ToolMap([ValidatedTool(Noop(), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]  # no create()
             agent = Agent(provider, tools, "You measure.", metrics)
             channels: dict[str, Any] = {}

@@ -94,6 +94,7 @@ class Agent:
                             await show(AnswerRestarted())
                         case Completed(response):
                             await turn.spend(response.model, response.usage)
+                            turn.model = response.model
                             self._count(response.model, response.stop_reason, response.usage, started)
                             return response
         except ModelError:

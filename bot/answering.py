@@ -147,6 +147,7 @@ class Answering:
             answered = await self._replying.answer(lease, journalled, batch.messages, kept.steps, quietly=quietly)
             outcome.messages = (*outcome.messages, *answered.messages)
             outcome.replies += answered.replies
+            outcome.model = answered.model
         await self._commit(lease, journalled.turn_id, outcome)
         seconds = time.monotonic() - started
         failed = any(reply.failed for reply, _ in outcome.replies)
@@ -206,7 +207,7 @@ class Answering:
             encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address))
             for number, (reply, address) in enumerate(portions, 1)
         ]
-        record = TurnRecord(turn_id, now_ms(), self._replying.model, outcome.messages)
+        record = TurnRecord(turn_id, now_ms(), outcome.model or self._replying.model, outcome.messages)
         entry = encode(record) if outcome.messages else None
         await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
 

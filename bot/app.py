@@ -30,9 +30,7 @@ from bot.extensions import load_hooks, open_tools
 from bot.findings import Finding
 from bot.intake import Intake, Jobs
 from bot.metrics import Metrics
-from bot.providers import Provider
-from bot.providers.demo import Demo
-from bot.providers.retrying import Retrying
+from bot.models import open_models
 from bot.replying import Defaults
 from bot.settings import Settings
 from bot.spoken_commands import SpokenCommands
@@ -83,16 +81,6 @@ class Wired:
 
 
 @asynccontextmanager
-async def open_provider(settings: Settings) -> AsyncIterator[Provider]:
-    """The chosen model, with its retries."""
-    provider = Retrying([_provider(settings, load())])
-    try:
-        yield provider
-    finally:
-        await provider.aclose()
-
-
-@asynccontextmanager
 async def open_url(settings: Settings) -> AsyncIterator[str]:
     """The Redis to use: the operator's, or the bundled Valkey."""
     if settings.store_url:
@@ -117,8 +105,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         store = await stack.enter_async_context(open_store(url, history_days=settings.history_days))
         await _reach(store)
         tools = await stack.enter_async_context(open_tools(settings))
-        provider = await stack.enter_async_context(open_provider(settings))
         metrics = Metrics()
+        provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
         agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
         yield House(settings, url, store, metrics, load(), tools, agent)
@@ -287,18 +275,3 @@ async def _reach(store: Store) -> None:
             await asyncio.sleep(1)
         else:
             return
-
-
-def _provider(settings: Settings, texts: Texts) -> Provider:
-    kind, _, model = settings.chosen_model.partition(":")
-    if kind == "gemini":
-        from bot.providers.gemini import Gemini  # noqa: PLC0415 -- takes 0.6 s, only where Gemini is chosen
-
-        return Gemini(
-            api_key=settings.gemini_api_key.get_secret_value(),
-            model=model,
-            base_url=settings.google_gemini_base_url,
-            max_output_tokens=settings.max_output_tokens,
-            thinking_level=settings.thinking_level,
-        )
-    return Demo(texts, settings.language)

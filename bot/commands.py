@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +24,7 @@ from bot.errors import BadInput
 from bot.exchange import Talk
 from bot.extensions import open_tools
 from bot.findings import Finding
+from bot.models import open_model
 from bot.new_tool import next_steps, own_folder, write_tool
 from bot.report import parts
 from bot.settings import Settings
@@ -194,7 +196,7 @@ def doctor() -> int:
     openers = Openers(
         store=lambda: app.open_store_of(config),
         tools=lambda: open_tools(config),
-        provider=lambda: app.open_provider(config),
+        model=partial(open_model, config),
         channels=app.examinations(config),
     )
     return _report(uvloop.run(examine(config, openers)))

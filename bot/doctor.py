@@ -14,7 +14,7 @@ from bot.by_hand import call_by_hand
 from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.findings import Finding, ago
 from bot.providers import Provider
-from bot.report import Part, parts
+from bot.report import DEMO, GET_GEMINI, Part, parts
 from bot.settings import Settings
 from bot.store import DeadLetter, Memory, ServerFacts, Store
 from toolset.tool import ToolMap
@@ -32,12 +32,13 @@ class Openers:
     """How the parts under examination are opened.
 
     Attributes:
+        model: opens one of ``settings.models``.
         channels: what examines a channel that is on, by the channel's name in the report.
     """
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
     tools: Callable[[], AbstractAsyncContextManager[ToolMap]]
-    provider: Callable[[], AbstractAsyncContextManager[Provider]]
+    model: Callable[[str], AbstractAsyncContextManager[Provider]]
     channels: Mapping[str, Callable[[], Awaitable[list[Finding]]]] = field(default_factory=dict)
 
 
@@ -60,8 +61,10 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
         except StoreUnavailable as error:
             return [Finding("failure", name, f"the store does not answer: {error}")]
 
+    chosen, *fallbacks = settings.models
     found = await asyncio.gather(
-        within("model", _check_model(report["model"], openers)),
+        within("model", _check_model("model", chosen, openers)),
+        *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], settings, openers)),
         within("LINE", _check_channel(report["LINE"], openers)),
@@ -72,14 +75,15 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
     return [*(finding for group in found for finding in group), Finding("ok", page.name, page.detail, page.hint)]
 
 
-async def _check_model(part: Part, openers: Openers) -> list[Finding]:
-    if not part.on:
-        return [Finding("warning", part.name, part.detail, part.hint)]
+async def _check_model(part: str, name: str, openers: Openers) -> list[Finding]:
+    if name == "demo":
+        chosen = part == "model"
+        return [Finding("warning", part, DEMO, GET_GEMINI) if chosen else Finding("ok", part, DEMO)]
     try:
-        async with openers.provider() as provider:
-            return [Finding("ok", part.name, await provider.check())]
+        async with openers.model(name) as provider:
+            return [Finding("ok", part, await provider.check())]
     except ModelError as error:
-        return [Finding("failure", part.name, f"{part.detail} cannot be used", error.cause)]
+        return [Finding("failure", part, f"{name} cannot be used", error.cause)]
 
 
 async def _check_store(part: Part, openers: Openers) -> list[Finding]:

@@ -13,7 +13,20 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 SHORTEST = 5  # characters of a secret that is struck out: a shorter one stands in every other word
-QUIET = ("aiohttp", "asyncio", "docket", "google_genai", "httpcore", "httpx", "redis", "uvicorn")
+QUIET = (
+    "aiohttp",
+    "anthropic",
+    "asyncio",
+    "docket",
+    "google_genai",
+    "httpcore",
+    "httpcore2",
+    "httpx",
+    "httpx2",
+    "openai",
+    "redis",
+    "uvicorn",
+)
 
 
 def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None, file: Path | None = None) -> None:

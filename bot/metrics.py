@@ -19,6 +19,9 @@ class Metrics:
             "kaiwa_turn_seconds", "From start of a turn to its commit", buckets=SECONDS, registry=registry
         )
         self.model_calls = Counter("kaiwa_model_calls", "Model requests", ["model", "outcome"], registry=registry)
+        self.model_failures = Counter(
+            "kaiwa_model_failures", "Failed attempts at a model, by cause", ["model", "cause"], registry=registry
+        )
         self.model_seconds = Histogram(
             "kaiwa_model_seconds", "Model requests, whole answers", ["model"], buckets=SECONDS, registry=registry
         )

@@ -55,10 +55,11 @@ class Defaults:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a turn leaves: messages for the history, replies with their addresses."""
+    """What a turn leaves: messages for the history, replies with their addresses, the model that answered."""
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
+    model: str = ""
 
 
 class Replying:
@@ -131,7 +132,7 @@ class Replying:
             reply = await self._reply(turn, reception)
             if reply is None:
                 await watcher.show(AnswerRestarted())
-        return Outcome(unloaded(turn.added), [(reply, reception.address)]) if reply else Outcome()
+        return Outcome(unloaded(turn.added), [(reply, reception.address)], turn.model) if reply else Outcome()
 
     async def _begun(
         self,

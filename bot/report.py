@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from bot.settings import Settings
 
+DEMO = "demo model: simple rules, no real language model"
+GET_GEMINI = "set GEMINI_API_KEY for Gemini"
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -19,17 +22,10 @@ class Part:
 
 def parts(settings: Settings) -> list[Part]:
     """Every part an operator can switch, with its state."""
-    provider, _, model = settings.chosen_model.partition(":")
-    demo = provider == "demo"
     store = "your Redis" if settings.redis_url else f"bundled Valkey, files in {settings.kaiwa_data_dir}"
     token = bool(settings.console_token.get_secret_value())
     return [
-        Part(
-            "model",
-            not demo,
-            "demo model: simple rules, no real language model" if demo else f"{provider}: {model}",
-            "set GEMINI_API_KEY for Gemini" if demo else "",
-        ),
+        _model(settings),
         _line(settings),
         _slack(settings),
         Part("store", True, store, "" if settings.redis_url else "set REDIS_URL to share it between machines"),
@@ -46,6 +42,14 @@ def parts(settings: Settings) -> list[Part]:
             "unset READ_ONLY to offer all" if settings.read_only else "set READ_ONLY=1 to offer low-risk ones only",
         ),
     ]
+
+
+def _model(settings: Settings) -> Part:
+    chosen, *fallbacks = settings.models
+    if chosen == "demo":
+        return Part("model", False, DEMO, GET_GEMINI)
+    hint = "" if fallbacks else "set FALLBACK_MODELS to have others step in while it fails"
+    return Part("model", True, ", else ".join([chosen, *fallbacks]), hint)
 
 
 def _line(settings: Settings) -> Part:

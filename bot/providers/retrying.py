@@ -1,31 +1,28 @@
-"""Asks again where that may help: a provider around one or several others."""
+"""Asks again where that may help: a provider around a model and its fallbacks."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from bot.errors import ModelUnusable, TryAgain
+from bot.errors import ModelError, TryAgain
+from bot.metrics import Metrics
 from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers.candidate import Candidate
+from bot.providers.course import Course
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
-ATTEMPTS = 4
-BUDGET_S = 20.0  # until the first event of the last attempt, waits and fallbacks included
-BASE_S = 0.5
-CAP_S = 10.0  # also the longest wait a vendor may ask for
-
 
 class Retrying:
-    """Up to four attempts within twenty seconds, with full jitter between them.
+    """Asks a model, and others in its place while it fails.
 
-    A passing failure is answered by another attempt, on the next model where there are several; an unusable model is
-    passed over at once; a malformed answer is given one more chance and then handed on as it is. Words of an attempt
-    that failed are voided by ``Restarted`` when the next one starts.
+    A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
+    may be to another's taste, unless it was blocked for what it says. A malformed answer is given one more chance and
+    then handed on as it is. Words of an attempt that failed are voided by ``Restarted`` when the next one starts.
 
     Args:
         providers: the model, then its fallbacks.
@@ -34,6 +31,7 @@ class Retrying:
     def __init__(
         self,
         providers: Sequence[Provider],
+        metrics: Metrics,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -41,7 +39,7 @@ class Retrying:
     ) -> None:
         self.name = providers[0].name
         self.model = providers[0].model
-        self._providers = tuple(providers)
+        self._candidates = tuple(Candidate(provider, metrics, clock) for provider in providers)
         self._clock = clock
         self._sleep = sleep
         self._jitter = jitter
@@ -56,67 +54,49 @@ class Retrying:
         """Ask until there is an answer.
 
         Raises:
-            ModelError: that of the last attempt.
+            ModelError: of all models' failures the one that leaves most hope.
         """
-        candidates = deque(self._providers)
-        deadline = self._clock() + BUDGET_S
+        course = Course(self._candidates, self._clock, self._jitter)
         forgiving = True
-        for attempt in range(1, ATTEMPTS + 1):
-            shown = False
+        while True:
+            candidate, shown = course.candidate, False
+            asked = candidate.provider.stream(system, messages, tools, tool_choice)
             try:
-                asked = candidates[0].stream(system, messages, tools, tool_choice)
-                async with aclosing(self._punctual(asked, deadline)) as events:
+                async with aclosing(_punctual(asked, course.patience_s)) as events:
                     async for event in events:
-                        if forgiving and attempt < ATTEMPTS and _is_malformed(event) and self._clock() < deadline:
-                            forgiving = False
-                            break
+                        if isinstance(event, Completed):
+                            candidate.answered()
+                            if forgiving and event.response.stop_reason == "malformed" and course.repeat():
+                                forgiving = False
+                                break
                         shown = shown or isinstance(event, TextDelta | ToolCallDelta)
                         yield event
                     else:
                         return
-            except (TryAgain, ModelUnusable) as error:
-                if attempt == ATTEMPTS:
-                    raise
-                await self._sleep(self._delay(error, attempt, candidates, deadline))
+            except ModelError as error:
+                candidate.failed(error)
+                await self._sleep(course.go_on(error))
             if shown:
                 yield Restarted()
 
     async def check(self) -> str:
         """Check the model that is asked first."""
-        return await self._providers[0].check()
+        return await self._candidates[0].provider.check()
 
     async def aclose(self) -> None:
         """Close every model's connections."""
-        for provider in self._providers:
-            await provider.aclose()
-
-    async def _punctual(self, asked: AsyncGenerator[StreamEvent], deadline: float) -> AsyncGenerator[StreamEvent]:
-        """The events, the first of them by the deadline."""
-        async with aclosing(asked) as events:
-            try:
-                async with asyncio.timeout(deadline - self._clock()):
-                    first = await anext(events)
-            except TimeoutError as error:
-                raise TryAgain("timed_out", f"no model answered within {BUDGET_S:.0f} s") from error
-            yield first
-            async for event in events:
-                yield event
-
-    def _delay(
-        self, error: TryAgain | ModelUnusable, attempt: int, candidates: deque[Provider], deadline: float
-    ) -> float:
-        """Put the next model first and say how long to wait for it, or raise the error where nothing may help."""
-        after = error.after if isinstance(error, TryAgain) else None
-        if isinstance(error, ModelUnusable) or (after or 0) > CAP_S:
-            candidates.popleft()
-            delay = 0.0
-        else:
-            candidates.rotate(-1)
-            delay = self._jitter() * min(CAP_S, BASE_S * 2 ** (attempt - 1)) if after is None else after
-        if not candidates or self._clock() + delay >= deadline:
-            raise error
-        return delay
+        for candidate in self._candidates:
+            await candidate.provider.aclose()
 
 
-def _is_malformed(event: StreamEvent) -> bool:
-    return isinstance(event, Completed) and event.response.stop_reason == "malformed"
+async def _punctual(asked: AsyncGenerator[StreamEvent], patience_s: float) -> AsyncGenerator[StreamEvent]:
+    """The events, the first of them in time."""
+    async with aclosing(asked) as events:
+        try:
+            async with asyncio.timeout(patience_s):
+                first = await anext(events)
+        except TimeoutError as error:
+            raise TryAgain("timed_out", f"no model answered within {patience_s:.0f} s") from error
+        yield first
+        async for event in events:
+            yield event

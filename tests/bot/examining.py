@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from bot import app
 from bot.doctor import Openers, examine
 from bot.extensions import open_tools
 from bot.findings import Finding
+from bot.models import open_model
 from bot.settings import Settings
 
 
@@ -16,7 +18,7 @@ def openers(settings: Settings, **other: Any) -> Openers:
     real: dict[str, Any] = {
         "store": lambda: app.open_store_of(settings),
         "tools": lambda: open_tools(settings),
-        "provider": lambda: app.open_provider(settings),
+        "model": partial(open_model, settings),
         "channels": app.examinations(settings),
     }
     return Openers(**real | other)

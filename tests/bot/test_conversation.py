@@ -16,7 +16,7 @@ from bot.live import TurnStarted
 from bot.providers.scripted import Step
 from bot.store import Lease, Store
 from bot.store.leases import Leases
-from bot.transcript import Message, Text, ToolCall, encode
+from bot.transcript import Message, Text, ToolCall, decode_record, encode
 from tests.bot.midway import Held, calling, cut_off, messages
 from tests.bot.place import HERE, Place
 from tests.fakes.tools import tool_map
@@ -33,6 +33,21 @@ async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
     assert isinstance(place.box.seen[0], TurnStarted)
     assert place.box.seen[0].user_ids == ("m1",)
     assert await store.leases.due(10) == []
+
+
+async def test_the_record_names_the_model_that_answered(store: Store) -> None:
+    """It may be another than the one that is asked first."""
+    place = Place(store, [])
+
+    def stand_in(_: object) -> Step:
+        place.model.model = "stand-in"
+        return Step("Hello!")
+
+    place.model._steps.append(stand_in)
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    (entry,) = await store.history.read(HERE, 1)
+    assert decode_record(entry).model == "stand-in"
 
 
 async def test_several_waiting_messages_become_one_turn(store: Store) -> None:

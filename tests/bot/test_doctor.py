@@ -126,6 +126,30 @@ async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> N
     assert "wrong-key" not in repr(model)
 
 
+async def test_every_fallback_is_checked(settings: Settings) -> None:
+    """What stands in for a model must work before it is needed; one that does not hides no other."""
+    async with gemini_fake() as gemini:
+        ours = settings.model_copy(
+            update={
+                "gemini_api_key": SecretStr(KEY),
+                "google_gemini_base_url": gemini.base_url,
+                "fallback_models": ("gemini:gemini-0", "gemini:gemini-2.5-pro", "demo"),
+            }
+        )
+        findings = await examine(ours, openers(ours))
+    assert findings[:4] == [
+        Finding("ok", "model", "Gemini Flash Latest answers"),
+        Finding(
+            "failure",
+            "fallback",
+            "gemini:gemini-0 cannot be used",
+            "MODEL: Gemini knows no model gemini-0; name another",
+        ),
+        Finding("ok", "fallback", "Gemini 2.5 Pro answers"),
+        Finding("ok", "fallback", "demo model: simple rules, no real language model"),
+    ]
+
+
 def with_channels(settings: Settings, line: LineFake, slack: SlackFake) -> Settings:
     """Both channels on, at stand-ins."""
     return settings.model_copy(

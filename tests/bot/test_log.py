@@ -70,7 +70,8 @@ def test_a_terminal_gets_readable_lines(capsys: pytest.CaptureFixture[str]) -> N
 def test_libraries_keep_quiet_below_warning(capsys: pytest.CaptureFixture[str]) -> None:
     """Their INFO lines may hold URLs and bodies."""
     log.configure("DEBUG", [])
-    logging.getLogger("httpx").info("GET https://wttr.in/Tokyo")
+    for library in ("httpx", "httpx2", "openai._base_client", "anthropic._base_client", "httpcore2.connection"):
+        logging.getLogger(library).info("GET https://wttr.in/Tokyo")
     logging.getLogger("docket").warning("Redis is away")
     assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["Redis is away"]
 

@@ -47,7 +47,7 @@ async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> 
     await arrive(store, picture(1))
     await place.care.attend(HERE)
     (sent,) = place.model.requests[0].messages
-    (part,) = contents([sent], "gemini-3.5-flash")[0]["parts"][1:]
+    (part,) = contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
     (kept,) = (await place.care.past(HERE))[0].parts
     assert kept == Media("pic1", "image/jpeg", len(JPEG))
@@ -59,7 +59,7 @@ async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None
     await arrive(store, picture(1))
     await place.care.attend(HERE)
     (sent,) = place.model.requests[0].messages
-    assert contents([sent], "gemini-3.5-flash")[0]["parts"][1] == {"text": "[image: not available]"}
+    assert contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1] == {"text": "[image: not available]"}
 
 
 async def test_pictures_sent_together_are_one_question(store: Store) -> None:

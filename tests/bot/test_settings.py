@@ -63,6 +63,14 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("GOOGLE_GEMINI_BASE_URL", "https://host#x"),
         ("GOOGLE_GEMINI_BASE_URL", "https://user@host"),
         ("GEMINI_API_KEY", "ключ"),
+        ("MODEL", "anthropic:"),
+        ("FALLBACK_MODELS", "demo,gpt-5"),
+        ("OPENAI_BASE_URL", "localhost:8080/v1"),
+        ("OPENAI_BASE_URL", "https://user@host/v1"),
+        ("OPENAI_BASE_URL", "https://host/v1?x=1"),
+        ("ANTHROPIC_BASE_URL", "ftp://host"),
+        ("OLLAMA_HOST", "host:port"),
+        ("OLLAMA_CONTEXT_LENGTH", "-1"),
         ("PERSONA_FILE", "/usr/bin/env"),
         ("PERSONA_FILE", "nowhere.md"),
         ("READ_ONLY", "perhaps"),
@@ -93,10 +101,23 @@ def test_a_key_pasted_with_its_line_end_is_taken(monkeypatch: pytest.MonkeyPatch
     assert load().gemini_api_key.get_secret_value() == "key"
 
 
-def test_gemini_without_its_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a setting stops start-up rather than every conversation."""
-    monkeypatch.setenv("MODEL", "gemini:gemini-flash-latest")
-    with pytest.raises(SettingsError, match=r"^GEMINI_API_KEY: "):
+@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS"])
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("gemini:gemini-flash-latest", "GEMINI_API_KEY"),
+        ("vertex:gemini-flash-latest", "GOOGLE_CLOUD_PROJECT"),
+        ("openai:gpt-5", "OPENAI_API_KEY"),
+        ("json:small", "OPENAI_API_KEY"),
+        ("anthropic:claude", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_a_model_without_its_key_is_refused(
+    monkeypatch: pytest.MonkeyPatch, asker: str, model: str, variable: str
+) -> None:
+    """Half a setting stops start-up rather than every conversation, or the one that needs the fallback."""
+    monkeypatch.setenv(asker, model)
+    with pytest.raises(SettingsError, match=rf"^{variable}: {asker} asks for {model}; set this"):
         load()
 
 
@@ -117,6 +138,31 @@ def test_alerts_need_their_platform(monkeypatch: pytest.MonkeyPatch, recipient: 
     for variable in ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN"):
         monkeypatch.setenv(variable, "made-up")
     assert load().alert_to == recipient
+
+
+def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address is enough."""
+    monkeypatch.setenv("MODEL", "openai:small")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8080/v1/")
+    assert load().openai_base_url == "http://localhost:8080/v1"
+    monkeypatch.setenv("MODEL", "ollama:qwen3:4b")
+    assert load().chosen_model == "ollama:qwen3:4b"
+
+
+def test_fallbacks_follow_the_model_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order they are written in."""
+    monkeypatch.setenv("MODEL", "ollama:a")
+    monkeypatch.setenv("FALLBACK_MODELS", "ollama:b, demo,ollama:a,,ollama:b")
+    settings = load()
+    assert settings.models == ("ollama:a", "ollama:b", "demo")
+    assert [settings.asker(name) for name in settings.models] == ["MODEL", "FALLBACK_MODELS", "FALLBACK_MODELS"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0:1", ":56789", "host:1", "http://host", "https://host:1/path", "[::1]:1"])
+def test_an_ollama_host_is_taken_as_ollama_takes_it(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """The variable is often set already, for the server or for other clients."""
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert load().ollama_host == host
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

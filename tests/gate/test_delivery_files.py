@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tomllib
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from bot.settings import Settings
 from tests.house import ROOT, files, name_of
 
-LOCKS = ["requirements.txt", "requirements-dev.txt"]
+LOCKS = ["requirements.txt", "requirements-models.txt", "requirements-dev.txt"]
 PIN = re.compile(
     r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)(.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
 )
@@ -48,16 +49,18 @@ def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
 
 
 def test_tests_run_with_what_users_run() -> None:
-    """The development requirements hold every pin of the runtime ones."""
-    runtime, development = (pins(lock) for lock in LOCKS)
-    assert {key: development.get(key) for key in runtime} == runtime
+    """Each list holds every pin of the one before it: the models' those of the runtime, the development's both."""
+    for before, after in pairwise(map(pins, LOCKS)):
+        assert {key: after.get(key) for key in before} == before
 
 
 def test_the_lock_knows_every_dependency() -> None:
     """A dependency added to pyproject.toml without make lock is noticed."""
     project = tomllib.loads(text("pyproject.toml"))["project"]
     locked = [{name for name, _ in pins(lock)} for lock in LOCKS]
-    wanted = [project["dependencies"], project["optional-dependencies"]["dev"]]
+    extras = project["optional-dependencies"]
+    development = extras.pop("dev")
+    wanted = [project["dependencies"], chain.from_iterable(extras.values()), development]
     for names, requirements in zip(locked, wanted, strict=True):
         assert {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements} <= names
 

@@ -29,10 +29,10 @@ def python(folder: Path, name: str, body: str) -> Path:
     return folder / name
 
 
-def setup(clone: Path, **environment: str) -> tuple[int, list[str], bool]:
+def setup(clone: Path, kind: str = "runtime", **environment: str) -> tuple[int, list[str], bool]:
     """Exit status, lines said, and whether a .venv is left behind."""
     done = subprocess.run(
-        [clone / "scripts" / "setup.sh", "runtime"],
+        [clone / "scripts" / "setup.sh", kind],
         env={"PATH": "/usr/bin:/bin"} | environment,
         capture_output=True,
         text=True,
@@ -86,3 +86,19 @@ def test_venv_fails_half_way(clone: Path, tmp_path: Path) -> None:
         [f"setup: {failing} -m venv failed: No space left on device"],
         False,
     )
+
+
+def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:
+    """What make models has added does not grow old under make run; what is installed already is not installed again."""
+    for lock in ("requirements.txt", "requirements-models.txt", "pyproject.toml"):
+        (clone / lock).touch()
+    (clone / ".venv").mkdir()
+    python(clone / ".venv" / "bin", "python", 'echo "$@" >>installed')
+    (clone / ".venv" / ".made-in").write_text(f"{clone}\n", "utf-8")
+    assert setup(clone)[1] == ["setup: installing requirements.txt into .venv …"]
+    assert setup(clone, "models")[1] == ["setup: installing requirements-models.txt into .venv …"]
+    assert setup(clone)[1] == []
+    (clone / "requirements-models.txt").write_text("# newer\n", "utf-8")
+    assert setup(clone) == (0, ["setup: installing requirements-models.txt into .venv …"], True)
+    asked = [line.split()[-1] for line in (clone / "installed").read_text("utf-8").splitlines()]
+    assert asked == ["requirements.txt", ".", "requirements-models.txt", ".", "requirements-models.txt", "."]

@@ -8,8 +8,9 @@ that is JSON already.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -18,9 +19,9 @@ from google import genai
 from google.genai import types
 
 from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
-from bot.providers.gemini.failures import translating
+from bot.providers.gemini.failures import Access, translating
 from bot.providers.gemini.relay import Relay, events_of, kept_streams
-from bot.providers.gemini.request import PROVIDER, contents, declarations, generation_config, tool_config
+from bot.providers.gemini.request import contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer, Event, read
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
@@ -31,33 +32,33 @@ FIRST_TOKEN_S = 20.0
 REQUEST_S = 60.0
 
 
-class Gemini:
-    """A Gemini model.
+class GenerateContent:
+    """A model behind ``generateContent``, however its service lets somebody in.
 
     Args:
-        base_url: empty for Google's own.
+        connected: makes the SDK's client of the options it is given.
         first_token_s: seconds until the first event of an answer.
         request_s: seconds until its last.
     """
 
-    name = PROVIDER
+    name = ""
 
     def __init__(
         self,
-        api_key: str,
-        model: str,
-        base_url: str = "",
-        max_output_tokens: int = 2048,
-        thinking_level: str = "low",
-        *,
-        first_token_s: float = FIRST_TOKEN_S,
-        request_s: float = REQUEST_S,
+        connected: Callable[[types.HttpOptions], genai.Client],
+        access: Access,
+        api_version: str,
+        base_url: str,
+        max_output_tokens: int,
+        thinking_level: str,
+        first_token_s: float,
+        request_s: float,
     ) -> None:
-        self.model = model
-        self._api_key = api_key
+        self.model = access.model
+        self._access = access
         self._first_token_s = first_token_s
         self._request_s = request_s
-        self._generation = generation_config(model, max_output_tokens, thinking_level)
+        self._generation = generation_config(self.model, max_output_tokens, thinking_level)
         self._declared: tuple[Sequence[ToolDefinition], list[dict[str, Any]]] = ((), [])
         tls = httpx.create_ssl_context()
         self._http = httpx.AsyncClient(
@@ -65,17 +66,15 @@ class Gemini:
             headers={"accept-encoding": "identity"},
             trust_env=False,  # the relay's session looks for proxies
         )
-        self._client = genai.Client(
-            api_key=api_key,
-            vertexai=False,
-            http_options=types.HttpOptions(
-                api_version=API_VERSION,
+        self._client = connected(
+            types.HttpOptions(
+                api_version=api_version,
                 base_url=base_url or None,
                 httpx_async_client=self._http,
                 client_args={"verify": tls},  # unused, but each one left out is built anew in 30 ms
                 async_client_args={"ssl": tls},
                 retry_options=types.HttpRetryOptions(attempts=1),
-            ),
+            )
         )
 
     async def stream(
@@ -90,7 +89,7 @@ class Gemini:
         Raises:
             ModelError: no answer, or one that broke off.
         """
-        answer = Answer(self.model)
+        answer = Answer(self.name, self.model)
         async with aclosing(self._events(self._body(system, messages, tools, tool_choice))) as events:
             async for event in events:
                 for delta in answer.take(event):
@@ -99,7 +98,7 @@ class Gemini:
 
     async def check(self) -> str:
         """Look the model up, which takes a working key and generates nothing."""
-        with translating(self.model, self._api_key):
+        with translating(self._access):
             async with asyncio.timeout(self._first_token_s):
                 found = await self._client.aio.models.get(model=self.model)
         return f"{found.display_name or self.model} answers"
@@ -112,7 +111,10 @@ class Gemini:
     def _body(
         self, system: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], tool_choice: ToolChoice
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"contents": contents(messages, self.model), "generationConfig": self._generation}
+        body: dict[str, Any] = {
+            "contents": contents(messages, self.name, self.model),
+            "generationConfig": self._generation,
+        }
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
         if tools:
@@ -130,7 +132,7 @@ class Gemini:
         now = asyncio.get_running_loop().time
         started = now()
         deadline = started + self._first_token_s
-        with translating(self.model, self._api_key):
+        with translating(self._access):
             async with asyncio.timeout_at(deadline):
                 stream = await self._send(body)
             async with aclosing(events_of(stream)) as events:
@@ -157,3 +159,35 @@ class Gemini:
         if not kept:
             raise ValueError("no event stream")
         return kept[0]
+
+
+class Gemini(GenerateContent):
+    """A Gemini model by an API key.
+
+    Args:
+        base_url: empty for Google's own.
+        first_token_s: seconds until the first event of an answer.
+        request_s: seconds until its last.
+    """
+
+    name = "gemini"
+
+    def __init__(
+        self,
+        api_key: str,
+        model: str,
+        base_url: str = "",
+        max_output_tokens: int = 2048,
+        thinking_level: str = "low",
+        *,
+        first_token_s: float = FIRST_TOKEN_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key)
+        connected = partial(_with_key, api_key)
+        limits = (max_output_tokens, thinking_level, first_token_s, request_s)
+        super().__init__(connected, access, API_VERSION, base_url, *limits)
+
+
+def _with_key(api_key: str, options: types.HttpOptions) -> genai.Client:
+    return genai.Client(api_key=api_key, vertexai=False, http_options=options)

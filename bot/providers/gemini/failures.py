@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import httpx
+from google.auth import exceptions as credentials
 from google.genai import errors
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 
 PASSING = {408, 425}  # and every 5xx
 WORDS_CAP = 300  # characters of Google's own words in a cause
+TOKEN = re.compile(r"ya29\.[\w.-]+")  # what Google's access tokens look like
 
 # ValueError is what the SDK raises for a body it cannot read, pydantic's and its own classes included.
 OUTAGES = (
@@ -26,8 +30,22 @@ OUTAGES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How somebody is let in.
+
+    Attributes:
+        refused: what the operator hears where nobody is, with a place for the status.
+        secret: the key, which no text may hold.
+    """
+
+    model: str
+    refused: str
+    secret: str = ""
+
+
 @contextmanager
-def translating(model: str, api_key: str) -> Iterator[None]:
+def translating(access: Access) -> Iterator[None]:
     """Turn what is raised inside into ``bot.errors``; no text of it holds the key.
 
     Raises:
@@ -38,9 +56,13 @@ def translating(model: str, api_key: str) -> Iterator[None]:
     except (
         errors.APIError
     ) as error:  # not chained: Google may quote the key ("Consumer 'api_key:…' has been suspended")
-        raise _refusal(error, model, api_key) from None
+        raise _refusal(error, access) from None
+    except credentials.TransportError as error:
+        raise TryAgain("model_down", f"Google's sign-in cannot be reached: {type(error).__name__}") from error
+    except credentials.GoogleAuthError as error:  # not chained: it may quote what was signed in with
+        raise ModelUnusable("key_refused", access.refused.format(type(error).__name__)) from None
     except OUTAGES as error:
-        raise _outage(error, model) from error
+        raise _outage(error, access.model) from error
 
 
 def _outage(error: Exception, model: str) -> TryAgain:
@@ -51,20 +73,25 @@ def _outage(error: Exception, model: str) -> TryAgain:
     return TryAgain("model_down", f"{model} cannot be reached: {type(error).__name__}")
 
 
-def _refusal(error: errors.APIError, model: str, api_key: str) -> ModelError:
+def _refusal(error: errors.APIError, access: Access) -> ModelError:
     """An error Google answered with. A bad key is a 400, and a 429 has its delay in the body."""
-    code, details = error.code or 500, _details(error.details)
+    model, code, details = access.model, error.code or 500, _details(error.details)
     invalid_key = any(detail.get("reason") == "API_KEY_INVALID" for detail in details)
     if invalid_key or code in (401, 403):
-        return ModelUnusable("key_refused", f"GEMINI_API_KEY was refused ({code}): set a valid key")
+        return ModelUnusable("key_refused", access.refused.format(code))
     if code == 404:
         return ModelUnusable("model_unknown", f"MODEL: Gemini knows no model {model}; name another")
     if code == 429:
         return TryAgain("rate_limited", f"{model} is over its quota (429)", after=_delay(details, error.response))
     if code in PASSING or code >= 500:
         return TryAgain("model_down", f"{model} answers {code}", after=_delay(details, error.response))
-    words = " ".join(str(error.message).replace(api_key, "[key]").split())
-    return RequestRefused("request_refused", f"{model} refused the request ({code}): {words[:WORDS_CAP]}")
+    return RequestRefused("request_refused", f"{model} refused the request ({code}): {_quoted(error, access)}")
+
+
+def _quoted(error: errors.APIError, access: Access) -> str:
+    words = TOKEN.sub("[token]", str(error.message))
+    words = words.replace(access.secret, "[key]") if access.secret else words
+    return " ".join(words.split())[:WORDS_CAP]
 
 
 def _details(body: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from bot.providers import ToolChoice, enveloped
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
 
-PROVIDER = "gemini"
 JSON = dict[str, Any]
 
 # Tells Gemini 3 that a call comes from elsewhere and has no signature to check:
@@ -70,7 +69,7 @@ def tool_config(choice: ToolChoice) -> JSON:
     return {"functionCallingConfig": calling}
 
 
-def contents(messages: Sequence[Message], model: str) -> list[JSON]:
+def contents(messages: Sequence[Message], provider: str, model: str) -> list[JSON]:
     """The conversation, every message of this model in its own words.
 
     Adjacent messages of users become one content. A message with nothing to send is left out: Gemini refuses it.
@@ -80,7 +79,7 @@ def contents(messages: Sequence[Message], model: str) -> list[JSON]:
     before = ""
     for message in messages:
         if message.role == "model":
-            parts = _model_parts(message, model)
+            parts = _model_parts(message, provider, model)
             vendor_ids |= _vendor_ids(message, parts)
         elif message.role == "tool":
             parts = [_function_response(result, vendor_ids) for result in message.results]
@@ -108,10 +107,10 @@ def _user_parts(message: Message) -> list[JSON]:
     return parts
 
 
-def _model_parts(message: Message, model: str) -> list[JSON]:
+def _model_parts(message: Message, provider: str, model: str) -> list[JSON]:
     """The vendor's own parts, but for bare empty texts, which end many streams and are refused in a request."""
     opaque = message.opaque
-    if opaque is None or opaque.provider != PROVIDER:
+    if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
     parts = [part for part in _parts(opaque.data) if part != {"text": ""}]
     return parts if opaque.model == model else _signed(parts)

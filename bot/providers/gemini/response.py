@@ -15,7 +15,6 @@ from msgspec.json import Decoder
 
 from bot.errors import TryAgain
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.gemini.request import PROVIDER
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {
@@ -111,10 +110,12 @@ class Answer:
     """One answer in the making.
 
     Args:
+        provider: who was asked.
         model: the model that was asked, which gets its own parts back word for word.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, provider: str, model: str) -> None:
+        self._provider = provider
         self._model = model
         self._kept: list[_Kept] = []
         self._finish = ""
@@ -148,7 +149,7 @@ class Answer:
         reason = self._stop_reason()
         kept = [one for one in self._kept if reason == "tool_use" or not isinstance(one.part, ToolCall)]
         raw = b"[" + b",".join(one.raw for one in kept) + b"]"
-        opaque = Opaque(PROVIDER, self._model, raw) if kept else None
+        opaque = Opaque(self._provider, self._model, raw) if kept else None
         message = Message(new_id("msg"), "model", _merged(kept), time.time_ns() // 1_000_000, opaque=opaque)
         usual = reason in ("end_turn", "tool_use")
         detail = "" if usual else f"{self._blocked or self._finish} {self._message}".strip()

@@ -11,12 +11,11 @@ import pytest
 
 from bot.providers import AUTO, NONE, Completed, Provider, Restarted, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.demo import Demo
-from bot.providers.gemini import Gemini
 from bot.providers.scripted import Scripted, Step
 from bot.texts import load
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Asked, ask, declared, model, results, user
-from tests.fakes.gemini import KEY, gemini_fake
+from tests.bot.providers.stands.all import STANDS
 
 Kind = Literal["calls", "words"]
 Opening = Callable[..., AbstractAsyncContextManager[Provider]]
@@ -42,21 +41,23 @@ async def scripted(*answers: Kind) -> AsyncIterator[Provider]:
     yield Scripted([Step(calls=calls) if answer == "calls" else Step("It is sunny. 晴れです。") for answer in answers])
 
 
-@asynccontextmanager
-async def gemini(*answers: Kind) -> AsyncIterator[Provider]:
-    """Over HTTP, against the strict stand-in, which has to be told too."""
-    async with gemini_fake() as fake:
-        for answer in answers:
-            if answer == "calls":
-                fake.calls(*CALLS)
-            else:
-                fake.say("It is sunny. ", "晴れです。")
-        provider = Gemini(KEY, "gemini-3.5-flash", fake.base_url)
-        yield provider
-        await provider.aclose()
+def before(vendor: str) -> Opening:
+    """Over HTTP, against a vendor's strict stand-in, which has to be told too."""
+
+    @asynccontextmanager
+    async def opened(*answers: Kind) -> AsyncIterator[Provider]:
+        async with STANDS[vendor]() as stand:
+            for answer in answers:
+                if answer == "calls":
+                    stand.calls(*CALLS)
+                else:
+                    stand.say("It is sunny. ", "晴れです。")
+            yield stand.provider
+
+    return opened
 
 
-@pytest.fixture(params=[demo, scripted, gemini])
+@pytest.fixture(params=[demo, scripted, *map(before, STANDS)], ids=["demo", "scripted", *STANDS])
 def opening(request: pytest.FixtureRequest) -> Opening:
     """Opens a provider whose answers to come are, one after the other, calls or words."""
     return cast(Opening, request.param)

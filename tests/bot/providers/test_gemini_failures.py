@@ -16,7 +16,7 @@ from google.genai import errors
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 from bot.providers import TextDelta
 from bot.providers.gemini import Gemini
-from bot.providers.gemini.failures import translating
+from bot.providers.gemini.failures import Access, translating
 from tests.bot.providers.asking import ask, user
 from tests.fakes.gemini import KEY, Answer, GeminiFake
 from tests.waiting import until
@@ -222,7 +222,7 @@ async def test_check_tells_what_is_wrong(fake: GeminiFake, key: str, model: str,
 def test_every_exception_has_a_translation(kind: type[Exception]) -> None:
     """A class the SDK or the network gains later becomes one of ours too."""
     error = kind(503, {}) if issubclass(kind, errors.APIError) else kind.__new__(kind)
-    with pytest.raises(TryAgain) as raised, translating(MODEL, KEY):
+    with pytest.raises(TryAgain) as raised, translating(Access(MODEL, BAD_KEY, KEY)):
         raise error
     assert raised.value.apology in ("model_down", "timed_out", "malformed")
 

@@ -5,56 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 
 import pytest
 
-from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, Restarted, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.retrying import Retrying
-from bot.providers.scripted import Scripted, ScriptedAnswer, Step
+from bot.providers.scripted import Step
 from bot.transcript import Message, ToolCall
 from tests.bot.providers.asking import ask, user
-
-OK = Step("Hello")
-MALFORMED = Step("Hm", stop_reason="malformed", detail="MALFORMED_FUNCTION_CALL")
-SILENT = Step(stop_reason="malformed")
-DOWN = TryAgain("model_down", "503")
-UNUSABLE = ModelUnusable("key_refused", "GEMINI_API_KEY was refused")
-REFUSED = RequestRefused("request_refused", "too long")
-
-
-def fails(error: ModelError, text: str = "") -> Step:
-    """An answer that ends in an error."""
-    return Step(text, error=error)
-
-
-def waits(seconds: float) -> Step:
-    """A failure that asks for patience."""
-    return fails(TryAgain("rate_limited", "429", after=seconds))
-
-
-@dataclass
-class Time:
-    """A clock that only sleeping moves."""
-
-    now: float = 1000.0
-    slept: list[float] = field(default_factory=list)
-
-    async def sleep(self, seconds: float) -> None:
-        """Be over at once."""
-        self.slept.append(seconds)
-        self.now += seconds
-
-    def around(self, *models: Sequence[ScriptedAnswer], jitter: float = 1.0) -> Retrying:
-        """Models that play these steps, asked again with the whole jitter or a part of it."""
-        self.models = [Scripted(steps, f"p{place}", f"m{place}") for place, steps in enumerate(models)]
-        return Retrying(self.models, clock=lambda: self.now, sleep=self.sleep, jitter=lambda: jitter)
-
-    @property
-    def requests(self) -> list[int]:
-        """How often each model was asked."""
-        return [len(model.requests) for model in self.models]
+from tests.bot.providers.failing import DOWN, MALFORMED, OK, REFUSED, SILENT, UNUSABLE, Time, fails, waits
 
 
 @pytest.fixture
@@ -150,25 +110,6 @@ async def test_a_call_that_was_shown_is_voided_too(time: Time) -> None:
 async def test_nothing_is_voided_where_nothing_was_shown(time: Time) -> None:
     """A silent failure passes unnoticed."""
     assert await heard(time.around([fails(DOWN), SILENT, OK])) == [TextDelta("Hello")]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "slept", "requests"),
-    [
-        ([fails(UNUSABLE)], [OK], [0], [1, 1]),
-        ([waits(48)], [OK], [0], [1, 1]),
-        ([fails(DOWN)], [OK], [0.5], [1, 1]),
-        ([fails(DOWN), OK], [fails(DOWN)], [0.5, 1.0], [2, 1]),
-        ([fails(UNUSABLE)], [fails(DOWN), OK], [0, 1.0], [1, 2]),
-        ([MALFORMED, OK], [], [], [2, 0]),
-    ],
-)
-async def test_a_fallback_steps_in(
-    time: Time, first: list[Step], second: list[Step], slept: list[float], requests: list[int]
-) -> None:
-    """An unusable model is passed over at once, a failing one takes turns with the next, four attempts in all."""
-    assert (await ask(time.around(first, second), [user("hi")])).text == "Hello"
-    assert (time.slept, time.requests) == (slept, requests)
 
 
 async def test_a_model_that_says_nothing_uses_up_the_time(time: Time) -> None:

@@ -1,0 +1,142 @@
+"""Models by their names: ``provider:model`` becomes the provider that speaks to it, whose SDK is loaded only then."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.errors import SettingsError
+from bot.metrics import Metrics
+from bot.providers import Provider
+from bot.providers.demo import Demo
+from bot.providers.retrying import Retrying
+from bot.settings import Settings
+from bot.texts import load
+
+if TYPE_CHECKING:
+    from bot.providers.openai import OpenAI
+
+SDKS = ("anthropic", "openai")  # optional; google-genai comes with Kaiwa
+
+
+@asynccontextmanager
+async def open_models(settings: Settings, metrics: Metrics) -> AsyncIterator[Provider]:
+    """The chosen model with its retries and its fallbacks.
+
+    Raises:
+        SettingsError: the SDK of one of them is not installed.
+    """
+    provider = Retrying([_built(settings, name) for name in settings.models], metrics)
+    try:
+        yield provider
+    finally:
+        await provider.aclose()
+
+
+@asynccontextmanager
+async def open_model(settings: Settings, name: str) -> AsyncIterator[Provider]:
+    """One of the configured models, by itself.
+
+    Raises:
+        SettingsError: its SDK is not installed.
+    """
+    provider = _built(settings, name)
+    try:
+        yield provider
+    finally:
+        await provider.aclose()
+
+
+def _built(settings: Settings, name: str) -> Provider:
+    provider, _, model = name.partition(":")
+    try:
+        return BUILDERS[provider](settings, model)
+    except ModuleNotFoundError as error:
+        if error.name not in SDKS:
+            raise
+        mend = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
+        raise SettingsError(settings.asker(name), mend) from error
+
+
+def _demo(settings: Settings, _: str) -> Provider:
+    return Demo(load(), settings.language)
+
+
+def _gemini(settings: Settings, model: str) -> Provider:
+    from bot.providers.gemini import Gemini
+
+    return Gemini(
+        settings.gemini_api_key.get_secret_value(),
+        model,
+        settings.google_gemini_base_url,
+        settings.max_output_tokens,
+        settings.thinking_level,
+    )
+
+
+def _vertex(settings: Settings, model: str) -> Provider:
+    from bot.providers.gemini.vertex import Vertex
+
+    return Vertex(
+        settings.google_cloud_project,
+        model,
+        settings.google_cloud_location,
+        settings.google_vertex_base_url,
+        settings.max_output_tokens,
+        settings.thinking_level,
+    )
+
+
+def _openai(settings: Settings, model: str) -> OpenAI:
+    from bot.providers.openai import OpenAI
+
+    return OpenAI(
+        settings.openai_api_key.get_secret_value(),
+        model,
+        settings.openai_base_url,
+        settings.max_output_tokens,
+        settings.thinking_level,
+    )
+
+
+def _json_mode(settings: Settings, model: str) -> Provider:
+    from bot.providers.json_mode import JsonMode
+
+    return JsonMode(_openai(settings, model))
+
+
+def _anthropic(settings: Settings, model: str) -> Provider:
+    from bot.providers.anthropic import Anthropic
+
+    return Anthropic(
+        settings.anthropic_api_key.get_secret_value(),
+        model,
+        settings.anthropic_base_url,
+        settings.max_output_tokens,
+        settings.thinking_level,
+    )
+
+
+def _ollama(settings: Settings, model: str) -> Provider:
+    from bot.providers.ollama import Ollama
+
+    return Ollama(
+        model,
+        settings.ollama_host,
+        settings.max_output_tokens,
+        settings.thinking_level,
+        settings.ollama_context_length,
+        settings.ollama_api_key.get_secret_value(),
+    )
+
+
+BUILDERS: dict[str, Callable[[Settings, str], Provider]] = {
+    "anthropic": _anthropic,
+    "demo": _demo,
+    "gemini": _gemini,
+    "json": _json_mode,
+    "ollama": _ollama,
+    "openai": _openai,
+    "vertex": _vertex,
+}

@@ -1,0 +1,144 @@
+"""Anthropic through its SDK: one request in, a stream of events out, the vendor's errors translated.
+
+``request.py`` writes what is sent, ``response.py`` reads what comes back, ``habits.py`` knows what each generation of
+models takes. The SDK is given the request as ready-made JSON (``extra_body``) and its events are read past its models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import anthropic
+import httpx2
+
+from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers.anthropic.failures import translating
+from bot.providers.anthropic.habits import habits_of
+from bot.providers.anthropic.request import (
+    JSON,
+    PROVIDER,
+    began_without_thought,
+    cached_prefix,
+    chat,
+    declarations,
+    is_forced,
+    tool_choice_of,
+)
+from bot.providers.anthropic.response import Answer
+from bot.providers.event_stream import events_of
+from bot.providers.failures import Failures
+from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
+from bot.transcript import Message
+from toolset.tool import ToolDefinition
+
+ANTHROPIC = "https://api.anthropic.com"
+CONNECT_S = 10.0
+KEEP_ALIVE_S = 60.0
+
+
+class Anthropic:
+    """A Claude model.
+
+    Args:
+        base_url: empty for Anthropic's own.
+        first_token_s: seconds until the first event of an answer.
+        request_s: seconds until its last.
+    """
+
+    name = PROVIDER
+
+    def __init__(
+        self,
+        api_key: str,
+        model: str,
+        base_url: str = "",
+        max_output_tokens: int = 2048,
+        thinking_level: str = "low",
+        *,
+        first_token_s: float = FIRST_TOKEN_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        self.model = model
+        self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key)
+        self._time = (first_token_s, request_s)
+        self._max_output_tokens = max_output_tokens
+        self._habits = habits_of(model, thinking_level)
+        self._prefix: tuple[tuple[str, Sequence[ToolDefinition]], JSON] = (("", ()), {})
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key,
+            base_url=base_url or ANTHROPIC,
+            max_retries=0,
+            timeout=anthropic.Timeout(None, connect=CONNECT_S),
+            default_headers={"accept-encoding": "identity"},
+            http_client=_http_client(),
+        )
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Ask once.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        answer = Answer(self.model, messages, self._failures)
+        body = self._body(system, messages, tools, tool_choice)
+        with translating(self._failures):
+            async with aclosing(in_time(self._events(body), *self._time)) as events:
+                async for data in events:
+                    for delta in answer.take(data):
+                        yield delta
+        yield Completed(answer.response())
+
+    async def check(self) -> str:
+        """Look the model up, which takes a working key and generates nothing."""
+        with translating(self._failures):
+            async with asyncio.timeout(self._time[0]):
+                found = await self._client.models.retrieve(self.model)
+        return f"{found.display_name or self.model} answers"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    def _body(
+        self, system: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], tool_choice: ToolChoice
+    ) -> JSON:
+        forced = bool(tools) and is_forced(tool_choice)
+        too_late = self._habits.has_budget and began_without_thought(messages, self.model)
+        return {
+            **self._unchanging(system, tools),
+            **({"tool_choice": tool_choice_of(tool_choice, self._habits)} if tools else {}),
+            **self._habits.thinking(self._max_output_tokens, wanted=not forced and not too_late),
+            "messages": chat(messages, self.model),
+        }
+
+    def _unchanging(self, system: str, tools: Sequence[ToolDefinition]) -> JSON:
+        before, prefix = self._prefix
+        if before[0] != system or before[1] is not tools:
+            prefix = cached_prefix(system, declarations(tools, self._habits))
+            self._prefix = ((system, tools), prefix)
+        return prefix
+
+    async def _events(self, body: JSON) -> AsyncGenerator[bytes]:
+        asked = self._client.messages.with_streaming_response.create(
+            model=self.model, max_tokens=self._max_output_tokens, messages=[], stream=True, extra_body=body
+        )
+        async with asked as response, aclosing(events_of(response.iter_bytes())) as events:
+            async for data in events:
+                yield data
+
+
+def _http_client() -> httpx2.AsyncClient:
+    """aiohttp carries the requests: the SDK's own pool becomes slow beyond a hundred in flight.
+
+    No limit on connections: how many turns run at once is the worker's to say.
+    """
+    limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
+    return anthropic.DefaultAioHttpClient(limits=limits, follow_redirects=False)

@@ -1,0 +1,48 @@
+"""Every way in which the anthropic SDK and the network fail, as what it means to the caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import aiohttp
+import anthropic
+import httpx2
+from msgspec import DecodeError
+
+from bot.errors import ModelError
+from bot.providers.failures import Failures, retry_after
+
+OUTAGES = (anthropic.AnthropicError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
+UNREADABLE = (anthropic.APIResponseValidationError, DecodeError, UnicodeError, json.JSONDecodeError)
+
+
+@contextmanager
+def translating(failures: Failures) -> Iterator[None]:
+    """Turn what is raised inside into ``bot.errors``; no text of it holds the key.
+
+    Raises:
+        ModelError: whatever went wrong.
+    """
+    try:
+        yield
+    except anthropic.APIStatusError as error:  # not chained: the service may quote the key
+        raise _refusal(error, failures) from None
+    except UNREADABLE as error:
+        raise failures.unreadable() from error
+    except OUTAGES as error:
+        root = _root_of(error)
+        raise (failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)) from error
+
+
+def _refusal(error: anthropic.APIStatusError, failures: Failures) -> ModelError:
+    words = error.api_message or json.dumps(error.body, ensure_ascii=False)
+    return failures.refusal(error.status_code, error.type or "", words, retry_after(error.response.headers))
+
+
+def _root_of(error: BaseException) -> BaseException:
+    """What the SDK's exception was raised from; its transport calls many outages a time-out."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error

@@ -1,0 +1,165 @@
+"""What Anthropic is sent: the neutral request as the JSON of the Messages API."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.json import Decoder
+
+from bot.providers import ToolChoice
+from bot.providers.anthropic.habits import Habits
+from bot.providers.fitting import Dialect, closed, fit
+from bot.providers.portable import portable_id, portable_name, seen
+from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
+from toolset.tool import ToolDefinition
+
+PROVIDER = "anthropic"
+JSON = dict[str, Any]
+
+MODES = {"auto": "auto", "none": "none", "required": "any", "one": "tool"}
+IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
+THOUGHTS = ("thinking", "redacted_thinking")
+CACHED = {"cache_control": {"type": "ephemeral"}}
+CACHEABLE = 2000  # bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, free of charge
+
+# input_schema is any JSON Schema; only a union at its top is refused.
+DIALECT = Dialect(
+    frozenset(
+        (
+            *("type", "title", "description", "default", "examples", "deprecated", "enum", "const", "format"),
+            *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+            *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
+            *("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems"),
+            *("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "pattern", "minLength", "maxLength"),
+            *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        )
+    )
+)
+# https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+STRICT_DIALECT = Dialect(
+    frozenset(
+        (
+            *("type", "title", "description", "enum", "const", "format", "anyOf"),
+            *("properties", "required", "additionalProperties", "items"),
+        )
+    ),
+    frozenset(("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
+)
+
+_blocks = Decoder(list[JSON]).decode
+
+
+def declarations(tools: Sequence[ToolDefinition], habits: Habits) -> list[JSON]:
+    """The tools; strict where the tool asks for it, the model knows it and the schema can be said so."""
+    return [_declaration(tool, habits) for tool in tools]
+
+
+def tool_choice_of(choice: ToolChoice, habits: Habits) -> JSON:
+    """Which tools may be called; a model that takes no forced choice has its own."""
+    if is_forced(choice) and not habits.takes_forced_calls:
+        return {"type": "auto"}
+    return {"type": MODES[choice.mode]} | ({"name": choice.name} if choice.mode == "one" else {})
+
+
+def is_forced(choice: ToolChoice) -> bool:
+    """Whether the model has to call."""
+    return choice.mode in ("required", "one")
+
+
+def cached_prefix(system: str, declared: list[JSON]) -> JSON:
+    """System prompt and tools, marked for the cache: the tools by themselves too, as several prompts share them."""
+    tools = list(declared)
+    size = len(encode(tools))
+    if tools and size >= CACHEABLE:
+        tools[-1] = tools[-1] | CACHED
+    fields: JSON = {"tools": tools} if tools else {}
+    if system:
+        mark = CACHED if size + len(system.encode()) >= CACHEABLE else {}
+        fields["system"] = [{"type": "text", "text": system, **mark}]
+    return fields
+
+
+def chat(messages: Sequence[Message], model: str) -> list[JSON]:
+    """The conversation in turns of user and assistant: results and what users wrote are one turn, results first.
+
+    The model gets its thoughts back within the turn that goes on; those of earlier turns have done their work.
+    """
+    said: list[JSON] = []
+    begin = open_turn(messages)
+    for place, message in enumerate(messages):
+        if message.role == "model":
+            role, content = "assistant", _assistant(message, model if place >= begin else "")
+        elif message.role == "tool":
+            role, content = "user", [_result(result) for result in message.results]
+        else:
+            role, content = "user", [_seen(part) for part in seen(message) if not _is_blank(part)]
+        if content and said and said[-1]["role"] == role:
+            said[-1]["content"] += content
+        elif content:
+            said.append({"role": role, "content": content})
+    return said
+
+
+def open_turn(messages: Sequence[Message]) -> int:
+    """Where the turn that goes on begins: after the newest message of the model's that calls nothing."""
+    for place in range(len(messages), 0, -1):
+        if messages[place - 1].role == "model" and not messages[place - 1].calls:
+            return place
+    return 0
+
+
+def began_without_thought(messages: Sequence[Message], model: str) -> bool:
+    """Whether the turn that goes on was begun by another model, or without thinking."""
+    begun = (message for message in messages[open_turn(messages) :] if message.role == "model")
+    first = next(begun, None)
+    return first is not None and not _own_blocks(first, model)
+
+
+def _declaration(tool: ToolDefinition, habits: Habits) -> JSON:
+    if tool.strict and habits.takes_strict_tools:
+        shut = closed(fit(tool.parameters, STRICT_DIALECT).schema)
+        if shut is not None:
+            return {"name": tool.name, "description": tool.description, "input_schema": shut, "strict": True}
+    schema = fit(tool.parameters, DIALECT).schema
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+
+
+def _assistant(message: Message, model: str) -> list[JSON]:
+    return _own_blocks(message, model) or [
+        _call(part) if isinstance(part, ToolCall) else {"type": "text", "text": part.text}
+        for part in message.parts
+        if isinstance(part, ToolCall) or (isinstance(part, Text) and not _is_blank(part))
+    ]
+
+
+def _own_blocks(message: Message, model: str) -> list[JSON]:
+    """The blocks as this model wrote them, where it has thought; a thought is no other model's to read."""
+    opaque = message.opaque
+    if opaque is None or (opaque.provider, opaque.model) != (PROVIDER, model):
+        return []
+    return _blocks(opaque.data)
+
+
+def _call(call: ToolCall) -> JSON:
+    return {"type": "tool_use", "id": portable_id(call.id), "name": portable_name(call.name), "input": call.arguments}
+
+
+def _result(result: ToolResult) -> JSON:
+    answer = {"type": "tool_result", "tool_use_id": portable_id(result.call_id)}
+    return {**answer, "content": encode(result.response).decode(), "is_error": result.is_error}
+
+
+def _seen(part: Text | Media) -> JSON:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if part.mime not in IMAGES:
+        return {"type": "text", "text": "[image: not available]"}
+    source = {"type": "base64", "media_type": part.mime, "data": b64encode(part.data).decode()}
+    return {"type": "image", "source": source}
+
+
+def _is_blank(part: Text | Media) -> bool:
+    """Anthropic refuses a text that is empty or all white space."""
+    return isinstance(part, Text) and not part.text.strip()

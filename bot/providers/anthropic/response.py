@@ -1,0 +1,197 @@
+"""What Anthropic answers: the events of one stream, read into neutral events and one neutral response.
+
+https://platform.claude.com/docs/en/build-with-claude/streaming
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
+from bot.providers.answers import answer
+from bot.providers.anthropic.request import PROVIDER, THOUGHTS
+from bot.providers.calls import Calls
+from bot.providers.failures import Failures, status_of
+from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
+
+JSON = dict[str, Any]
+
+STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "end_turn",
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "refusal": "blocked",
+}
+GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class _Thinking(Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens: int | None = None
+    output_tokens_details: _Thinking | None = None
+
+
+class _Message(Struct):
+    model: str | None = None
+    usage: _Usage | None = None
+
+
+class _Delta(Struct):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+    stop_details: JSON | None = None
+
+
+class _Error(Struct):
+    type: str = ""
+    message: str = ""
+
+
+class _Event(Struct):
+    type: str = ""
+    index: int = 0
+    message: _Message | None = None
+    content_block: JSON | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+    error: _Error | None = None
+
+
+_event = Decoder(_Event).decode
+
+
+class Answer:
+    """One answer in the making.
+
+    Args:
+        model: the model that was asked, which gets its own thoughts back.
+    """
+
+    def __init__(self, model: str, messages: Sequence[Message], failures: Failures) -> None:
+        self._asked = model
+        self._failures = failures
+        self._calls = Calls(messages)
+        self._blocks: dict[int, JSON] = {}
+        self._stop_reason = ""
+        self._explanation = ""
+        self._usage: dict[str, Any] = {}
+        self._model = model
+
+    def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
+        """Take one event in and tell what is new in it.
+
+        Raises:
+            ModelError: it is an error that came after the 200.
+            DecodeError: it is not what Anthropic sends.
+        """
+        event = _event(data)
+        if event.error is not None:
+            kind = event.error.type
+            raise self._failures.refusal(status_of("", kind), kind, event.error.message)
+        if event.message is not None:
+            self._model = event.message.model or self._model
+            self._count(event.message.usage)
+        self._count(event.usage)
+        if event.content_block is not None:
+            yield from self._begin(event.index, event.content_block)
+        if event.delta is not None:
+            yield from self._go_on(event.index, event.delta)
+
+    def response(self) -> ModelResponse:
+        """The whole answer.
+
+        Raises:
+            TryAgain: the stream broke off.
+        """
+        if not self._stop_reason:
+            raise self._failures.broken_off()
+        calls = self._calls.whole()
+        reason = STOP_REASONS.get(self._stop_reason, "other")
+        if calls is None and reason in ("end_turn", "tool_use"):
+            reason = "malformed"
+        parts = list(self._parts(calls or ()))
+        return answer(
+            parts,
+            reason,
+            model=self._model,
+            usage=self._counted(),
+            opaque=self._opaque(parts) if calls and reason in ("end_turn", "tool_use") else None,
+            detail=f"{self._stop_reason} {self._explanation}".strip(),
+        )
+
+    def _begin(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
+        self._blocks[index] = block
+        if block.get("type") == "tool_use":
+            yield self._calls.take(index, block.get("id"), block.get("name"), block.get("input") or None)
+        elif block.get("type") == "text" and block.get("text"):
+            yield TextDelta(block["text"])
+
+    def _go_on(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
+        if delta.type == "input_json_delta" and delta.partial_json:
+            yield self._calls.take(index, None, None, delta.partial_json)
+        elif delta.type in GROWING:
+            field = GROWING[delta.type]
+            block = self._blocks.setdefault(index, {"type": "text"})
+            block[field] = block.get(field, "") + getattr(delta, field)
+            if delta.type == "text_delta" and delta.text:
+                yield TextDelta(delta.text)
+        self._stop_reason = delta.stop_reason or self._stop_reason
+        self._explanation = (delta.stop_details or {}).get("explanation") or self._explanation
+
+    def _parts(self, calls: Sequence[ToolCall]) -> Iterator[Text | ToolCall]:
+        waiting = iter(calls)
+        for block in self._blocks.values():
+            if block.get("type") == "text":
+                yield Text(block.get("text", ""))
+            elif block.get("type") == "tool_use" and (call := next(waiting, None)) is not None:
+                yield call
+
+    def _opaque(self, parts: Sequence[Text | ToolCall]) -> Opaque | None:
+        """All blocks in their order where one is a thought: Anthropic wants thoughts back where they stood, unchanged.
+
+        A turn without calls is over, and its thoughts with it.
+        """
+        if not any(block.get("type") in THOUGHTS for block in self._blocks.values()):
+            return None
+        own = iter(parts)
+        blocks = [
+            block if block["type"] in THOUGHTS else _block(next(own))
+            for block in self._blocks.values()
+            if block.get("type") in (*THOUGHTS, "text", "tool_use")
+        ]
+        return Opaque(PROVIDER, self._asked, encode([block for block in blocks if block]))
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Counts are cumulative; a later event repeats those it knows."""
+        if usage is not None:
+            fields = ((name, getattr(usage, name)) for name in usage.__struct_fields__)
+            self._usage |= {name: value for name, value in fields if value is not None}
+
+    def _counted(self) -> Usage:
+        """Anthropic counts what it found in the cache, or put there, beside the other input, and thoughts as output."""
+        cached = self._usage.get("cache_read_input_tokens", 0)
+        fresh = self._usage.get("input_tokens", 0) + self._usage.get("cache_creation_input_tokens", 0)
+        details = self._usage.get("output_tokens_details") or _Thinking()
+        thinking = details.thinking_tokens or 0
+        return Usage(fresh + cached, cached, max(0, self._usage.get("output_tokens", 0) - thinking), thinking)
+
+
+def _block(part: Text | ToolCall) -> JSON | None:
+    if isinstance(part, ToolCall):
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
+    return {"type": "text", "text": part.text} if part.text.strip() else None

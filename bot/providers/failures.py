@@ -1,0 +1,114 @@
+"""How a model fails, whoever the vendor is: HTTP statuses and broken connections as what they mean to the caller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+
+PASSING = {408, 425}  # and every 5xx
+WORDS_CAP = 300  # characters of the vendor's own words in a cause
+
+# The vendors' own words for what a status alone does not tell.
+UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not_found_error"}
+NO_CREDIT = {"insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached"}
+BLOCKED = {"content_filter", "content_policy_violation", "content_moderation"}
+BAD_CALL = {"tool_use_failed"}  # the model wrote a call that its own server refuses: another try may be better
+KINDS = {
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "overloaded_error": 529,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "invalid_request_error": 400,
+    "request_too_large": 413,
+    **dict.fromkeys(UNKNOWN_MODEL, 404),
+    **dict.fromkeys(BLOCKED | BAD_CALL, 400),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The failures of one model, each named for the operator without ever quoting the key.
+
+    Attributes:
+        model: the model that was asked.
+        setting: the variable that holds the key.
+        key: the key itself, empty where there is none.
+    """
+
+    model: str
+    setting: str
+    key: str
+
+    def refusal(self, status: int, kind: str = "", words: str = "", after: float | None = None) -> ModelError:
+        """An error the service answered with.
+
+        Args:
+            status: of HTTP, or ``status_of`` an error that came inside a stream.
+            kind: the vendor's own code or type for it.
+            words: the vendor's message, for what nobody but a person can judge.
+            after: seconds it asks to wait.
+        """
+        if kind in BLOCKED:
+            return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self._quoted(words)}")
+        if kind in BAD_CALL:
+            return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
+        if kind in NO_CREDIT or status == 402:
+            return ModelUnusable("rate_limited", f"{self.setting}: the account has no credit left ({kind or status})")
+        if status in (401, 403):
+            return ModelUnusable("key_refused", f"{self.setting} was refused ({status}): set a valid key")
+        if status == 404 or kind in UNKNOWN_MODEL:
+            return ModelUnusable("model_unknown", f"MODEL: {self.model} is not known there ({status}); name another")
+        if status == 429:
+            return TryAgain("rate_limited", f"{self.model} is over its quota (429)", after)
+        if status in PASSING or status >= 500:
+            return TryAgain("model_down", f"{self.model} answers {status}", after)
+        return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self._quoted(words)}")
+
+    def timed_out(self) -> TryAgain:
+        """No answer, or no end of one, in time."""
+        return TryAgain("timed_out", f"{self.model} did not answer in time")
+
+    def unreachable(self, error: BaseException) -> TryAgain:
+        """The network failed; the root of the trouble is named by its class alone."""
+        return TryAgain("model_down", f"{self.model} cannot be reached: {type(error).__name__}")
+
+    def broken_off(self) -> TryAgain:
+        """A stream that stopped before its end."""
+        return TryAgain("model_down", f"{self.model}'s answer broke off before its end")
+
+    def unreadable(self) -> TryAgain:
+        """Something came that is not in the vendor's form."""
+        return TryAgain("malformed", f"{self.model} sent something that cannot be read")
+
+    def _quoted(self, words: str) -> str:
+        return " ".join((words.replace(self.key, "[key]") if self.key else words).split())[:WORDS_CAP]
+
+
+def status_of(code: object, *kinds: str) -> int:
+    """The status an error inside a 200 stream would have had: its code where that is one, else by its kind."""
+    if str(code).isdecimal() and 400 <= int(str(code)) < 600:
+        return int(str(code))
+    return next((KINDS[kind] for kind in (str(code), *kinds) if kind in KINDS), 500)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by ``Retry-After`` (seconds or a date) or ``retry-after-ms``, where the service says so."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("retry-after", "")
+        if not value or value.replace(".", "", 1).isdecimal():
+            return float(value) if value else None
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

@@ -1,0 +1,56 @@
+"""The same models on Vertex AI: a project and a region in the place of a key, signed in with Google's credentials."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from google import genai
+from google.auth.credentials import Credentials
+from google.genai import types
+
+from bot.providers.gemini import FIRST_TOKEN_S, REQUEST_S, GenerateContent
+from bot.providers.gemini.failures import Access
+
+API_VERSION = "v1beta1"
+GLOBAL = "global"
+
+
+class Vertex(GenerateContent):
+    """A Gemini model of a Google Cloud project.
+
+    Args:
+        location: a region, or the endpoint that chooses one.
+        base_url: empty for Google's own.
+        credentials: empty for the application default credentials, which are looked for with the first request.
+        first_token_s: seconds until the first event of an answer.
+        request_s: seconds until its last.
+    """
+
+    name = "vertex"
+
+    def __init__(
+        self,
+        project: str,
+        model: str,
+        location: str = GLOBAL,
+        base_url: str = "",
+        max_output_tokens: int = 2048,
+        thinking_level: str = "low",
+        *,
+        credentials: Credentials | None = None,
+        first_token_s: float = FIRST_TOKEN_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        mend = "run gcloud auth application-default login, and let that account use Vertex AI there"
+        access = Access(model, f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {mend}")
+        connected = partial(_signed_in, project, location, credentials)
+        limits = (max_output_tokens, thinking_level, first_token_s, request_s)
+        super().__init__(connected, access, API_VERSION, base_url, *limits)
+
+
+def _signed_in(
+    project: str, location: str, credentials: Credentials | None, options: types.HttpOptions
+) -> genai.Client:
+    return genai.Client(
+        vertexai=True, project=project, location=location, credentials=credentials, http_options=options
+    )

@@ -1,0 +1,152 @@
+"""Ollama's native chat over aiohttp: one request in, a stream of events out.
+
+``request.py`` writes what is sent, ``response.py`` reads what comes back, ``address.py`` knows where. Ollama's SDK is
+not used: its models drop the parts of a schema and of a call that they do not know, its HTTP client becomes slow beyond
+a hundred requests in flight, and what is left, JSON lines from one address, is little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import aiohttp
+from msgspec import DecodeError
+from msgspec.json import Decoder
+
+from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers.failures import Failures, retry_after
+from bot.providers.ollama.address import address_of
+from bot.providers.ollama.failures import Refusals, translating
+from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offered, thinking
+from bot.providers.ollama.response import Answer
+from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
+from bot.transcript import Message, encode
+from toolset.tool import ToolDefinition
+
+CONNECT_S = 10.0
+KEEP_ALIVE_S = 60.0
+
+_read = Decoder(JSON).decode
+
+
+class Ollama:
+    """A model that Ollama serves.
+
+    Args:
+        host: as in OLLAMA_HOST.
+        context_tokens: how much of a conversation the model reads; 0 leaves it to the server, which cuts off what is
+            beyond without a word.
+        api_key: for a server that wants one, such as Ollama's own.
+        first_token_s: seconds until the first event of an answer.
+        request_s: seconds until its last.
+    """
+
+    name = PROVIDER
+
+    def __init__(
+        self,
+        model: str,
+        host: str = "",
+        max_output_tokens: int = 2048,
+        thinking_level: str = "low",
+        context_tokens: int = 0,
+        api_key: str = "",
+        *,
+        first_token_s: float = FIRST_TOKEN_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        self.model = model
+        self._address = address_of(host)
+        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key), self._address)
+        self._time = (first_token_s, request_s)
+        self._thinking: JSON = {"think": thinking(model, thinking_level)}
+        self._options = {"num_predict": max_output_tokens} | ({"num_ctx": context_tokens} if context_tokens else {})
+        self._headers = {"content-type": "application/json"} | (
+            {"authorization": f"Bearer {api_key}"} if api_key else {}
+        )
+        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
+        self._session: aiohttp.ClientSession | None = None
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Ask once.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        shown = offered(self._declarations(tools), tool_choice)
+        body: JSON = {"model": self.model, "messages": chat(system, messages, self.model), "options": self._options}
+        answer = Answer(self.model, messages, self._refusals, may_call=bool(shown))
+        with translating(self._refusals):
+            async with aclosing(in_time(self._lines(body | ({"tools": shown} if shown else {})), *self._time)) as lines:
+                async for line in lines:
+                    for delta in answer.take(line):
+                        yield delta
+        yield Completed(answer.response())
+
+    async def check(self) -> str:
+        """Look the model up, which loads nothing."""
+        with translating(self._refusals):
+            async with asyncio.timeout(self._time[0]), await self._post("/api/show", {"model": self.model}) as response:
+                card = _read(await response.read())
+        if "tools" not in card.get("capabilities", ["tools"]):  # older servers name none
+            raise self._refusals.knows_no_tools()
+        return f"{self.model} answers"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
+        if self._declared[0] is not tools:
+            self._declared = (tools, declarations(tools))
+        return self._declared[1]
+
+    async def _lines(self, body: JSON) -> AsyncGenerator[bytes]:
+        rest = b""
+        async with await self._post("/api/chat", body, self._thinking) as response:
+            async for piece in response.content.iter_any():
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in filter(None, lines):
+                    yield line
+            if rest:
+                yield rest
+
+    async def _post(self, path: str, body: JSON, thinking: JSON | None = None) -> aiohttp.ClientResponse:
+        """Send one request; once more where the model turns out not to be told how to think."""
+        if self._session is None:
+            self._session = _open_session()
+        response = await self._session.post(
+            self._address + path, data=encode(body | (thinking or {})), headers=self._headers, allow_redirects=False
+        )
+        if response.status == 200:
+            return response
+        async with response:
+            words = _words_of(await response.read())
+        if thinking and response.status == 400 and "think" in words:
+            self._thinking = {}
+            return await self._post(path, body)
+        raise self._refusals.refusal(response.status, words, retry_after(response.headers))
+
+
+def _words_of(body: bytes) -> str:
+    try:
+        return str(_read(body).get("error", ""))
+    except DecodeError:
+        return body.decode(errors="replace")
+
+
+def _open_session() -> aiohttp.ClientSession:
+    """No limit on connections: how many turns run at once is the worker's to say. Time-outs are the provider's."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+    )

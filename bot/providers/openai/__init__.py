@@ -1,0 +1,197 @@
+"""OpenAI, and every server that speaks like it (vLLM, llama.cpp, LM Studio, Groq, OpenRouter), through the openai SDK.
+
+``request.py`` writes what is sent, ``response.py`` reads what comes back, ``habits.py`` remembers what a server does
+not take. The SDK is given the request as ready-made JSON (``extra_body``) and its events are read past its models: both
+would take most of a request's CPU time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from bot.errors import ModelUnusable
+from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers.event_stream import events_of
+from bot.providers.failures import Failures
+from bot.providers.openai.failures import translating, words_of
+from bot.providers.openai.habits import Habits
+from bot.providers.openai.request import (
+    JSON,
+    PROVIDER,
+    chat,
+    declarations,
+    reasoning_effort,
+    response_format,
+    tool_choice_of,
+)
+from bot.providers.openai.response import DONE, Answer
+from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
+from bot.transcript import Message
+from toolset.tool import ToolDefinition
+
+OPENAI = "https://api.openai.com/v1"
+NO_KEY = "no-key"  # the SDK insists on one, local servers want none
+CONNECT_S = 10.0
+KEEP_ALIVE_S = 60.0
+LAST_BYTES_S = 0.1  # for what follows the last event: a connection read to its end is used again
+NAMED = 5  # models named where the one that was asked for is not among them
+
+
+class OpenAI:
+    """A model behind the chat completions API.
+
+    Args:
+        api_key: may be empty where a local server wants none.
+        base_url: empty for OpenAI's own; ``/v1`` is added to one without a path.
+        first_token_s: seconds until the first event of an answer.
+        request_s: seconds until its last.
+    """
+
+    name = PROVIDER
+
+    def __init__(
+        self,
+        api_key: str,
+        model: str,
+        base_url: str = "",
+        max_output_tokens: int = 2048,
+        thinking_level: str = "low",
+        *,
+        first_token_s: float = FIRST_TOKEN_S,
+        request_s: float = REQUEST_S,
+    ) -> None:
+        self.model = model
+        self._failures = Failures(model, "OPENAI_API_KEY", api_key)
+        self._time = (first_token_s, request_s)
+        self._max_output_tokens = max_output_tokens
+        self._effort = reasoning_effort(model, thinking_level)
+        self._habits = Habits(is_openai=not base_url)
+        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key or NO_KEY,
+            admin_api_key="",  # not from the environment
+            base_url=_with_path(base_url) if base_url else OPENAI,
+            max_retries=0,
+            timeout=openai.Timeout(None, connect=CONNECT_S),
+            default_headers={"accept-encoding": "identity"},
+            http_client=_http_client(),
+        )
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Ask once.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
+        answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
+        async with aclosing(self._asked(system, messages, fields, answer)) as events:
+            async for event in events:
+                yield event
+
+    async def write(self, system: str, messages: Sequence[Message], schema: JSON) -> AsyncGenerator[StreamEvent]:
+        """Ask once for JSON by a schema, which comes as text.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        fields = {"response_format": response_format(schema)}
+        answer = Answer(self.model, messages, self._failures, may_call=False)
+        async with aclosing(self._asked(system, messages, fields, answer)) as events:
+            async for event in events:
+                yield event
+
+    async def check(self) -> str:
+        """Look the model up, in the server's list where it knows no other way, and generate nothing."""
+        with translating(self._failures):
+            async with asyncio.timeout(self._time[0]):
+                with suppress(openai.NotFoundError):
+                    await self._client.models.retrieve(self.model)
+                    return f"{self.model} answers"
+                known = [model.id async for model in self._client.models.list()]
+        if not {self.model, f"models/{self.model}"} & set(known):
+            there = ", ".join(known[:NAMED]) or "nothing"
+            raise ModelUnusable("model_unknown", f"MODEL: {self.model} is not known there; there is {there}")
+        return f"{self.model} answers"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _asked(
+        self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer
+    ) -> AsyncGenerator[StreamEvent]:
+        def body() -> JSON:
+            said = chat(system, messages, self.model, self._habits)
+            return self._habits.adapted({"messages": said, **self._fixed(), **fields})
+
+        with translating(self._failures):
+            async with aclosing(in_time(self._events(body), *self._time)) as events:
+                async for data in events:
+                    for delta in answer.take(data):
+                        yield delta
+        yield Completed(answer.response())
+
+    def _fixed(self) -> JSON:
+        """The part of a request that never changes."""
+        fixed: JSON = {"max_tokens": self._max_output_tokens, "stream_options": {"include_usage": True}}
+        return fixed | ({"reasoning_effort": self._effort} if self._effort else {})
+
+    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
+        if self._declared[0] is not tools:
+            self._declared = (tools, declarations(tools))
+        return self._declared[1]
+
+    async def _events(self, body: Callable[[], JSON]) -> AsyncGenerator[bytes]:
+        """The events of one answer, the last of them ``DONE`` where the server says so."""
+        async with AsyncExitStack() as stack:
+            response = await self._open(body, stack)
+            async with aclosing(events_of(response.iter_bytes())) as events:
+                async for data in events:
+                    yield data
+                    if data == DONE:
+                        break
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LAST_BYTES_S):
+                        await anext(events, None)
+
+    async def _open(self, body: Callable[[], JSON], stack: AsyncExitStack) -> Any:
+        """Have the SDK make the request; once more where the refusal of the first has taught us what to leave out."""
+        while True:
+            sent = body()
+            try:
+                return await stack.enter_async_context(
+                    self._client.chat.completions.with_streaming_response.create(
+                        model=self.model, messages=[], stream=True, extra_body=sent
+                    )
+                )
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                self._habits.learn(words_of(error))
+                if body() == sent:
+                    raise
+
+
+def _http_client() -> Any:
+    """aiohttp carries the requests: the SDK's own pool becomes slow beyond a hundred in flight.
+
+    No limit on connections: how many turns run at once is the worker's to say.
+    """
+    limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
+    return openai.DefaultAioHttpClient(limits=limits, follow_redirects=False)
+
+
+def _with_path(base_url: str) -> str:
+    return base_url if urlsplit(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"

@@ -1,0 +1,147 @@
+"""What an OpenAI-compatible server is sent: the neutral request as the JSON of chat completions."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from bot.providers import ToolChoice
+from bot.providers.fitting import Dialect, closed, fit
+from bot.providers.openai.habits import Habits
+from bot.providers.portable import portable_id, portable_name, seen
+from bot.transcript import Media, Message, Text, ToolResult, encode
+from toolset.tool import ToolDefinition
+
+PROVIDER = "openai"
+JSON = dict[str, Any]
+
+THINKS = re.compile(r"(?:openai/)?(?:o\d|gpt-(?:[5-9]|oss))(?!.*chat)")
+PARAGRAPH = "\n\n"
+
+# What OpenAI's strict mode knows: https://platform.openai.com/docs/guides/structured-outputs
+STRICT = Dialect(
+    frozenset(
+        {
+            *("type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"),
+            *("title", "description", "pattern", "format", "multipleOf", "minimum", "maximum"),
+            *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
+        }
+    ),
+    frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
+)
+# Without it hints are welcome, and references and unions are what servers stumble over.
+LOOSE = Dialect(STRICT.keywords | {"default", "examples", "minLength", "maxLength", "uniqueItems"})
+
+
+class Kept(Struct, omit_defaults=True):
+    """What a server wants back beside words and calls, as ``Opaque.data``.
+
+    Attributes:
+        message: fields of the message.
+        calls: fields of each call.
+    """
+
+    message: JSON = {}
+    calls: list[JSON] = []
+
+
+_kept = Decoder(Kept).decode
+
+
+def reasoning_effort(model: str, level: str) -> str:
+    """How hard the model should think; empty for one that does not."""
+    return level if THINKS.match(model) else ""
+
+
+def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
+    """The tools; strict where the tool asks for it and its schema can be said so."""
+    return [{"type": "function", "function": _function(tool)} for tool in tools]
+
+
+def tool_choice_of(choice: ToolChoice) -> str | JSON:
+    """Which functions may be called."""
+    return {"type": "function", "function": {"name": choice.name}} if choice.mode == "one" else choice.mode
+
+
+def response_format(schema: JSON) -> JSON:
+    """Text by a schema, strict where the schema can be said so."""
+    shut = closed(fit(schema, STRICT).schema)
+    form: JSON = {"name": "answer", "schema": shut or fit(schema, LOOSE).schema, "strict": shut is not None}
+    return {"type": "json_schema", "json_schema": form}
+
+
+def chat(system: str, messages: Sequence[Message], model: str, habits: Habits) -> list[JSON]:
+    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate."""
+    said: list[JSON] = [{"role": habits.system_role, "content": system}] if system else []
+    for message in messages:
+        if message.role == "tool":
+            said += [_tool(result) for result in message.results]
+        elif message.role == "model":
+            said += _assistant(message, model, habits)
+        elif content := _content(message):
+            if said and said[-1]["role"] == "user":
+                said[-1] = {"role": "user", "content": _joined(said[-1]["content"], content)}
+            else:
+                said.append({"role": "user", "content": content})
+    return said
+
+
+def _function(tool: ToolDefinition) -> JSON:
+    shut = closed(fit(tool.parameters, STRICT).schema) if tool.strict else None
+    parameters = shut or fit(tool.parameters, LOOSE).schema
+    function: JSON = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {**function, "strict": True} if shut else function
+
+
+def _content(message: Message) -> str | list[JSON]:
+    """Words alone as a string, which every server takes; beside pictures as parts."""
+    parts = list(seen(message))
+    if any(isinstance(part, Media) for part in parts):
+        return [_part(part) for part in parts]
+    return PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
+
+
+def _part(part: Text | Media) -> JSON:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    return {"type": "image_url", "image_url": {"url": f"data:{part.mime};base64,{b64encode(part.data).decode()}"}}
+
+
+def _joined(before: str | list[JSON], after: str | list[JSON]) -> str | list[JSON]:
+    if isinstance(before, str) and isinstance(after, str):
+        return before + PARAGRAPH + after
+    return [*_as_parts(before), *_as_parts(after)]
+
+
+def _as_parts(content: str | list[JSON]) -> list[JSON]:
+    return [_part(Text(content))] if isinstance(content, str) else content
+
+
+def _assistant(message: Message, model: str, habits: Habits) -> list[JSON]:
+    """A message of the model's, none where there is nothing to send."""
+    opaque = message.opaque
+    own = opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model)
+    kept = _kept(opaque.data) if opaque is not None and own else Kept()
+    calls = [
+        {
+            "id": portable_id(call.id),
+            "type": "function",
+            "function": {"name": portable_name(call.name), "arguments": encode(call.arguments).decode()},
+            **(kept.calls[place] if place < len(kept.calls) else {}),
+        }
+        for place, call in enumerate(message.calls)
+    ]
+    if not (message.text or calls):
+        return []
+    extra = {name: value for name, value in kept.message.items() if name not in habits.unwanted}
+    said: JSON = {"role": "assistant", "content": message.text or None, **extra}
+    return [{**said, "tool_calls": calls} if calls else said]
+
+
+def _tool(result: ToolResult) -> JSON:
+    return {"role": "tool", "tool_call_id": portable_id(result.call_id), "content": encode(result.response).decode()}

@@ -1,0 +1,26 @@
+"""Vertex AI before its stand-in: Gemini by another door."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from google.oauth2.credentials import Credentials
+
+from bot.providers.gemini.vertex import Vertex
+from tests.bot.providers.stands.gemini import GeminiStand
+from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
+
+
+@asynccontextmanager
+async def vertex_stand(model: str = "gemini-3.5-flash", key: str = TOKEN, **times: Any) -> AsyncIterator[GeminiStand]:
+    """The provider and its stand-in; the key is the token of the credentials."""
+    with vertex_fake() as fake:
+        signed_in = Credentials(token=key)  # type: ignore[no-untyped-call]
+        provider = Vertex(PROJECT, model, LOCATION, fake.base_url, credentials=signed_in, **times)
+        stand = GeminiStand(fake, provider)
+        stand.key = TOKEN
+        stand.lacks |= {"key"}
+        yield stand
+        await provider.aclose()

@@ -1,0 +1,188 @@
+"""What the chat completions API refuses in a request, in OpenAI's own words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+JSON = dict[str, Any]
+
+TOP_LEVEL = {
+    *("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "max_tokens"),
+    *("max_completion_tokens", "reasoning_effort", "response_format", "temperature", "top_p", "n", "stop", "seed"),
+    *("user", "store", "metadata", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs"),
+}
+MESSAGE_FIELDS = {
+    "system": {"role", "content", "name"},
+    "developer": {"role", "content", "name"},
+    "user": {"role", "content", "name"},
+    "assistant": {"role", "content", "name", "refusal", "tool_calls"},
+    "tool": {"role", "content", "tool_call_id"},
+}
+CALL_FIELDS = {"id", "type", "function"}
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+ID_CAP = 40
+NO_UNIONS = ("oneOf", "anyOf", "allOf", "enum", "not")
+STRICT_WORDS = {
+    *("type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"),
+    *("title", "description", "pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum"),
+    *("exclusiveMaximum", "minItems", "maxItems"),
+}
+
+
+@dataclass
+class Refused(Exception):
+    """A 400 with this text."""
+
+    message: str
+    param: str | None = None
+    code: str | None = None
+
+
+def check(body: Any, *, extras: bool) -> None:
+    """Refuse what the real service refuses.
+
+    Args:
+        extras: a server of another vendor's, which knows fields of its own in messages.
+
+    Raises:
+        Refused: with the service's text.
+    """
+    if not isinstance(body, dict):
+        raise Refused("We could not parse the JSON body of your request.")
+    for name in sorted(body.keys() - TOP_LEVEL):
+        raise Refused(f"Unrecognized request argument supplied: {name}", name)
+    if not body.get("messages"):
+        raise Refused("[] is too short - 'messages'", "messages")
+    if body.get("stream_options") and not body.get("stream"):
+        raise Refused("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
+    _check_tools(body)
+    _check_form(body.get("response_format"))
+    for place, message in enumerate(body["messages"]):
+        _check_message(place, message, extras=extras)
+    _check_turns(body["messages"])
+
+
+def _check_tools(body: JSON) -> None:
+    names = set()
+    for place, tool in enumerate(body.get("tools", ())):
+        where = f"tools[{place}].function"
+        function = tool.get("function") or {}
+        if tool.get("type") != "function" or not NAME.fullmatch(function.get("name", "")):
+            raise Refused(f"Invalid '{where}.name': string does not match pattern.", f"{where}.name", "invalid_value")
+        names.add(function["name"])
+        _check_parameters(function, where)
+    choice = body.get("tool_choice")
+    if choice is None:
+        return
+    if not names:
+        raise Refused("'tool_choice' is only allowed when 'tools' are specified.", "tool_choice")
+    if isinstance(choice, dict) and choice.get("function", {}).get("name") not in names:
+        raise Refused(f"Tool choice '{choice}' not found in 'tools' parameter.", "tool_choice")
+    if isinstance(choice, str) and choice not in ("auto", "none", "required"):
+        raise Refused(f"Invalid value: '{choice}'.", "tool_choice")
+
+
+def _check_parameters(function: JSON, where: str) -> None:
+    schema = function.get("parameters", {"type": "object", "properties": {}})
+    said = f"Invalid schema for function '{function['name']}'"
+    if schema.get("type") != "object" or any(word in schema for word in NO_UNIONS):
+        unions = "/".join(f"'{word}'" for word in NO_UNIONS)
+        raise Refused(f"{said}: schema must have type 'object' and not have {unions} at the top level.", where)
+    if function.get("strict"):
+        _check_strict(schema, said)
+
+
+def _check_form(form: JSON | None) -> None:
+    if form is None or form.get("type") in ("text", "json_object"):
+        return
+    if form.get("type") != "json_schema" or not NAME.fullmatch(form.get("json_schema", {}).get("name", "")):
+        raise Refused("Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema")
+    if form["json_schema"].get("strict"):
+        _check_strict(form["json_schema"]["schema"], "Invalid schema for response_format")
+
+
+def _check_strict(schema: JSON, said: str) -> None:
+    for word in sorted(schema.keys() - STRICT_WORDS):
+        raise Refused(f"{said}: In context=(), '{word}' is not permitted.", "tools", "invalid_function_parameters")
+    if schema.get("type") == "object":
+        if schema.get("additionalProperties") is not False:
+            raise Refused(f"{said}: 'additionalProperties' is required to be supplied and to be false.")
+        if set(schema.get("required", ())) != schema.get("properties", {}).keys():
+            raise Refused(f"{said}: 'required' is required to be supplied and to include every key in properties.")
+    if schema.get("type") == "array" and "items" not in schema:
+        raise Refused(f"{said}: array schema missing items.")
+    for inner in (*schema.get("properties", {}).values(), *schema.get("anyOf", ())):
+        _check_strict(inner, said)
+    if "items" in schema:
+        _check_strict(schema["items"], said)
+
+
+def _check_message(place: int, message: JSON, *, extras: bool) -> None:
+    where = f"messages[{place}]"
+    known = MESSAGE_FIELDS.get(message.get("role", ""))
+    if known is None:
+        raise Refused(f"Invalid value: '{message.get('role')}'.", f"{where}.role", "invalid_value")
+    for name in sorted(message.keys() - known) if not extras else ():
+        raise Refused(f"Unknown parameter: '{where}.{name}'.", f"{where}.{name}", "unknown_parameter")
+    if message.get("content") is None and not message.get("tool_calls"):
+        raise Refused("Invalid value for 'content': expected a string, got null.", f"{where}.content")
+    _check_content(message, where)
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        _check_call(call, f"{where}.tool_calls[{number}]", extras=extras)
+
+
+def _check_content(message: JSON, where: str) -> None:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return
+    for place, part in enumerate(content):
+        if part.get("type") == "image_url" and message["role"] == "user":
+            if not re.match(r"https://|data:image/(png|jpeg|gif|webp);base64,", part["image_url"]["url"]):
+                raise Refused("Invalid MIME type. Only image types are supported.", f"{where}.content[{place}]")
+        elif part.get("type") != "text":
+            raise Refused(f"Invalid value: '{part.get('type')}'.", f"{where}.content[{place}].type", "invalid_value")
+
+
+def _check_call(call: JSON, where: str, *, extras: bool) -> None:
+    for name in sorted(call.keys() - CALL_FIELDS) if not extras else ():
+        raise Refused(f"Unknown parameter: '{where}.{name}'.", f"{where}.{name}", "unknown_parameter")
+    if not call.get("id") or len(call["id"]) > ID_CAP:
+        words = f"Expected a string with maximum length {ID_CAP}, but got one with length {len(call.get('id', ''))}."
+        raise Refused(f"Invalid '{where}.id': {words}", f"{where}.id", "string_above_max_length")
+    if not NAME.fullmatch(call["function"]["name"]):
+        raise Refused(f"Invalid '{where}.function.name': string does not match pattern.", where, "invalid_value")
+    if not isinstance(msgspec.json.decode(call["function"]["arguments"]), dict):
+        raise Refused(f"Invalid '{where}.function.arguments'", where, "invalid_value")
+
+
+def _check_turns(messages: list[JSON]) -> None:
+    """Every call has its result before anybody speaks again, and no result is without a call."""
+    unanswered: list[str] = []
+    for place, message in enumerate(messages):
+        if message["role"] == "tool":
+            if message.get("tool_call_id") not in unanswered:
+                raise Refused(
+                    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+                    "'tool_calls'.",
+                    f"messages[{place}].role",
+                )
+            unanswered.remove(message["tool_call_id"])
+            continue
+        if unanswered:
+            raise Refused(_unanswered(unanswered), f"messages[{place}].role")
+        unanswered = [call["id"] for call in message.get("tool_calls") or ()]
+        if len(set(unanswered)) < len(unanswered):
+            raise Refused("Duplicate tool call id.", f"messages[{place}].tool_calls")
+    if unanswered:
+        raise Refused(_unanswered(unanswered), "messages")
+
+
+def _unanswered(ids: list[str]) -> str:
+    return (
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+        f"The following tool_call_ids did not have response messages: {', '.join(ids)}"
+    )
