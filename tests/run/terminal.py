@@ -29,7 +29,7 @@ class Terminal:
             env=variables,
             cwd=Path(variables["KAIWA_DATA_DIR"]).parent,
             encoding="utf-8",
-            timeout=20,
+            timeout=90,
             dimensions=(HEIGHT, WIDTH),
         )
         self._child.logfile_read = self._glass
