@@ -70,8 +70,9 @@ def chat(*, new: bool) -> int:
     config = settings.load()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     answered = True
-    # At a prompt Ctrl-C means the answer under way, in a pipe it means everything.
-    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)
+    if interactive:  # Ctrl-C means the answer under way, also where whoever started this ignores it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)  # in a pipe it means everything
     with _ended_by(*signals), suppress(KeyboardInterrupt):
         answered = _talk(config, new=new, interactive=interactive)
     return 0 if answered or interactive else 1

@@ -18,14 +18,17 @@ def typed(said: Iterable[str]) -> Generator[str]:
     Args:
         said: earlier lines, oldest first.
     """
-    prompt = COLOURED if _begin_editing(said) else PROMPT
+    edits = _begin_editing(said)
+    prompt = COLOURED if edits else PROMPT
+    # A terminal that gathers lines would swallow Ctrl-D; without editing nobody else knows what Ctrl-D means.
+    modes = termios.ECHO | termios.ICANON if edits else termios.ECHO
     while True:
         try:
             line = input(prompt)
         except (EOFError, KeyboardInterrupt):
             print()
             return
-        with _unechoed():
+        with _without(modes):
             yield line
 
 
@@ -45,11 +48,11 @@ def _begin_editing(said: Iterable[str]) -> bool:
 
 
 @contextmanager
-def _unechoed() -> Iterator[None]:
+def _without(modes: int) -> Iterator[None]:
     """What is typed while an answer is drawn waits for the next prompt, and does not get into the drawing."""
     before = termios.tcgetattr(sys.stdin)
     quiet = [*before]
-    quiet[LOCAL_MODES] &= ~termios.ECHO
+    quiet[LOCAL_MODES] &= ~modes
     termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
     try:
         yield

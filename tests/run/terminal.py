@@ -19,9 +19,13 @@ PROMPT = re.escape("\x1b[1;36m›\x1b[0m ")  # as it is drawn; what is typed is 
 
 
 class Terminal:
-    """A terminal with ``kaiwa chat`` in it."""
+    """A terminal with ``kaiwa chat`` in it.
 
-    def __init__(self, variables: dict[str, str], *arguments: str) -> None:
+    Args:
+        deaf: it is opened by a process that ignores Ctrl-C, as jobs in the background do.
+    """
+
+    def __init__(self, variables: dict[str, str], *arguments: str, deaf: bool = False) -> None:
         self._glass = Glass(WIDTH, HEIGHT)
         self._child = pexpect.spawn(
             sys.executable,
@@ -29,8 +33,9 @@ class Terminal:
             env=variables,
             cwd=Path(variables["KAIWA_DATA_DIR"]).parent,
             encoding="utf-8",
-            timeout=90,
+            timeout=30,
             dimensions=(HEIGHT, WIDTH),
+            preexec_fn=_deafen if deaf else None,
         )
         self._child.logfile_read = self._glass
 
@@ -77,6 +82,10 @@ class Terminal:
     def close(self) -> None:
         """Close the window, whatever runs in it."""
         self._child.close(force=True)
+
+
+def _deafen() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 async def piped(variables: dict[str, str]) -> asyncio.subprocess.Process:

@@ -64,8 +64,8 @@ def opened(nothing_left_behind: None, variables: dict[str, str]) -> Iterator[Ope
     """Opens terminals, each at its prompt, and closes them whatever happens."""
     terminals: list[Terminal] = []
 
-    def open_terminal(*arguments: str, **other: str) -> Terminal:
-        terminals.append(Terminal(variables | other, *arguments))
+    def open_terminal(*arguments: str, deaf: bool = False, **other: str) -> Terminal:
+        terminals.append(Terminal(variables | other, *arguments, deaf=deaf))
         terminals[-1].see(PROMPT)
         return terminals[-1]
 
@@ -145,6 +145,23 @@ def test_keys_pressed_during_an_answer_wait_for_the_prompt(opened: Open, gemini:
     terminal.see("/he")
     assert terminal.say("lp") == f"/help\n{WORDS['help']}\n\n"
     assert terminal.leave("\x15" + CTRL_D) == 0
+
+
+def test_leaving_during_an_answer_waits_for_the_prompt(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
+    """Ctrl-D is a key like any other, and not lost."""
+    wttr.fail("stalled")
+    gemini.call("get_weather", {"location": "Tokyo"})
+    gemini.say("Done.")
+    terminal = opened()
+    terminal.type("Weather?\r")
+    terminal.see(r"get_weather\(")
+    assert terminal.leave() == 0
+    assert terminal.text.endswith("Done.\n\n›")
+
+
+def test_ctrl_c_is_heard_also_where_it_was_ignored_before(opened: Open) -> None:
+    """As in a terminal that a script opens in the background."""
+    assert opened(deaf=True).leave(CTRL_C) == 0
 
 
 def test_a_failure_shows_cause_and_mend(opened: Open) -> None:
