@@ -50,20 +50,21 @@ async def open_model(settings: Settings, name: str) -> AsyncIterator[Provider]:
 
 def _built(settings: Settings, name: str) -> Provider:
     provider, _, model = name.partition(":")
+    asker = settings.asker(name)
     try:
-        return BUILDERS[provider](settings, model)
+        return BUILDERS[provider](settings, model, asker)
     except ModuleNotFoundError as error:
         if error.name not in SDKS:
             raise
         mend = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
-        raise SettingsError(settings.asker(name), mend) from error
+        raise SettingsError(asker, mend) from error
 
 
-def _demo(settings: Settings, _: str) -> Provider:
+def _demo(settings: Settings, _model: str, _asker: str) -> Provider:
     return Demo(load(), settings.language)
 
 
-def _gemini(settings: Settings, model: str) -> Provider:
+def _gemini(settings: Settings, model: str, asker: str) -> Provider:
     from bot.providers.gemini import Gemini
 
     return Gemini(
@@ -72,10 +73,11 @@ def _gemini(settings: Settings, model: str) -> Provider:
         settings.google_gemini_base_url,
         settings.max_output_tokens,
         settings.thinking_level,
+        asker=asker,
     )
 
 
-def _vertex(settings: Settings, model: str) -> Provider:
+def _vertex(settings: Settings, model: str, asker: str) -> Provider:
     from bot.providers.gemini.vertex import Vertex
 
     return Vertex(
@@ -85,10 +87,11 @@ def _vertex(settings: Settings, model: str) -> Provider:
         settings.google_vertex_base_url,
         settings.max_output_tokens,
         settings.thinking_level,
+        asker=asker,
     )
 
 
-def _openai(settings: Settings, model: str) -> OpenAI:
+def _openai(settings: Settings, model: str, asker: str) -> OpenAI:
     from bot.providers.openai import OpenAI
 
     return OpenAI(
@@ -97,16 +100,17 @@ def _openai(settings: Settings, model: str) -> OpenAI:
         settings.openai_base_url,
         settings.max_output_tokens,
         settings.thinking_level,
+        asker=asker,
     )
 
 
-def _json_mode(settings: Settings, model: str) -> Provider:
+def _json_mode(settings: Settings, model: str, asker: str) -> Provider:
     from bot.providers.json_mode import JsonMode
 
-    return JsonMode(_openai(settings, model))
+    return JsonMode(_openai(settings, model, asker))
 
 
-def _anthropic(settings: Settings, model: str) -> Provider:
+def _anthropic(settings: Settings, model: str, asker: str) -> Provider:
     from bot.providers.anthropic import Anthropic
 
     return Anthropic(
@@ -115,10 +119,11 @@ def _anthropic(settings: Settings, model: str) -> Provider:
         settings.anthropic_base_url,
         settings.max_output_tokens,
         settings.thinking_level,
+        asker=asker,
     )
 
 
-def _ollama(settings: Settings, model: str) -> Provider:
+def _ollama(settings: Settings, model: str, asker: str) -> Provider:
     from bot.providers.ollama import Ollama
 
     return Ollama(
@@ -128,10 +133,11 @@ def _ollama(settings: Settings, model: str) -> Provider:
         settings.thinking_level,
         settings.ollama_context_length,
         settings.ollama_api_key.get_secret_value(),
+        asker=asker,
     )
 
 
-BUILDERS: dict[str, Callable[[Settings, str], Provider]] = {
+BUILDERS: dict[str, Callable[[Settings, str, str], Provider]] = {
     "anthropic": _anthropic,
     "demo": _demo,
     "gemini": _gemini,

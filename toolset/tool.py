@@ -94,6 +94,7 @@ class Tool(Protocol):
             model is told that it was interrupted.
         timeout_s: may be left out; seconds a call may take, waiting for its place included (30).
         concurrency: may be left out; calls at once in this process (16).
+        strict: may be left out; vendors that can hold the model to the schema do, where all of it is required.
         commands: may be left out; words such as ``weather``, so that ``/weather Tokyo`` has this tool called.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
@@ -158,7 +159,8 @@ class ValidatedTool:
         self.origin = origin
         self.commands = _commands(tool)
         idempotent = bool(getattr(tool, "idempotent", tool.risk == "low"))
-        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, idempotent)
+        flags = (tool.risk, idempotent, bool(getattr(tool, "strict", False)))
+        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, *flags)
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments, empty where nothing is."""

@@ -14,6 +14,7 @@ from bot.transcript import Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
+PATIENCE_S = 20.0  # until a model shows that it is at work
 PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters where no spaces part them
 
 
@@ -94,8 +95,12 @@ class Provider(Protocol):
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once and stream the answer; the last event is ``Completed``.
+
+        Args:
+            patience_s: seconds until the vendor's first event; a thought is one too, though nobody is told of it.
 
         Raises:
             ModelError: translated from the vendor's own exceptions.

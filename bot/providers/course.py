@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.providers import PATIENCE_S
 from bot.providers.candidate import CAP_S, Candidate, asks_for_too_long
 
 ATTEMPTS = 4  # over all models
 TRIES = 2  # of one model that others stand in for
-BUDGET_S = 20.0  # until the first event of the last attempt, waits and fallbacks included
 SHARE = 0.7  # of the time left, for the first event of a model that others stand in for
 BASE_S = 0.5
 
@@ -24,17 +24,22 @@ class Course:
 
     Args:
         jitter: a number between 0 and 1, for each wait.
+        budget_s: seconds until the first event of the last attempt, waits and fallbacks included.
 
     Attributes:
         candidate: who is asked now.
     """
 
     def __init__(
-        self, candidates: Sequence[Candidate], clock: Callable[[], float], jitter: Callable[[], float]
+        self,
+        candidates: Sequence[Candidate],
+        clock: Callable[[], float],
+        jitter: Callable[[], float],
+        budget_s: float = PATIENCE_S,
     ) -> None:
         self._clock = clock
         self._jitter = jitter
-        self._deadline = clock() + BUDGET_S
+        self._deadline = clock() + budget_s
         self._ahead = list(candidates)
         self._attempts = 1
         self._tries = 1

@@ -43,11 +43,13 @@ class Failures:
         model: the model that was asked.
         setting: the variable that holds the key.
         key: the key itself, empty where there is none.
+        asker: the variable that names the model.
     """
 
     model: str
     setting: str
     key: str
+    asker: str = "MODEL"
 
     def refusal(self, status: int, kind: str = "", words: str = "", after: float | None = None) -> ModelError:
         """An error the service answered with.
@@ -67,12 +69,16 @@ class Failures:
         if status in (401, 403):
             return ModelUnusable("key_refused", f"{self.setting} was refused ({status}): set a valid key")
         if status == 404 or kind in UNKNOWN_MODEL:
-            return ModelUnusable("model_unknown", f"MODEL: {self.model} is not known there ({status}); name another")
+            return self.unknown(f"is not known there ({status}); name another")
         if status == 429:
             return TryAgain("rate_limited", f"{self.model} is over its quota (429)", after)
         if status in PASSING or status >= 500:
             return TryAgain("model_down", f"{self.model} answers {status}", after)
         return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self._quoted(words)}")
+
+    def unknown(self, words: str) -> ModelUnusable:
+        """No such model; the words go on after its name."""
+        return ModelUnusable("model_unknown", f"{self.asker}: {self.model} {words}")
 
     def timed_out(self) -> TryAgain:
         """No answer, or no end of one, in time."""
@@ -99,6 +105,13 @@ def status_of(code: object, *kinds: str) -> int:
     if str(code).isdecimal() and 400 <= int(str(code)) < 600:
         return int(str(code))
     return next((KINDS[kind] for kind in (str(code), *kinds) if kind in KINDS), 500)
+
+
+def root_of(error: BaseException) -> BaseException:
+    """What an SDK's exception was raised from; their transport calls many outages a time-out."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

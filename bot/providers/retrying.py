@@ -8,9 +8,19 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from bot.errors import ModelError, TryAgain
+from bot.errors import ModelError
 from bot.metrics import Metrics
-from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    PATIENCE_S,
+    Completed,
+    Provider,
+    Restarted,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+)
 from bot.providers.candidate import Candidate
 from bot.providers.course import Course
 from bot.transcript import Message
@@ -50,19 +60,23 @@ class Retrying:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask until there is an answer.
+
+        Args:
+            patience_s: over all attempts and models.
 
         Raises:
             ModelError: of all models' failures the one that leaves most hope.
         """
-        course = Course(self._candidates, self._clock, self._jitter)
+        course = Course(self._candidates, self._clock, self._jitter, patience_s)
         forgiving = True
         while True:
             candidate, shown = course.candidate, False
-            asked = candidate.provider.stream(system, messages, tools, tool_choice)
+            asked = candidate.provider.stream(system, messages, tools, tool_choice, course.patience_s)
             try:
-                async with aclosing(_punctual(asked, course.patience_s)) as events:
+                async with aclosing(asked) as events:
                     async for event in events:
                         if isinstance(event, Completed):
                             candidate.answered()
@@ -87,16 +101,3 @@ class Retrying:
         """Close every model's connections."""
         for candidate in self._candidates:
             await candidate.provider.aclose()
-
-
-async def _punctual(asked: AsyncGenerator[StreamEvent], patience_s: float) -> AsyncGenerator[StreamEvent]:
-    """The events, the first of them in time."""
-    async with aclosing(asked) as events:
-        try:
-            async with asyncio.timeout(patience_s):
-                first = await anext(events)
-        except TimeoutError as error:
-            raise TryAgain("timed_out", f"no model answered within {patience_s:.0f} s") from error
-        yield first
-        async for event in events:
-            yield event

@@ -7,7 +7,8 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
+from bot.errors import TryAgain
+from bot.providers import AUTO, PATIENCE_S, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
 from toolset.tool import ToolDefinition
 
@@ -77,11 +78,13 @@ class Scripted:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Play the next step.
 
         Raises:
             ScriptEnded: no step is left.
+            TryAgain: a gate before all events did not open in time.
         """
         self.requests.append(Request(system, tuple(messages), tuple(tools), tool_choice))
         if len(self.requests) > len(self._steps):
@@ -91,7 +94,7 @@ class Scripted:
             step = step(messages)
         for place, event in enumerate(self._events(step)):
             if place == step.gate_after:
-                await _pass_gate(step)
+                await _pass_gate(step, None if place else patience_s)
             if step.error is not None and isinstance(event, Completed):
                 raise step.error
             yield event
@@ -112,7 +115,11 @@ class Scripted:
         return [*step.before, *replay(message), Completed(response)]
 
 
-async def _pass_gate(step: Step) -> None:
+async def _pass_gate(step: Step, patience_s: float | None) -> None:
     step.at_gate.set()
     if step.gate is not None:
-        await step.gate.wait()
+        try:
+            async with asyncio.timeout(patience_s):
+                await step.gate.wait()
+        except TimeoutError as error:
+            raise TryAgain("timed_out", "scripted did not answer in time") from error

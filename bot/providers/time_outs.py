@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TypeVar
 
-FIRST_TOKEN_S = 20.0
+from bot.providers import PATIENCE_S
+
+FIRST_TOKEN_S = PATIENCE_S
 REQUEST_S = 60.0
 
 T = TypeVar("T")

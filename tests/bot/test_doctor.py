@@ -143,7 +143,7 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
             "failure",
             "fallback",
             "gemini:gemini-0 cannot be used",
-            "MODEL: Gemini knows no model gemini-0; name another",
+            "FALLBACK_MODELS: Gemini knows no model gemini-0; name another",
         ),
         Finding("ok", "fallback", "Gemini 2.5 Pro answers"),
         Finding("ok", "fallback", "demo model: simple rules, no real language model"),

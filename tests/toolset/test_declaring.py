@@ -25,6 +25,11 @@ def test_what_reads_may_be_called_twice_and_what_acts_may_not() -> None:
     assert [tool.definition.idempotent for tool in made] == [True, False, False, True]
 
 
+def test_a_tool_may_ask_for_strict_arguments() -> None:
+    """None does unasked."""
+    assert [tool.definition.strict for tool in (doer(), doer(strict=True))] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("declared", "complaint"),
     [

@@ -13,7 +13,7 @@ from contextlib import aclosing
 import anthropic
 import httpx2
 
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.anthropic.failures import translating
 from bot.providers.anthropic.habits import habits_of
 from bot.providers.anthropic.request import (
@@ -43,6 +43,7 @@ class Anthropic:
 
     Args:
         base_url: empty for Anthropic's own.
+        asker: the variable that names the model.
         first_token_s: seconds until the first event of an answer.
         request_s: seconds until its last.
     """
@@ -57,12 +58,14 @@ class Anthropic:
         max_output_tokens: int = 2048,
         thinking_level: str = "low",
         *,
+        asker: str = "MODEL",
         first_token_s: float = FIRST_TOKEN_S,
         request_s: float = REQUEST_S,
     ) -> None:
         self.model = model
-        self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key)
-        self._time = (first_token_s, request_s)
+        self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key, asker)
+        self._first_token_s = first_token_s
+        self._request_s = request_s
         self._max_output_tokens = max_output_tokens
         self._habits = habits_of(model, thinking_level)
         self._prefix: tuple[tuple[str, Sequence[ToolDefinition]], JSON] = (("", ()), {})
@@ -81,6 +84,7 @@ class Anthropic:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once.
 
@@ -90,7 +94,8 @@ class Anthropic:
         answer = Answer(self.model, messages, self._failures)
         body = self._body(system, messages, tools, tool_choice)
         with translating(self._failures):
-            async with aclosing(in_time(self._events(body), *self._time)) as events:
+            in_turn = in_time(self._events(body), min(patience_s, self._first_token_s), self._request_s)
+            async with aclosing(in_turn) as events:
                 async for data in events:
                     for delta in answer.take(data):
                         yield delta
@@ -99,7 +104,7 @@ class Anthropic:
     async def check(self) -> str:
         """Look the model up, which takes a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._time[0]):
+            async with asyncio.timeout(self._first_token_s):
                 found = await self._client.models.retrieve(self.model)
         return f"{found.display_name or self.model} answers"
 

@@ -12,7 +12,7 @@ import httpx2
 from msgspec import DecodeError
 
 from bot.errors import ModelError
-from bot.providers.failures import Failures, retry_after
+from bot.providers.failures import Failures, retry_after, root_of
 
 OUTAGES = (anthropic.AnthropicError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
 UNREADABLE = (anthropic.APIResponseValidationError, DecodeError, UnicodeError, json.JSONDecodeError)
@@ -32,17 +32,10 @@ def translating(failures: Failures) -> Iterator[None]:
     except UNREADABLE as error:
         raise failures.unreadable() from error
     except OUTAGES as error:
-        root = _root_of(error)
+        root = root_of(error)
         raise (failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)) from error
 
 
 def _refusal(error: anthropic.APIStatusError, failures: Failures) -> ModelError:
     words = error.api_message or json.dumps(error.body, ensure_ascii=False)
     return failures.refusal(error.status_code, error.type or "", words, retry_after(error.response.headers))
-
-
-def _root_of(error: BaseException) -> BaseException:
-    """What the SDK's exception was raised from; its transport calls many outages a time-out."""
-    while isinstance(error.__cause__, Exception):
-        error = error.__cause__
-    return error

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice
+from bot.providers import ToolChoice, enveloped
 from bot.providers.anthropic.habits import Habits
 from bot.providers.fitting import Dialect, closed, fit
 from bot.providers.portable import portable_id, portable_name, seen
@@ -148,7 +148,7 @@ def _call(call: ToolCall) -> JSON:
 
 def _result(result: ToolResult) -> JSON:
     answer = {"type": "tool_result", "tool_use_id": portable_id(result.call_id)}
-    return {**answer, "content": encode(result.response).decode(), "is_error": result.is_error}
+    return {**answer, "content": encode(enveloped(result)).decode(), "is_error": result.is_error}
 
 
 def _seen(part: Text | Media) -> JSON:

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-from bot.providers import AUTO, Completed, ModelResponse, StreamEvent, ToolChoice, replay
+from bot.providers import AUTO, PATIENCE_S, Completed, ModelResponse, StreamEvent, ToolChoice, replay
 from bot.providers.demo.answers import answer
 from bot.providers.demo.turn import Call, Turn, call_for, read_turn, signature
 from bot.providers.demo.voice import Voice
@@ -44,6 +44,7 @@ class Demo:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Call what is wished for and not answered yet, else answer; tokens are counted as four bytes each."""
         turn = read_turn(messages, self._language)

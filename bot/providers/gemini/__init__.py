@@ -18,7 +18,7 @@ import httpx
 from google import genai
 from google.genai import types
 
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.gemini.failures import Access, translating
 from bot.providers.gemini.relay import Relay, events_of, kept_streams
 from bot.providers.gemini.request import contents, declarations, generation_config, tool_config
@@ -83,6 +83,7 @@ class GenerateContent:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once.
 
@@ -90,7 +91,7 @@ class GenerateContent:
             ModelError: no answer, or one that broke off.
         """
         answer = Answer(self.name, self.model)
-        async with aclosing(self._events(self._body(system, messages, tools, tool_choice))) as events:
+        async with aclosing(self._events(self._body(system, messages, tools, tool_choice), patience_s)) as events:
             async for event in events:
                 for delta in answer.take(event):
                     yield delta
@@ -127,11 +128,11 @@ class GenerateContent:
             self._declared = (tools, declarations(tools))
         return self._declared[1]
 
-    async def _events(self, body: dict[str, Any]) -> AsyncGenerator[Event]:
+    async def _events(self, body: dict[str, Any], patience_s: float) -> AsyncGenerator[Event]:
         """The events of one answer, within the time-outs."""
         now = asyncio.get_running_loop().time
         started = now()
-        deadline = started + self._first_token_s
+        deadline = started + min(patience_s, self._first_token_s)
         with translating(self._access):
             async with asyncio.timeout_at(deadline):
                 stream = await self._send(body)
@@ -166,6 +167,7 @@ class Gemini(GenerateContent):
 
     Args:
         base_url: empty for Google's own.
+        asker: the variable that names the model.
         first_token_s: seconds until the first event of an answer.
         request_s: seconds until its last.
     """
@@ -180,10 +182,11 @@ class Gemini(GenerateContent):
         max_output_tokens: int = 2048,
         thinking_level: str = "low",
         *,
+        asker: str = "MODEL",
         first_token_s: float = FIRST_TOKEN_S,
         request_s: float = REQUEST_S,
     ) -> None:
-        access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key)
+        access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key, asker)
         connected = partial(_with_key, api_key)
         limits = (max_output_tokens, thinking_level, first_token_s, request_s)
         super().__init__(connected, access, API_VERSION, base_url, *limits)

@@ -37,11 +37,13 @@ class Access:
     Attributes:
         refused: what the operator hears where nobody is, with a place for the status.
         secret: the key, which no text may hold.
+        asker: the variable that names the model.
     """
 
     model: str
     refused: str
     secret: str = ""
+    asker: str = "MODEL"
 
 
 @contextmanager
@@ -80,7 +82,7 @@ def _refusal(error: errors.APIError, access: Access) -> ModelError:
     if invalid_key or code in (401, 403):
         return ModelUnusable("key_refused", access.refused.format(code))
     if code == 404:
-        return ModelUnusable("model_unknown", f"MODEL: Gemini knows no model {model}; name another")
+        return ModelUnusable("model_unknown", f"{access.asker}: Gemini knows no model {model}; name another")
     if code == 429:
         return TryAgain("rate_limited", f"{model} is over its quota (429)", after=_delay(details, error.response))
     if code in PASSING or code >= 500:

@@ -22,6 +22,7 @@ class Vertex(GenerateContent):
         location: a region, or the endpoint that chooses one.
         base_url: empty for Google's own.
         credentials: empty for the application default credentials, which are looked for with the first request.
+        asker: the variable that names the model.
         first_token_s: seconds until the first event of an answer.
         request_s: seconds until its last.
     """
@@ -38,11 +39,13 @@ class Vertex(GenerateContent):
         thinking_level: str = "low",
         *,
         credentials: Credentials | None = None,
+        asker: str = "MODEL",
         first_token_s: float = FIRST_TOKEN_S,
         request_s: float = REQUEST_S,
     ) -> None:
         mend = "run gcloud auth application-default login, and let that account use Vertex AI there"
-        access = Access(model, f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {mend}")
+        refused = f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {mend}"
+        access = Access(model, refused, asker=asker)
         connected = partial(_signed_in, project, location, credentials)
         limits = (max_output_tokens, thinking_level, first_token_s, request_s)
         super().__init__(connected, access, API_VERSION, base_url, *limits)

@@ -11,7 +11,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.providers import AUTO, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    PATIENCE_S,
+    Completed,
+    ModelResponse,
+    Restarted,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+)
 from bot.providers.answers import answer
 from bot.providers.calls import Calls
 from bot.providers.json_mode.growing import GrowingReply
@@ -33,7 +43,9 @@ class Writer(Protocol):
 
     model: str
 
-    def write(self, system: str, messages: Sequence[Message], schema: dict[str, Any]) -> AsyncGenerator[StreamEvent]:
+    def write(
+        self, system: str, messages: Sequence[Message], schema: dict[str, Any], patience_s: float = PATIENCE_S
+    ) -> AsyncGenerator[StreamEvent]:
         """Ask once; the JSON comes as text.
 
         Raises:
@@ -87,6 +99,7 @@ class JsonMode:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once, and once more where the answer cannot be read.
 
@@ -96,14 +109,14 @@ class JsonMode:
         asked = (instructions(system, tools), conversation(messages), schema_of(tools, tool_choice))
         may_call = bool(tools) and tool_choice.mode != "none"
         tries: list[_Try] = []
-        async with aclosing(self._try(*asked, may_call, tries)) as events:
+        async with aclosing(_shown(self._writer.write(*asked, patience_s), may_call, tries)) as events:
             async for event in events:
                 yield event
         if not tries[0].is_usable:
             if tries[0].shown:
                 yield Restarted()
             again = [*asked[1], *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
-            async with aclosing(self._try(asked[0], again, asked[2], may_call, tries)) as events:
+            async with aclosing(_shown(self._writer.write(asked[0], again, asked[2]), may_call, tries)) as events:
                 async for event in events:
                     yield event
         for event in _ending(tries, messages):
@@ -117,20 +130,21 @@ class JsonMode:
         """Close the connections."""
         await self._writer.aclose()
 
-    async def _try(
-        self, system: str, messages: Sequence[Message], schema: dict[str, Any], may_call: bool, tries: list[_Try]
-    ) -> AsyncGenerator[StreamEvent]:
-        """Show the words of one answer while it is written, and add the whole to ``tries``."""
-        growing = GrowingReply()
-        async with aclosing(self._writer.write(system, messages, schema)) as events:
-            async for event in events:
-                if isinstance(event, TextDelta) and (more := growing.take(event.text)):
-                    yield TextDelta(more)
-                elif isinstance(event, Completed):
-                    response = event.response
-                    cut = response.stop_reason == "max_tokens"
-                    reading = None if cut else read(response.message.text, may_call)
-                    tries.append(_Try(response, growing.shown, reading))
+
+async def _shown(
+    written: AsyncGenerator[StreamEvent], may_call: bool, tries: list[_Try]
+) -> AsyncGenerator[StreamEvent]:
+    """The words of one answer while it is written; the whole is added to ``tries``."""
+    growing = GrowingReply()
+    async with aclosing(written) as events:
+        async for event in events:
+            if isinstance(event, TextDelta) and (more := growing.take(event.text)):
+                yield TextDelta(more)
+            elif isinstance(event, Completed):
+                response = event.response
+                cut = response.stop_reason == "max_tokens"
+                reading = None if cut else read(response.message.text, may_call)
+                tries.append(_Try(response, growing.shown, reading))
 
 
 def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEvent]:

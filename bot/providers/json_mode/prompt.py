@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from bot.providers import enveloped
 from bot.transcript import Message, Text, ToolResult, encode, new_id
 from toolset.tool import ToolDefinition
 
@@ -35,7 +36,7 @@ EXAMPLES = (
         call={"name": "get_weather", "arguments": {"location": "Kyoto"}},
     ),
     Example(
-        'Result of get_weather: {"location":"Kyoto, Japan","condition":"Sunny","current_temp_c":"21"}',
+        'Result of get_weather: {"output":{"location":"Kyoto, Japan","condition":"Sunny","current_temp_c":"21"}}',
         "I can answer now.",
         reply="It is sunny in Kyoto, 21 °C.",
     ),
@@ -44,7 +45,7 @@ EXAMPLES = (
         "札幌の天気を教えて", "天気のツールで調べる。", call={"name": "get_weather", "arguments": {"location": "札幌"}}
     ),
     Example(
-        'Result of get_weather: {"location":"Sapporo, Japan","condition":"Snow","current_temp_c":"-3"}',
+        'Result of get_weather: {"output":{"location":"Sapporo, Japan","condition":"Snow","current_temp_c":"-3"}}',
         "答えられる。",
         reply="札幌は雪で、気温はマイナス3度です。",
     ),
@@ -85,7 +86,7 @@ def _said(message: Message, results: dict[str, ToolResult]) -> Iterator[Message]
         call_object = {"name": call.name, "arguments": call.arguments}
         yield _message("model", _object("", call_object, "" if place else message.text))
         if result := results.get(call.id):
-            yield _message("user", f"Result of {result.name}: {encode(result.response).decode()}")
+            yield _message("user", f"Result of {result.name}: {encode(enveloped(result)).decode()}")
 
 
 def _object(thought: str, call: dict[str, Any] | None, reply: str) -> str:

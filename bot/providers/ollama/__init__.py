@@ -15,7 +15,7 @@ import aiohttp
 from msgspec import DecodeError
 from msgspec.json import Decoder
 
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.failures import Failures, retry_after
 from bot.providers.ollama.address import address_of
 from bot.providers.ollama.failures import Refusals, translating
@@ -39,6 +39,7 @@ class Ollama:
         context_tokens: how much of a conversation the model reads; 0 leaves it to the server, which cuts off what is
             beyond without a word.
         api_key: for a server that wants one, such as Ollama's own.
+        asker: the variable that names the model.
         first_token_s: seconds until the first event of an answer.
         request_s: seconds until its last.
     """
@@ -54,13 +55,15 @@ class Ollama:
         context_tokens: int = 0,
         api_key: str = "",
         *,
+        asker: str = "MODEL",
         first_token_s: float = FIRST_TOKEN_S,
         request_s: float = REQUEST_S,
     ) -> None:
         self.model = model
         self._address = address_of(host)
-        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key), self._address)
-        self._time = (first_token_s, request_s)
+        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key, asker), self._address)
+        self._first_token_s = first_token_s
+        self._request_s = request_s
         self._thinking: JSON = {"think": thinking(model, thinking_level)}
         self._options = {"num_predict": max_output_tokens} | ({"num_ctx": context_tokens} if context_tokens else {})
         self._headers = {"content-type": "application/json"} | (
@@ -75,6 +78,7 @@ class Ollama:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once.
 
@@ -84,8 +88,9 @@ class Ollama:
         shown = offered(self._declarations(tools), tool_choice)
         body: JSON = {"model": self.model, "messages": chat(system, messages, self.model), "options": self._options}
         answer = Answer(self.model, messages, self._refusals, may_call=bool(shown))
+        asked = self._lines(body | ({"tools": shown} if shown else {}))
         with translating(self._refusals):
-            async with aclosing(in_time(self._lines(body | ({"tools": shown} if shown else {})), *self._time)) as lines:
+            async with aclosing(in_time(asked, min(patience_s, self._first_token_s), self._request_s)) as lines:
                 async for line in lines:
                     for delta in answer.take(line):
                         yield delta
@@ -94,7 +99,10 @@ class Ollama:
     async def check(self) -> str:
         """Look the model up, which loads nothing."""
         with translating(self._refusals):
-            async with asyncio.timeout(self._time[0]), await self._post("/api/show", {"model": self.model}) as response:
+            async with (
+                asyncio.timeout(self._first_token_s),
+                await self._post("/api/show", {"model": self.model}) as response,
+            ):
                 card = _read(await response.read())
         if "tools" not in card.get("capabilities", ["tools"]):  # older servers name none
             raise self._refusals.knows_no_tools()

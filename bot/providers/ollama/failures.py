@@ -31,7 +31,7 @@ class Refusals:
         """An error the server answered with; it names none of them otherwise than in words."""
         model = self.failures.model
         if status == 404:
-            return ModelUnusable("model_unknown", f"MODEL: {model} is not at {self.address}: run ollama pull {model}")
+            return self.failures.unknown(f"is not at {self.address}: run ollama pull {model}")
         if "does not support tools" in words:
             return self.knows_no_tools()
         return self.failures.refusal(status, "tool_use_failed" if words.startswith(BAD_CALL) else "", words, after)
@@ -39,9 +39,8 @@ class Refusals:
     def knows_no_tools(self) -> ModelUnusable:
         """A model that cannot call functions."""
         model = self.failures.model
-        return ModelUnusable(
-            "request_refused", f"MODEL: {model} knows no tools: name another, or ask it as json:{model}"
-        )
+        mend = f"name another, or ask it as json:{model} with OPENAI_BASE_URL={self.address}/v1"
+        return ModelUnusable("request_refused", f"{self.failures.asker}: {model} knows no tools: {mend}")
 
 
 @contextmanager

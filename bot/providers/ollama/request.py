@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from bot.providers import ToolChoice
+from bot.providers import ToolChoice, enveloped
 from bot.providers.fitting import Dialect, fit
 from bot.providers.portable import portable_name, seen
 from bot.transcript import Media, Message, Text, ToolResult, encode
@@ -99,5 +99,5 @@ def _assistant(message: Message, model: str) -> list[JSON]:
 
 
 def _tool(result: ToolResult) -> JSON:
-    content = encode(result.response).decode()
+    content = encode(enveloped(result)).decode()
     return {"role": "tool", "content": content, "tool_name": portable_name(result.name)}

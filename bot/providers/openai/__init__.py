@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bot.errors import ModelUnusable
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
 from bot.providers.openai.failures import translating, words_of
@@ -50,6 +49,7 @@ class OpenAI:
     Args:
         api_key: may be empty where a local server wants none.
         base_url: empty for OpenAI's own; ``/v1`` is added to one without a path.
+        asker: the variable that names the model.
         first_token_s: seconds until the first event of an answer.
         request_s: seconds until its last.
     """
@@ -64,12 +64,14 @@ class OpenAI:
         max_output_tokens: int = 2048,
         thinking_level: str = "low",
         *,
+        asker: str = "MODEL",
         first_token_s: float = FIRST_TOKEN_S,
         request_s: float = REQUEST_S,
     ) -> None:
         self.model = model
-        self._failures = Failures(model, "OPENAI_API_KEY", api_key)
-        self._time = (first_token_s, request_s)
+        self._failures = Failures(model, "OPENAI_API_KEY", api_key, asker)
+        self._first_token_s = first_token_s
+        self._request_s = request_s
         self._max_output_tokens = max_output_tokens
         self._effort = reasoning_effort(model, thinking_level)
         self._habits = Habits(is_openai=not base_url)
@@ -90,6 +92,7 @@ class OpenAI:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
+        patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once.
 
@@ -98,11 +101,13 @@ class OpenAI:
         """
         fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
         answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
-        async with aclosing(self._asked(system, messages, fields, answer)) as events:
+        async with aclosing(self._asked(system, messages, fields, answer, patience_s)) as events:
             async for event in events:
                 yield event
 
-    async def write(self, system: str, messages: Sequence[Message], schema: JSON) -> AsyncGenerator[StreamEvent]:
+    async def write(
+        self, system: str, messages: Sequence[Message], schema: JSON, patience_s: float = PATIENCE_S
+    ) -> AsyncGenerator[StreamEvent]:
         """Ask once for JSON by a schema, which comes as text.
 
         Raises:
@@ -110,21 +115,21 @@ class OpenAI:
         """
         fields = {"response_format": response_format(schema)}
         answer = Answer(self.model, messages, self._failures, may_call=False)
-        async with aclosing(self._asked(system, messages, fields, answer)) as events:
+        async with aclosing(self._asked(system, messages, fields, answer, patience_s)) as events:
             async for event in events:
                 yield event
 
     async def check(self) -> str:
         """Look the model up, in the server's list where it knows no other way, and generate nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._time[0]):
+            async with asyncio.timeout(self._first_token_s):
                 with suppress(openai.NotFoundError):
                     await self._client.models.retrieve(self.model)
                     return f"{self.model} answers"
                 known = [model.id async for model in self._client.models.list()]
         if not {self.model, f"models/{self.model}"} & set(known):
             there = ", ".join(known[:NAMED]) or "nothing"
-            raise ModelUnusable("model_unknown", f"MODEL: {self.model} is not known there; there is {there}")
+            raise self._failures.unknown(f"is not known there; there is {there}")
         return f"{self.model} answers"
 
     async def aclose(self) -> None:
@@ -132,14 +137,16 @@ class OpenAI:
         await self._client.close()
 
     async def _asked(
-        self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer
+        self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer, patience_s: float
     ) -> AsyncGenerator[StreamEvent]:
         def body() -> JSON:
             said = chat(system, messages, self.model, self._habits)
             return self._habits.adapted({"messages": said, **self._fixed(), **fields})
 
         with translating(self._failures):
-            async with aclosing(in_time(self._events(body), *self._time)) as events:
+            async with aclosing(
+                in_time(self._events(body), min(patience_s, self._first_token_s), self._request_s)
+            ) as events:
                 async for data in events:
                     for delta in answer.take(data):
                         yield delta

@@ -12,7 +12,7 @@ import openai
 from msgspec import DecodeError
 
 from bot.errors import ModelError
-from bot.providers.failures import Failures, retry_after
+from bot.providers.failures import Failures, retry_after, root_of
 
 OUTAGES = (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
 
@@ -38,13 +38,6 @@ def translating(failures: Failures) -> Iterator[None]:
 def words_of(error: openai.APIError) -> str:
     """All that a server says about an error, in whatever form it says it."""
     return error.body if isinstance(error.body, str) else json.dumps(error.body, ensure_ascii=False)
-
-
-def root_of(error: BaseException) -> BaseException:
-    """What an SDK's exception was raised from; the transport calls many outages a time-out."""
-    while isinstance(error.__cause__, Exception):
-        error = error.__cause__
-    return error
 
 
 def _refusal(error: openai.APIStatusError, failures: Failures) -> ModelError:

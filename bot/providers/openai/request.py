@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice
+from bot.providers import ToolChoice, enveloped
 from bot.providers.fitting import Dialect, closed, fit
 from bot.providers.openai.habits import Habits
 from bot.providers.portable import portable_id, portable_name, seen
@@ -144,4 +144,5 @@ def _assistant(message: Message, model: str, habits: Habits) -> list[JSON]:
 
 
 def _tool(result: ToolResult) -> JSON:
-    return {"role": "tool", "tool_call_id": portable_id(result.call_id), "content": encode(result.response).decode()}
+    content = encode(enveloped(result)).decode()
+    return {"role": "tool", "tool_call_id": portable_id(result.call_id), "content": content}

@@ -67,7 +67,7 @@ async def test_a_request_whole(fake: AnthropicFake, anthropic: Anthropic) -> Non
         {"type": "tool_use", "id": "call_2", "name": "get_weather", "input": {}},
     ]
     answered = [
-        {"type": "tool_result", "tool_use_id": "call_1", "content": '{"temp":18}', "is_error": False},
+        {"type": "tool_result", "tool_use_id": "call_1", "content": '{"output":{"temp":18}}', "is_error": False},
         {"type": "tool_result", "tool_use_id": "call_2", "content": '{"error":"no"}', "is_error": True},
     ]
     assert fake.messages == [

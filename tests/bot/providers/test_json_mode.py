@@ -178,7 +178,7 @@ async def test_the_transcript_is_told_in_the_form_of_the_examples(fake: OpenAIFa
     assert said == [
         ("user", "?"),
         ("assistant", object_of(call_of("a"), "Let me look.")),
-        ("user", 'Result of get_weather: {"c":1}'),
+        ("user", 'Result of get_weather: {"output":{"c":1}}'),
         ("assistant", object_of(call_of("b"), "")),
         ("user", 'Result of get_weather: {"error":"no"}'),
         ("assistant", object_of("null", "Sunny.")),

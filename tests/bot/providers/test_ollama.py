@@ -79,7 +79,7 @@ async def test_a_request_whole(fake: OllamaFake) -> None:
                     "content": "Let me look.",
                     "tool_calls": [{"function": {"name": "get_weather", "arguments": {"location": "東京"}}}],
                 },
-                {"role": "tool", "content": '{"temp":18}', "tool_name": "get_weather"},
+                {"role": "tool", "content": '{"output":{"temp":18}}', "tool_name": "get_weather"},
                 {"role": "user", "content": "早く"},
             ],
             "tools": [{"type": "function", "function": function}],
@@ -206,7 +206,8 @@ async def test_a_model_that_was_not_pulled(fake: OllamaFake) -> None:
 
 async def test_a_model_that_knows_no_tools(fake: OllamaFake) -> None:
     """It can still be talked to in JSON mode, and the check finds out before a user does."""
-    cause = "MODEL: gemma:2b knows no tools: name another, or ask it as json:gemma:2b"
+    mend = f"name another, or ask it as json:gemma:2b with OPENAI_BASE_URL={fake.base_url}/v1"
+    cause = f"MODEL: gemma:2b knows no tools: {mend}"
     error = await failure(Ollama("gemma:2b", fake.base_url), *TOOLS)
     assert (type(error), error.apology, error.cause) == (ModelUnusable, "request_refused", cause)
     provider = Ollama("gemma:2b", fake.base_url)

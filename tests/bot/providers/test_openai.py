@@ -63,7 +63,7 @@ async def test_a_request_whole(fake: OpenAIFake, openai: OpenAI) -> None:
                     "content": "Let me look.",
                     "tool_calls": [{"id": "call_1", "type": "function", "function": FUNCTION}],
                 },
-                {"role": "tool", "tool_call_id": "call_1", "content": '{"temp":18}'},
+                {"role": "tool", "tool_call_id": "call_1", "content": '{"output":{"temp":18}}'},
                 {"role": "user", "content": "早く"},
             ],
             "tools": [{"type": "function", "function": DECLARED}],
