@@ -34,6 +34,7 @@ from bot.conversation import conversations
 from bot.days import Days
 from bot.intake import Intake
 from bot.metrics import Metrics
+from bot.past import Past
 from bot.providers.gemini import Gemini
 from bot.providers.retrying import Retrying
 from bot.replying import Defaults
@@ -103,7 +104,8 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             days, defaults = Days("UTC"), Defaults("en", "UTC")
             alerts = Alerts(store, channels, texts, days, "en")
             budgets = Budgets(store, Limits(), days, alerts, metrics)
-            care = conversations(store, agent, channels, texts, metrics, defaults, Policy(), budgets, alerts)
+            past = Past(store, provider, None, budgets, 16_000)
+            care = conversations(store, agent, past, channels, texts, metrics, defaults, Policy(), budgets, alerts)
             intake = Intake(store, NoJobs(), SpokenCommands(texts), metrics)
             channels["console"] = Console(intake, store.live, care.past, care.question, texts, "en")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 import structlog
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from bot.calling import INTERRUPTED, Calling
 from bot.errors import ModelError, TurnFailed
@@ -104,10 +104,7 @@ class Agent:
 
     def _count(self, model: str, outcome: str, usage: Usage, started: float) -> None:
         seconds = time.monotonic() - started
-        self._metrics.model_calls.labels(model, outcome).inc()
-        self._metrics.model_seconds.labels(model).observe(seconds)
-        for kind in ("input", "cached", "output", "thinking"):
-            self._metrics.tokens.labels(model, kind).inc(getattr(usage, kind))
+        self._metrics.count_model_call(model, outcome, seconds, asdict(usage))
         log.info("model call", model=model, outcome=outcome, ms=round(seconds * 1000))
 
 

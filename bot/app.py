@@ -31,11 +31,13 @@ from bot.findings import Finding
 from bot.intake import Intake, Jobs
 from bot.metrics import Metrics
 from bot.models import open_models
+from bot.past import Past
 from bot.replying import Defaults
 from bot.settings import Settings
 from bot.spoken_commands import SpokenCommands
 from bot.store import Store, open_store
 from bot.store.embedded import embedded
+from bot.summarist import Summarist
 from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import health_routes, metrics_route
@@ -118,6 +120,14 @@ def persona(settings: Settings) -> str:
     return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace("{bot_name}", settings.bot_name)
 
 
+def _summarist(house: House) -> Summarist | None:
+    """The demo knows rules, and cannot tell what matters."""
+    if house.settings.chosen_model == "demo":
+        return None
+    prompt = files("bot.prompts").joinpath("summary.md").read_text("utf-8").strip()
+    return Summarist(house.agent.provider, prompt, house.metrics)
+
+
 def console_prompt(settings: Settings) -> str:
     """The whole system prompt of page and terminal, as the model gets it."""
     return system_prompt(persona(settings), Console.style)
@@ -142,8 +152,9 @@ async def wire(
     days = Days(settings.timezone)
     alerts = Alerts(house.store, channels, house.texts, days, settings.language, settings.alert_to)
     budgets = Budgets(house.store, Limits.of(settings), days, alerts, house.metrics)
+    past = Past(house.store, house.agent.provider, _summarist(house), budgets, settings.history_tokens)
     care = conversations(
-        house.store, house.agent, channels, house.texts, house.metrics, defaults, policy, budgets, alerts
+        house.store, house.agent, past, channels, house.texts, house.metrics, defaults, policy, budgets, alerts
     )
     console = Console(intake, house.store.live, care.past, care.question, house.texts, settings.language)
     channels[console.name] = console

@@ -20,8 +20,10 @@ from bot.channels import Channel, Question
 from bot.delivery import Postman
 from bot.errors import LeaseLost, Parked, StoreUnavailable
 from bot.housekeeping import KEEP_TURNS, Housekeeping
-from bot.journal import read_entries, read_record
+from bot.journal import read_entries
 from bot.metrics import Metrics
+from bot.past import Past
+from bot.records import read_record
 from bot.replying import Defaults, Replying
 from bot.spoken_commands import SpokenCommands
 from bot.stopping import TOPIC, Stops
@@ -52,9 +54,10 @@ class Left:
 class Conversations:
     """Takes care of conversations, each under its lease, as many at once as are asked for."""
 
-    def __init__(self, store: Store, answering: Answering, stops: Stops, postman: Postman) -> None:
+    def __init__(self, store: Store, answering: Answering, past: Past, stops: Stops, postman: Postman) -> None:
         self._store = store
         self._answering = answering
+        self._past = past
         self._stops = stops
         self._postman = postman
         self.closing = False  # begins no new turn; what waits is left for others
@@ -71,7 +74,7 @@ class Conversations:
     async def past(self, conversation: str) -> list[Message]:
         """The committed messages, oldest first."""
         entries = await self._store.history.read(conversation, KEEP_TURNS)
-        return [message for entry in entries for message in read_record(entry)]
+        return [message for entry in entries for message in read_record(entry).messages]
 
     async def question(self, conversation: str) -> Question | None:
         """What a person is asked at this moment."""
@@ -150,12 +153,15 @@ class Conversations:
                 if again_at is not None:
                     return Left(again_at, EVERYTHING)  # the turn has to be gone on with first
                 retry_at = await self._postman.deliver(lease)
+        if not self.closing:
+            await self._past.keep_up(lease)
         return Left(None if self.closing else retry_at)  # a turn may have been left, and has its own time
 
 
 def conversations(
     store: Store,
     agent: Agent,
+    past: Past,
     channels: Mapping[str, Channel],
     texts: Texts,
     metrics: Metrics,
@@ -173,10 +179,10 @@ def conversations(
     housekeeping = Housekeeping(store, defaults.history_days)
     approvals = Approvals(store, texts, commands, policy, defaults.language)
     replying = Replying(
-        store, agent, channels, texts, housekeeping, commands, approvals, stops, budgets, alerts, defaults
+        store, agent, past, channels, texts, housekeeping, commands, approvals, stops, budgets, alerts, defaults
     )
     admission = Admission(store, budgets, channels, texts, defaults.language, defaults.time_zone)
     answering = Answering(
         store, replying, approvals, admission, alerts, housekeeping, channels, texts, commands, metrics, defaults
     )
-    return Conversations(store, answering, stops, Postman(store, channels, metrics, alerts))
+    return Conversations(store, answering, past, stops, Postman(store, channels, metrics, alerts))

@@ -9,6 +9,7 @@
     │   ├── TryAgain             passing: the same request may be sent again
     │   ├── ModelUnusable        a refused key, an unknown model: go on to the next model
     │   └── RequestRefused       this request will never be taken, by any attempt
+    │       └── TooLong          … but one with less of the history may be
     ├── TurnFailed               a turn ends in an apology to the user
     ├── Parked                   a turn waits for a person: leave it in its journal, give the lease back
     └── DeliveryError            a reply did not get out
@@ -84,6 +85,18 @@ class ModelUnusable(ModelError):
 
 class RequestRefused(ModelError):
     """The vendor will never take this request (too long, malformed, blocked)."""
+
+
+class TooLong(RequestRefused):
+    """The request is longer than the model can read: a shorter one may be taken.
+
+    Args:
+        window: tokens it reads at most, 0 where the vendor does not say.
+    """
+
+    def __init__(self, cause: str, window: int = 0) -> None:
+        super().__init__("too_long", cause)
+        self.window = window
 
 
 class TurnFailed(KaiwaError):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from bot.channels import Arrival
+from bot.records import read_turns
 from bot.store import DeadLetter, Lease, Store
-from bot.transcript import Message, TurnRecord, decode_record, encode
+from bot.transcript import Message, TurnRecord, encode
 from bot.turn import changed
 
 KEEP_TURNS = 200  # in the store
@@ -152,20 +153,27 @@ class Housekeeping:
             gone += len(messages) - len(kept)
             return kept
 
-        await self._rewrite(lease, without)
+        await self._rewrite(lease, without, stale=True)  # a summary does not say whose words it tells
         if kind == OWN:
             await self._store.history.purge(lease)
         return Forgotten(so_far.conversations + 1, so_far.messages + gone)
 
-    async def _rewrite(self, lease: Lease, change: Callable[[list[Message]], list[Message]]) -> None:
-        """Change every turn; one that has lost its last question goes as a whole, answers and results with it."""
+    async def _rewrite(
+        self, lease: Lease, change: Callable[[list[Message]], list[Message]], *, stale: bool = False
+    ) -> None:
+        """Change every turn; one that has lost its last question goes as a whole, answers and results with it.
+
+        A summary that tells of a changed turn goes too, or in any case where it is ``stale``.
+        """
+        turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         changes: dict[bytes, bytes] = {}
-        for entry in await self._store.history.read(lease.conversation, KEEP_TURNS):
-            record = decode_record(entry)
+        for entry, record in (*turns.told, *turns.since):
             messages = change(list(record.messages))
             if tuple(messages) != record.messages:
                 changes[entry] = _entry(record, messages)
-        await self._store.history.rewrite(lease, changes)
+        stale = stale or any(entry in changes for entry, _ in turns.told)
+        if changes or (stale and turns.summary):
+            await self._store.history.rewrite(lease, changes, stale=stale)
 
 
 def _entry(record: TurnRecord, messages: list[Message]) -> bytes:

@@ -15,7 +15,7 @@ from bot.channels import Arrival, Question
 from bot.providers import StopReason
 from bot.store import ARRIVAL, CHANGE, Lease, Store
 from bot.store.entries import Entry
-from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, decode_record, encode
+from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, encode
 from bot.turn import Decided, Heard
 
 log = structlog.stdlib.get_logger(__name__)
@@ -101,15 +101,6 @@ def readable_arrivals(entries: Iterable[Entry]) -> list[Arrival]:
             with suppress(*UNREADABLE):
                 arrivals.append(decode_arrival(entry.body))
     return arrivals
-
-
-def read_record(entry: bytes) -> tuple[Message, ...]:
-    """The messages of one turn of the history; a turn that cannot be read is left out, and told to the log."""
-    try:
-        return decode_record(entry).messages
-    except UNREADABLE as error:
-        log.error("a turn of the history cannot be read", error=str(error))
-        return ()
 
 
 class JournalLedger:

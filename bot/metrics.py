@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
@@ -35,6 +37,13 @@ class Metrics:
         self.queue_depth = Gauge("kaiwa_queue_depth", "Conversations that need care now or later", registry=registry)
         self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)
         self.memory_ratio = Gauge("kaiwa_store_memory_ratio", "Memory used of its maxmemory", registry=registry)
+
+    def count_model_call(self, model: str, outcome: str, seconds: float, tokens: Mapping[str, int]) -> None:
+        """Count a request to a model, with its tokens by kind."""
+        self.model_calls.labels(model, outcome).inc()
+        self.model_seconds.labels(model).observe(seconds)
+        for kind, count in tokens.items():
+            self.tokens.labels(model, kind).inc(count)
 
     def exposition(self) -> bytes:
         """The text format of Prometheus."""

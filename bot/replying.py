@@ -19,9 +19,10 @@ from bot.channels import Arrival, Channel, Reply
 from bot.context import usable_zone
 from bot.errors import ModelError, TurnFailed
 from bot.housekeeping import Housekeeping
-from bot.journal import Begun, JournalLedger, Said, Step, read_record
+from bot.journal import Begun, JournalLedger, Said, Step
 from bot.live import AnswerRestarted, Nobody, TurnStarted, Watcher
 from bot.media import loaded, unloaded
+from bot.past import Past
 from bot.reception import Reception
 from bot.spoken_commands import SpokenCommands
 from bot.stopping import Stops
@@ -34,8 +35,6 @@ from bot.turn import NOBODY, Decided, Surroundings, Turn, now_ms
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
-READ_TURNS = 40  # sent to the model, at most
-READ_BYTES = 200_000  # of history, likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,7 @@ class Replying:
         self,
         store: Store,
         agent: Agent,
+        past: Past,
         channels: Mapping[str, Channel],
         texts: Texts,
         housekeeping: Housekeeping,
@@ -81,6 +81,7 @@ class Replying:
     ) -> None:
         self._store = store
         self._agent = agent
+        self._past = past
         self._channels = channels
         self._texts = texts
         self._housekeeping = housekeeping
@@ -145,7 +146,7 @@ class Replying:
         """The turn before its first step, each message with its context line and its images."""
         conversation = lease.conversation
         channel = self._channels[conversation.partition(":")[0]]
-        history = await self._history(conversation)
+        history = await self._past.recall(conversation)
         heard = await reception.receive(arrivals, is_new=not history)
         messages = await loaded([*history, *heard.messages], conversation, channel)
         newest = heard.messages[-1]
@@ -225,12 +226,3 @@ class Replying:
 
     def _language_of(self, turn: Turn) -> str:
         return language_of(turn.words, self._defaults.language)
-
-    async def _history(self, conversation: str) -> list[Message]:
-        """The newest turns that fit, whole turns only, so that calls and results never part."""
-        entries = await self._store.history.read(conversation, READ_TURNS)
-        size, first = 0, len(entries)
-        while first > 0 and (size == 0 or size + len(entries[first - 1]) <= READ_BYTES):
-            first -= 1
-            size += len(entries[first])
-        return [message for entry in entries[first:] for message in read_record(entry)]

@@ -83,6 +83,7 @@ class Settings(BaseSettings):
     redis_url: RedisURL | None = None
     kaiwa_data_dir: Path = Path(".kaiwa")
     history_days: int = Field(30, ge=1, le=3650)
+    history_tokens: int = Field(16_000, ge=1_000)
 
     daily_token_limit: int = Field(10_000_000, ge=0)
     daily_user_tokens: int = Field(1_000_000, ge=0)

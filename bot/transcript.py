@@ -155,6 +155,24 @@ class TurnRecord(Struct, frozen=True):
     v: int = 1
 
 
+class Summary(Struct, frozen=True):
+    """What older turns came to.
+
+    Attributes:
+        through: the last turn it tells of.
+        model: who wrote it.
+    """
+
+    through: str
+    at: int
+    model: str
+    text: str
+    v: int = 1
+
+
+SUMMARY_ID = "summary"  # of the message that a summary is sent as
+
+
 def new_id(prefix: str) -> str:
     """A fresh id, ``prefix_`` and 32 hexadecimal digits."""
     return f"{prefix}_{uuid.uuid4().hex}"
@@ -165,3 +183,4 @@ UNREADABLE = (DecodeError, UnicodeDecodeError)
 
 encode = Encoder().encode
 decode_record = Decoder(TurnRecord).decode
+decode_summary = Decoder(Summary).decode

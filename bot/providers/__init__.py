@@ -15,6 +15,7 @@ from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
 PATIENCE_S = 20.0  # until a model shows that it is at work
+TOKEN_BYTES = 3  # of UTF-8, to reckon with: a Japanese character is about a token, and so are four letters
 PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters where no spaces part them
 
 
@@ -84,10 +85,14 @@ class Provider(Protocol):
     Attributes:
         name: the provider's word in ``MODEL=provider:model``.
         model: the model's id.
+        window: tokens it reads at most, as far as that is known; 0 where it is not.
     """
 
     name: str
     model: str
+
+    @property
+    def window(self) -> int: ...
 
     def stream(
         self,

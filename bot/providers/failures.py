@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 
 PASSING = {408, 425}  # and every 5xx
 WORDS_CAP = 300  # characters of the vendor's own words in a cause
@@ -17,6 +18,14 @@ UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not
 NO_CREDIT = {"insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached"}
 BLOCKED = {"content_filter", "content_policy_violation", "content_moderation"}
 BAD_CALL = {"tool_use_failed"}  # the model wrote a call that its own server refuses: another try may be better
+TOO_LONG = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+# In the words of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with how much the model reads:
+# "maximum context length is 4096 tokens", "the available context size (4096 tokens)", "prompt is too long: 208310
+# tokens > 200000 maximum", "exceeds the maximum number of tokens allowed (1048576)", "context length of only 4096".
+READS = re.compile(
+    r"(?:maximum context length is|available context size \(|prompt is too long: \d+ tokens >|"
+    r"maximum number of tokens allowed \(|context length of only) ?(\d+)"
+)
 KINDS = {
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
@@ -30,6 +39,8 @@ KINDS = {
     "permission_error": 403,
     "invalid_request_error": 400,
     "request_too_large": 413,
+    "context_length_exceeded": 400,
+    "exceed_context_size_error": 400,
     **dict.fromkeys(UNKNOWN_MODEL, 404),
     **dict.fromkeys(BLOCKED | BAD_CALL, 400),
 }
@@ -62,6 +73,8 @@ class Failures:
         """
         if kind in BLOCKED:
             return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self._quoted(words)}")
+        if (long := too_long(self.model, status, kind, words)) is not None:
+            return long
         if kind in BAD_CALL:
             return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
         if kind in NO_CREDIT or status == 402:
@@ -98,6 +111,15 @@ class Failures:
 
     def _quoted(self, words: str) -> str:
         return " ".join((words.replace(self.key, "[key]") if self.key else words).split())[:WORDS_CAP]
+
+
+def too_long(model: str, status: int, kind: str, words: str) -> TooLong | None:
+    """Whether a request was refused for its length; how much the model reads is taken from the vendor's words."""
+    reads = READS.search(words)
+    if status not in (400, 413) or not (reads or kind in TOO_LONG or status == 413):
+        return None
+    window = int(reads[1]) if reads else 0
+    return TooLong(f"{model} cannot read so much at once{f': {window} tokens at most' if window else ''}", window)
 
 
 def status_of(code: object, *kinds: str) -> int:

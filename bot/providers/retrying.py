@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from bot.errors import ModelError
+from bot.errors import ModelError, TooLong
 from bot.metrics import Metrics
 from bot.providers import (
     AUTO,
@@ -31,8 +31,9 @@ class Retrying:
     """Asks a model, and others in its place while it fails.
 
     A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
-    may be to another's taste, unless it was blocked for what it says. A malformed answer is given one more chance and
-    then handed on as it is. Words of an attempt that failed are voided by ``Restarted`` when the next one starts.
+    may be to another's taste, unless it was blocked for what it says. One that is too long is sent without its oldest
+    turns. A malformed answer is given one more chance and then handed on as it is. Words of an attempt that failed are
+    voided by ``Restarted`` when the next one starts.
 
     Args:
         providers: the model, then its fallbacks.
@@ -54,6 +55,11 @@ class Retrying:
         self._sleep = sleep
         self._jitter = jitter
 
+    @property
+    def window(self) -> int:
+        """What the model that is asked first reads, as far as it has told by now."""
+        return self._candidates[0].window
+
     async def stream(
         self,
         system: str,
@@ -74,7 +80,8 @@ class Retrying:
         forgiving = True
         while True:
             candidate, shown = course.candidate, False
-            asked = candidate.provider.stream(system, messages, tools, tool_choice, course.patience_s)
+            sent = candidate.fitting(messages)
+            asked = candidate.provider.stream(system, sent, tools, tool_choice, course.patience_s)
             try:
                 async with aclosing(asked) as events:
                     async for event in events:
@@ -88,10 +95,23 @@ class Retrying:
                     else:
                         return
             except ModelError as error:
-                candidate.failed(error)
-                await self._sleep(course.go_on(error))
+                messages = await self._recovered(course, error, sent) or messages
             if shown:
                 yield Restarted()
+
+    async def _recovered(self, course: Course, error: ModelError, sent: Sequence[Message]) -> Sequence[Message]:
+        """Wait until it is time for the next attempt; what to send then, where that is not the same.
+
+        Raises:
+            ModelError: there is none.
+        """
+        course.candidate.failed(error)
+        if isinstance(error, TooLong):
+            shorter = course.candidate.shorter(sent, error)
+            if len(shorter) < len(sent) and course.repeat():
+                return shorter
+        await self._sleep(course.go_on(error))
+        return ()
 
     async def check(self) -> str:
         """Check the model that is asked first."""

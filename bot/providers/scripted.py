@@ -66,9 +66,12 @@ class Scripted:
         requests: every request so far, oldest first.
     """
 
-    def __init__(self, steps: Iterable[ScriptedAnswer], name: str = "scripted", model: str = "scripted") -> None:
+    def __init__(
+        self, steps: Iterable[ScriptedAnswer], name: str = "scripted", model: str = "scripted", window: int = 0
+    ) -> None:
         self.name = name
         self.model = model
+        self.window = window
         self.requests: list[Request] = []
         self._steps = list(steps)
 

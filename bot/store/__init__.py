@@ -26,7 +26,7 @@ from bot.store.clients import Client
 from bot.store.connection import STORE_FAILURES, answering, connect, few
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
-from bot.store.history import History
+from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn
 from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, is_personal, lease_of, personal_pattern
@@ -53,6 +53,7 @@ __all__ = [
     "JournalledTurn",
     "Lease",
     "Memory",
+    "Recalled",
     "Relief",
     "ServerFacts",
     "Spent",

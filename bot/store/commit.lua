@@ -15,6 +15,7 @@ if turn_record ~= '' then
     redis.call('RPUSH', history, turn_record)
     redis.call('LTRIM', history, -keep_turns, -1)
     redis.call('EXPIRE', history, HISTORY_S)
+    redis.call('EXPIRE', summary, HISTORY_S)
 end
 for i = 6, #ARGV do
     redis.call('RPUSH', outbox, ARGV[i])

@@ -1,15 +1,30 @@
-"""The history: what was said, one entry per turn, so that trimming never parts a call from its result."""
+"""The history: what was said, one entry per turn, so that trimming never parts a call from its result.
+
+Beside it stands a summary of its older turns, which are kept as they are for as long as the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import NamedTuple, cast
 
 from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
+
+
+class Recalled(NamedTuple):
+    """What is known of a conversation.
+
+    Attributes:
+        summary: of older turns, empty where there is none.
+        entries: the newest turns, oldest first; some of them may be part of the summary.
+    """
+
+    summary: bytes
+    entries: list[bytes]
 
 
 class History:
@@ -24,15 +39,30 @@ class History:
         async with answering():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1))
 
-    async def rewrite(self, lease: Lease, changes: Mapping[bytes, bytes]) -> None:
-        """Put other entries in the place of these, or none where the new one is empty.
+    async def recall(self, conversation: str, turns: int) -> Recalled:
+        """The summary and the newest ``turns`` entries (at least 1), as they stood at one moment."""
+        summary, entries = await self._scripts.run("recall", conversation, turns)
+        return Recalled(summary or b"", entries)
+
+    async def summarise(self, lease: Lease, summary: bytes) -> None:
+        """Put a summary in the place of the one before.
 
         Raises:
             LeaseLost: nothing was changed.
         """
-        if changes:
-            pairs = [entry for change in changes.items() for entry in change]
-            await self._scripts.run("rewrite", lease.conversation, lease.token, *pairs)
+        await self._scripts.run("summarise", lease.conversation, lease.token, summary)
+
+    async def rewrite(self, lease: Lease, changes: Mapping[bytes, bytes], *, stale: bool = False) -> None:
+        """Put other entries in the place of these, or none where the new one is empty.
+
+        Args:
+            stale: the summary tells of what has changed, so it goes.
+
+        Raises:
+            LeaseLost: nothing was changed.
+        """
+        pairs = [entry for change in changes.items() for entry in change]
+        await self._scripts.run("rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs)
 
     async def purge(self, lease: Lease) -> None:
         """Delete what was said and what was not yet delivered. The turn under way and what waits for the next remain.

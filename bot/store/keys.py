@@ -23,7 +23,7 @@ SPENT_S = 2 * DAY_S  # what counts against a day's limit: the day has ended ever
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator: longer than any month
 DEAD_LETTERS = 250  # kept per shard, so that a refused token cannot fill the store
 
-CONVERSATION_KINDS = ("lease", "fence", "inbox", "turn", "journal", "history", "outbox")
+CONVERSATION_KINDS = ("lease", "fence", "inbox", "turn", "journal", "history", "summary", "outbox")
 SHARD_KINDS = ("due", "dead")
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 

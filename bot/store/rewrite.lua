@@ -1,6 +1,9 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
-for i = 3, #ARGV, 2 do
+if ARGV[3] == 'stale' then
+    redis.call('DEL', summary)
+end
+for i = 4, #ARGV, 2 do
     local old, new = ARGV[i], ARGV[i + 1]
     if new == '' then
         redis.call('LREM', history, 1, old)

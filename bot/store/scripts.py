@@ -3,8 +3,8 @@
 A script is its file's first line, then names for its keys and lifetimes, then ``shared.lua``, then the rest of the
 file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token where the script is fenced.
 
-Without the flag ``allow-oom`` a full store refuses a script before it begins. Only ``accept`` has none: a full store
-takes in nothing new, and lets finish what it has taken in.
+Without the flag ``allow-oom`` a full store refuses a script before it begins. Only ``accept`` and ``summarise`` have
+none: a full store takes in nothing new, and lets finish what it has taken in.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ Name = Literal[
     "replace_head",
     "remove_head",
     "bury_head",
+    "recall",
+    "summarise",
     "rewrite",
     "purge",
     "shorten",

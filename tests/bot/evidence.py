@@ -7,7 +7,8 @@ from typing import Any
 
 from bot.calling import INTERRUPTED
 from bot.delivery import decode_delivery
-from bot.journal import Begun, Said, read_entries, read_record
+from bot.journal import Begun, Said, read_entries
+from bot.records import read_record
 from bot.store.entries import unpack
 from bot.store.keys import CONVERSATION_KINDS
 from bot.transcript import Message, ToolResult
@@ -123,7 +124,7 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
 
 
 async def _past(conversation: Conversation) -> list[Message]:
-    return [message for entry in await conversation.frames("history") for message in read_record(entry)]
+    return [message for entry in await conversation.frames("history") for message in read_record(entry).messages]
 
 
 def _results(messages: list[Message]) -> Results:

@@ -19,10 +19,12 @@ from bot.days import Days
 from bot.intake import Intake
 from bot.live import LiveEvent
 from bot.metrics import Metrics
+from bot.past import Past
 from bot.providers.scripted import Scripted
 from bot.replying import Defaults
 from bot.spoken_commands import SpokenCommands
 from bot.store import Store
+from bot.summarist import Summarist
 from bot.texts import load
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
@@ -83,6 +85,9 @@ class Place:
         limits: Limits = UNLIMITED,
         days: Days = UTC,
         alert_to: str = "",
+        tokens: int = 16_000,
+        *,
+        summarises: bool = False,
     ) -> None:
         self.store = store
         self.box = box or Mailbox()
@@ -94,8 +99,10 @@ class Place:
         catalogue, defaults = texts(), Defaults("en", "UTC")
         alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
         self.budgets = Budgets(store, limits, days, alerts, self.metrics)
+        summarist = Summarist(self.model, "NOTES", self.metrics) if summarises else None
+        past = Past(store, self.model, summarist, self.budgets, tokens)
         self.care = conversations(
-            store, agent, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
+            store, agent, past, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
         )
         self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
 

@@ -180,17 +180,6 @@ async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Re
     assert [message.text for message in await second.care.past(HERE)] == ["hi", "in time"]
 
 
-async def test_a_model_is_sent_whole_turns_that_fit(store: Store) -> None:
-    """A long history is cut between turns, never inside one."""
-    long = "x" * 110_000
-    place = Place(store, [Step(long), Step(long), Step("short"), Step("end")])
-    for number in range(4):
-        await place.hear(f"question {number}", f"m{number}")
-        await place.care.attend(HERE)
-    sent = [message.text[:12] for message in place.model.requests[3].messages]
-    assert sent == ["question 1", "xxxxxxxxxxxx", "question 2", "short", "question 3"]
-
-
 async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Store, redis: Redis) -> None:
     """A record of a far newer version costs its own words, not the conversation."""
     place = Place(store, [Step("One"), Step("Two")])

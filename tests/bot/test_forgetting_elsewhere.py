@@ -6,8 +6,8 @@ import asyncio
 
 from bot.channels import Arrival
 from bot.housekeeping import Forgotten, Housekeeping
-from bot.journal import read_record
 from bot.providers.scripted import Step
+from bot.records import read_record
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.place import HERE, Place
@@ -26,7 +26,7 @@ async def talk(store: Store) -> None:
 
 async def kept(store: Store) -> list[str]:
     """What is kept of that conversation."""
-    return [message.text for entry in await store.history.read(HERE, 9) for message in read_record(entry)]
+    return [message.text for entry in await store.history.read(HERE, 9) for message in read_record(entry).messages]
 
 
 async def test_a_conversation_that_is_being_answered_is_waited_for(store: Store) -> None:

@@ -49,6 +49,7 @@ class Anthropic:
     """
 
     name = PROVIDER
+    window = 0
 
     def __init__(
         self,

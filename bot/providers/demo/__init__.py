@@ -32,6 +32,7 @@ class Demo:
     """
 
     name = "demo"
+    window = 0
     model = "demo"
 
     def __init__(self, texts: Texts, language: str = "en") -> None:

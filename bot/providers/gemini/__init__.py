@@ -42,6 +42,7 @@ class GenerateContent:
     """
 
     name = ""
+    window = 0
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from google.auth import exceptions as credentials
 from google.genai import errors
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.providers.failures import too_long
 
 PASSING = {408, 425}  # and every 5xx
 WORDS_CAP = 300  # characters of Google's own words in a cause
@@ -85,6 +86,8 @@ def _refusal(error: errors.APIError, access: Access) -> ModelError:
         return ModelUnusable("model_unknown", f"{access.asker}: Gemini knows no model {model}; name another")
     if code == 429:
         return TryAgain("rate_limited", f"{model} is over its quota (429)", after=_delay(details, error.response))
+    if (long := too_long(model, code, "", str(error.message))) is not None:
+        return long
     if code in PASSING or code >= 500:
         return TryAgain("model_down", f"{model} answers {code}", after=_delay(details, error.response))
     return RequestRefused("request_refused", f"{model} refused the request ({code}): {_quoted(error, access)}")

@@ -39,9 +39,13 @@ class Writer(Protocol):
 
     Attributes:
         model: the model's id.
+        window: see ``Provider``.
     """
 
     model: str
+
+    @property
+    def window(self) -> int: ...
 
     def write(
         self, system: str, messages: Sequence[Message], schema: dict[str, Any], patience_s: float = PATIENCE_S
@@ -91,6 +95,7 @@ class JsonMode:
 
     def __init__(self, writer: Writer) -> None:
         self.model = writer.model
+        self.window = writer.window
         self._writer = writer
 
     async def stream(

@@ -31,6 +31,9 @@ KEEP_ALIVE_S = 60.0
 _read = Decoder(JSON).decode
 
 
+DEFAULT_WINDOW = 4_096  # of a server that is told nothing; what goes beyond it is lost without a word
+
+
 class Ollama:
     """A model that Ollama serves.
 
@@ -60,6 +63,7 @@ class Ollama:
         request_s: float = REQUEST_S,
     ) -> None:
         self.model = model
+        self.window = context_tokens or DEFAULT_WINDOW
         self._address = address_of(host)
         self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key, asker), self._address)
         self._first_token_s = first_token_s

@@ -55,6 +55,7 @@ class OpenAI:
     """
 
     name = PROVIDER
+    window = 0
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from time import time
 
 import pytest
 
-from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.providers.failures import Failures, retry_after, status_of
 
 FAILURES = Failures("m-1", "VENDOR_API_KEY", "secret-key")
@@ -17,7 +17,7 @@ FAILURES = Failures("m-1", "VENDOR_API_KEY", "secret-key")
     ("status", "kind", "expected"),
     [
         (400, "", (RequestRefused, "request_refused", "m-1 refused the request (400): your [key] is odd")),
-        (413, "", (RequestRefused, "request_refused", "m-1 refused the request (413): your [key] is odd")),
+        (413, "", (TooLong, "too_long", "m-1 cannot read so much at once")),
         (400, "content_filter", (RequestRefused, "blocked", "m-1 declined the request (400): your [key] is odd")),
         (400, "tool_use_failed", (TryAgain, "malformed", "m-1 wrote a call that its server refuses (tool_use_failed)")),
         (400, "model_not_found", (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (400); name another")),

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from google.genai import errors
 
-from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.providers import TextDelta
 from bot.providers.gemini import Gemini
 from bot.providers.gemini.failures import Access, translating
@@ -64,7 +64,7 @@ def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
         (403, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(403), None)),
         (404, "", "", (ModelUnusable, "model_unknown", f"MODEL: Gemini knows no model {MODEL}; name another", None)),
         (400, "", "", (RequestRefused, "request_refused", f"{MODEL} refused the request (400): too long", None)),
-        (413, "", "", (RequestRefused, "request_refused", f"{MODEL} refused the request (413): too long", None)),
+        (413, "", "", (TooLong, "too_long", f"{MODEL} cannot read so much at once", None)),
     ],
 )
 async def test_an_error_of_the_service_is_translated(

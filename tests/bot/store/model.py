@@ -62,6 +62,7 @@ class Model:
     inbox: list[Entry] = field(default_factory=list)
     turn: Turn | None = None
     history: list[bytes] = field(default_factory=list)
+    summary: bytes = b""
     outbox: list[bytes] = field(default_factory=list)
     dead: list[Letter] = field(default_factory=list)
     token: int = 0
@@ -172,7 +173,8 @@ class Model:
         self.inbox += letter.entries
         self.due = now
 
-    def rewrite(self, changes: dict[bytes, bytes]) -> None:
+    def rewrite(self, changes: dict[bytes, bytes], *, stale: bool) -> None:
+        self.summary = b"" if stale else self.summary
         rewritten = [changes.get(entry, entry) for entry in self.history]
         self.history = [entry for entry in rewritten if entry]
 

@@ -84,13 +84,14 @@ async def test_a_turn_goes_its_whole_way(store: Store, conversation: str) -> Non
     await store.journal.record(lease, "model", b"step")
     await store.leases.renew(lease)
     await store.journal.commit(lease, b"turn", [b"reply", b"refused"], keep_turns=1)
+    await store.history.summarise(lease, b"summary")
     await store.history.rewrite(lease, {b"turn": b"edited"})
     assert await store.outbox.head(conversation) == b"reply"
     await store.outbox.replace_head(lease, b"attempted")
     await store.outbox.remove_head(lease)
     await store.outbox.bury_head(lease, b"no such channel")
     assert not await store.leases.release(lease)
-    assert await store.history.read(conversation, 1) == [b"edited"]
+    assert await store.history.recall(conversation, 1) == (b"summary", [b"edited"])
     assert await store.depths() == Depths(due=0, dead_letters=1)
 
 

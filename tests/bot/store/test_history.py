@@ -71,6 +71,32 @@ async def test_turns_are_rewritten_in_their_places(store: Store) -> None:
     assert await store.history.read(HERE, 10) == [b"ONE", b"three"]
 
 
+async def test_a_summary_stands_beside_its_turns(store: Store, redis: Redis) -> None:
+    """It takes the place of the one before, and lives as long as the history; a purge takes both."""
+    lease = await leased(store, HERE)
+    assert await store.history.recall(HERE, 2) == (b"", [])
+    await store.journal.commit(lease, b"one", [], keep_turns=10)
+    await store.history.summarise(lease, b"a")
+    await store.history.summarise(lease, b"b")
+    await redis.expire(key("summary", HERE), 5)
+    await store.journal.commit(lease, b"two", [], keep_turns=10)
+    assert await store.history.recall(HERE, 1) == (b"b", [b"two"])
+    assert await redis.ttl(key("summary", HERE)) == await redis.ttl(key("history", HERE)) > 5
+    await store.history.purge(lease)
+    assert await store.history.recall(HERE, 2) == (b"", [])
+
+
+async def test_a_summary_goes_with_a_rewriting_of_what_it_tells(store: Store) -> None:
+    """Whoever rewrites says so."""
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, b"one", [], keep_turns=10)
+    await store.history.summarise(lease, b"summary")
+    await store.history.rewrite(lease, {b"one": b"ONE"})
+    assert await store.history.recall(HERE, 2) == (b"summary", [b"ONE"])
+    await store.history.rewrite(lease, {}, stale=True)
+    assert await store.history.recall(HERE, 2) == (b"", [b"ONE"])
+
+
 async def test_only_the_holder_of_the_lease_changes_a_history(store: Store) -> None:
     """A lease that was given back rewrites and purges nothing."""
     lease = await leased(store, HERE)
@@ -78,6 +104,8 @@ async def test_only_the_holder_of_the_lease_changes_a_history(store: Store) -> N
     await store.leases.release(lease)
     with pytest.raises(LeaseLost):
         await store.history.rewrite(lease, {b"one": b"two"})
+    with pytest.raises(LeaseLost):
+        await store.history.summarise(lease, b"summary")
     with pytest.raises(LeaseLost):
         await store.history.purge(lease)
     assert await store.history.read(HERE, 10) == [b"one"]

@@ -110,6 +110,7 @@ class Workers(Bench):
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
             store.outbox.bury_head(lease, b"late"),
+            store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),
         ):
@@ -201,14 +202,21 @@ class Workers(Bench):
     def rewrite(self, data: st.DataObject) -> None:
         old = data.draw(st.lists(st.sampled_from(self.model.history), unique=True), "old")
         changes = {entry: self.fresh("entry") if data.draw(st.booleans(), "kept") else b"" for entry in old}
-        self.held(self.store.history.rewrite, changes | {b"not there": b"nor this"})
-        self.model.rewrite(changes)
+        stale = data.draw(st.booleans(), "stale")
+        self.held(partial(self.store.history.rewrite, stale=stale), changes | {b"not there": b"nor this"})
+        self.model.rewrite(changes, stale=stale)
+
+    @precondition(lambda self: self.lease)
+    @rule()
+    def summarise(self) -> None:
+        self.model.summary = self.fresh("summary")
+        self.held(self.store.history.summarise, self.model.summary)
 
     @precondition(lambda self: self.lease and (self.model.history or self.model.outbox))
     @rule()
     def purge(self) -> None:
         self.held(self.store.history.purge)
-        self.model.history, self.model.outbox = [], []
+        self.model.history, self.model.summary, self.model.outbox = [], b"", []
 
     @precondition(lambda self: self.model.history)
     @rule(least=st.sampled_from([0, 1]))
@@ -222,10 +230,11 @@ class Workers(Bench):
         with self.redis.pipeline(transaction=False) as pipe:
             for kind in ("inbox", "journal", "history", "outbox"):
                 pipe.lrange(key(kind, self.here), 0, -1)
-            inbox, journal, history, outbox = pipe.execute()
+            pipe.get(key("summary", self.here))
+            inbox, journal, history, outbox, summary = pipe.execute()
         assert [unpack(frame) for frame in inbox] == model.inbox
         assert [unpack(frame) for frame in journal] == model.journal
-        assert (history, outbox) == (model.history, model.outbox)
+        assert (history, outbox, summary or b"") == (model.history, model.outbox, model.summary)
 
     @invariant()
     def everything_taken_in_is_somewhere(self) -> None:

@@ -19,6 +19,7 @@ from bot.conversation import Conversations, conversations
 from bot.days import Days
 from bot.intake import Intake
 from bot.metrics import Metrics
+from bot.past import Past
 from bot.providers.scripted import Scripted
 from bot.replying import Defaults
 from bot.spoken_commands import SpokenCommands
@@ -83,7 +84,8 @@ async def room(
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     alerts = Alerts(store, channels, catalogue, days, "en", "")
     budgets = Budgets(store, NO_LIMITS, days, alerts, metrics)
-    care = conversations(store, agent, channels, catalogue, metrics, DEFAULTS, policy, budgets, alerts)
+    past = Past(store, model, None, budgets, 16_000)
+    care = conversations(store, agent, past, channels, catalogue, metrics, DEFAULTS, policy, budgets, alerts)
     made = Room(model, care, httpx.AsyncClient())
     line = Line(
         Intake(store, made, SpokenCommands(catalogue), metrics),

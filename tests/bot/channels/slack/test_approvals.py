@@ -20,6 +20,7 @@ from bot.conversation import conversations
 from bot.days import Days
 from bot.intake import Intake
 from bot.metrics import Metrics
+from bot.past import Past
 from bot.providers.scripted import Scripted, Step
 from bot.replying import Defaults
 from bot.spoken_commands import SpokenCommands
@@ -48,8 +49,9 @@ class House:
         alerts = Alerts(store, channels, texts, days, "en", "")
         budgets = Budgets(store, Limits(), days, alerts, metrics)
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
+        past = Past(store, agent.provider, None, budgets, 16_000)
         self.care = conversations(
-            store, agent, channels, texts, metrics, Defaults("en", "UTC"), policy, budgets, alerts
+            store, agent, past, channels, texts, metrics, Defaults("en", "UTC"), policy, budgets, alerts
         )
         intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
         self.slack = channels["slack"] = Slack(intake, store.notes, texts, options(fake))
