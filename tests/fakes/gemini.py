@@ -22,6 +22,7 @@ import msgspec
 from aiohttp import web
 
 from tests.fakes import gemini_rules
+from tests.fakes.gemini_caches import CachedContents, counted
 from tests.fakes.gemini_rules import JSON, Refused
 from tests.fakes.serving import serving
 
@@ -89,6 +90,7 @@ class GeminiFake:
         models: those it knows.
         streaming: answers that are going out right now.
         always: makes the answer, from the request's body, wherever the queue is empty.
+        caches: its cached contents.
     """
 
     def __init__(self) -> None:
@@ -97,6 +99,7 @@ class GeminiFake:
         self.models = set(MODELS)
         self.streaming = 0
         self.always: Callable[[JSON], Answer] = _no_answer_left
+        self.caches = CachedContents()
         self._answers: deque[Answer | Callable[[JSON], Answer]] = deque()
         self._own_parts: list[JSON] = []
 
@@ -157,29 +160,44 @@ class GeminiFake:
             request.match_info["version"], model, action or "get", dict(request.headers), await request.read()
         )
         self.requests.append(arrived)
-        answer = self._refusal(arrived) or self._model_card(arrived) or self._next(arrived)
+        answer = self._unsigned(request.headers) or self._refusal(arrived) or self._model_card(arrived)
+        answer = answer or self._next(arrived)
         self.streaming += 1
         try:
-            return await self._send(request, arrived, answer)
+            return await self._send(request, answer, arrived.action == "streamGenerateContent")
         finally:
             self.streaming -= 1
 
-    def _refusal(self, request: GeminiRequest) -> Answer | None:
-        key = request.headers.get("x-goog-api-key")
+    async def respond_cached(self, request: web.Request) -> web.StreamResponse:
+        """Serve one request about cached contents."""
+        answer = self._unsigned(request.headers) or self._cached(request, await request.read())
+        return await self._send(request, replace(answer, gate=self.caches.gate))
+
+    def _unsigned(self, headers: Mapping[str, str]) -> Answer | None:
+        key = headers.get("x-goog-api-key")
         if key is None:
             return failure(403, "Method doesn't allow unregistered callers. Please use API Key or other form of API.")
         if key != KEY:
             return failure(400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID")
+        return None
+
+    def _cached(self, request: web.Request, raw: bytes) -> Answer:
+        try:
+            content = self.caches.serve(request.method, request.match_info["key"], raw, self.models)
+        except Refused as refused:
+            return failure(refused.status, str(refused))
+        return Answer(body=msgspec.json.encode(content), content_type="application/json")
+
+    def _refusal(self, request: GeminiRequest) -> Answer | None:
         if request.model not in self.models:
             return failure(404, f"models/{request.model} is not found for API version {request.version}.")
         if request.action == "get":
             return None
         try:
-            gemini_rules.check(request.model, request.body, self._own_parts)
-        except msgspec.DecodeError:
-            return failure(400, "Invalid JSON payload received.")
+            gemini_rules.check(request.model, request.raw, self._own_parts)
+            self.caches.used(request.model, request.body)
         except Refused as refused:
-            return failure(400, str(refused))
+            return failure(refused.status, str(refused))
         return None
 
     def _model_card(self, request: GeminiRequest) -> Answer | None:
@@ -194,9 +212,10 @@ class GeminiFake:
         for one in answer.events:
             for candidate in one.get("candidates", ()):
                 self._own_parts += candidate.get("content", {}).get("parts", ())
-        return answer
+        cached = self.caches.used(request.model, request.body)
+        return replace(answer, events=counted(answer.events, cached))
 
-    async def _send(self, request: web.Request, arrived: GeminiRequest, answer: Answer) -> web.StreamResponse:
+    async def _send(self, request: web.Request, answer: Answer, streams: bool = False) -> web.StreamResponse:
         await asyncio.sleep(answer.after_s)
         while answer.gate and not answer.gate.is_set():  # noqa: ASYNC110 -- it is set in another thread
             await asyncio.sleep(0.01)
@@ -207,7 +226,7 @@ class GeminiFake:
         if answer.end == "stalled" and not answer.events:
             await asyncio.Event().wait()
         if request.query.get("alt") != "sse":
-            whole = list(answer.events) if arrived.action == "streamGenerateContent" else _whole(answer.events)
+            whole = list(answer.events) if streams else _whole(answer.events)
             return web.Response(body=msgspec.json.encode(whole), content_type="application/json")
         response = web.StreamResponse(headers={"content-type": SSE})
         await response.prepare(request)
@@ -269,6 +288,7 @@ def gemini_fake_in_thread() -> Iterator[GeminiFake]:
     fake = GeminiFake()
     application = web.Application()
     application.router.add_route("*", "/{version}/models/{model}", fake.respond)
+    application.router.add_route("*", "/{version}/cachedContents{slash:/?}{key:.*}", fake.respond_cached)
     with serving(application) as fake.base_url:
         yield fake
 

@@ -53,10 +53,14 @@ MISSING_SIGNATURE = (
 
 
 class Refused(Exception):
-    """A 400 with this text."""
+    """An error with this text."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
 
 
-def check(model: str, body: Any, own_parts: list[JSON]) -> None:
+def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
     """Refuse what the real service refuses.
 
     Args:
@@ -65,13 +69,9 @@ def check(model: str, body: Any, own_parts: list[JSON]) -> None:
     Raises:
         Refused: with the service's text.
     """
-    body = _camel(body)
-    unknown = body.keys() - TOP_LEVEL
-    if unknown:
-        raise Refused(f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.')
+    body = known(raw, TOP_LEVEL)
     _check_cache(body)
-    _check_tools(body.get("tools") or [])
-    _check_tool_config(body)
+    check_prefix(body)
     _check_thinking(model, body.get("generationConfig") or {})
     contents = body.get("contents")
     if not contents:
@@ -81,7 +81,33 @@ def check(model: str, body: Any, own_parts: list[JSON]) -> None:
     _check_turns(contents)
     if generation(model) >= 3:
         _check_signatures(contents)
-    _check_specification(body, _camel(own_parts))
+    check_specification(body, _camel(own_parts))
+
+
+def known(raw: bytes, fields: set[str]) -> JSON:
+    """A body in camel case.
+
+    Raises:
+        Refused: it is not JSON, or has other fields.
+    """
+    try:
+        renamed: JSON = _camel(msgspec.json.decode(raw))
+    except msgspec.DecodeError:
+        raise Refused("Invalid JSON payload received.") from None
+    unknown = renamed.keys() - fields
+    if unknown:
+        raise Refused(f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.')
+    return renamed
+
+
+def check_prefix(body: JSON) -> None:
+    """Refuse tools and a tool config as the real service does, in a request and in what is to be cached.
+
+    Raises:
+        Refused: with the service's text.
+    """
+    _check_tools(body.get("tools") or [])
+    _check_tool_config(body)
 
 
 def generation(model: str) -> float:
@@ -226,11 +252,18 @@ def _check_signatures(contents: list[JSON]) -> None:
             raise Refused(MISSING_SIGNATURE.format(name=name, position=position + 1))
 
 
-def _check_specification(body: JSON, own_parts: list[JSON]) -> None:
+def check_specification(body: JSON, own_parts: list[JSON]) -> None:
+    """Refuse what the published schema of a request does not know.
+
+    Raises:
+        Refused: it does not.
+    """
     validator = _specification()
     if validator is None:
         return
-    contents = [{**one, "parts": [part for part in one["parts"] if part not in own_parts]} for one in body["contents"]]
+    contents = [
+        {**one, "parts": [part for part in one["parts"] if part not in own_parts]} for one in body.get("contents", ())
+    ]
     error = best_match(validator.iter_errors({**body, "contents": contents}))
     if error is not None:
         raise Refused(f"Invalid JSON payload received. {error.json_path}: {error.message}")

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
 from aiohttp import web
 
-from tests.fakes.gemini import KEY, Answer, GeminiFake, GeminiRequest, failure
+from tests.fakes.gemini import Answer, GeminiFake, failure
+from tests.fakes.gemini_caches import CachedContents
 from tests.fakes.serving import serving
 
 PROJECT = "test-project"
 LOCATION = "asia-northeast1"
 TOKEN = "ya29.test-token"
-MODELS = f"/{{version}}/projects/{PROJECT}/locations/{LOCATION}/publishers/google/models/{{model}}"
-CARDS = "/{version}/publishers/google/models/{model}"  # the same in every project
+PLACE = f"projects/{PROJECT}/locations/{LOCATION}"
+PUBLISHED = "publishers/google/models/"
+CARDS = f"/{{version}}/{PUBLISHED}{{model}}"  # the same in every project
+MODELS = f"/{{version}}/{PLACE}/{PUBLISHED}{{model}}"
+CACHES = f"/{{version}}/{PLACE}/cachedContents{{slash:/?}}{{key:.*}}"
 
 
 class VertexFake(GeminiFake):
     """The service; it takes a bearer token and no key."""
 
-    def _refusal(self, request: GeminiRequest) -> Answer | None:
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+    def __init__(self) -> None:
+        super().__init__()
+        self.caches = CachedContents(f"{PLACE}/", f"{PLACE}/{PUBLISHED}", missing=404)
+
+    def _unsigned(self, headers: Mapping[str, str]) -> Answer | None:
+        if headers.get("Authorization") != f"Bearer {TOKEN}":
             return failure(401, "Request had invalid authentication credentials.")
-        if "x-goog-api-key" in request.headers:
+        if "x-goog-api-key" in headers:
             return failure(400, "Please use only one way to sign in.")
-        return super()._refusal(replace(request, headers={**request.headers, "x-goog-api-key": KEY}))
+        return None
 
 
 @contextmanager
@@ -36,5 +43,6 @@ def vertex_fake() -> Iterator[VertexFake]:
     application = web.Application()
     for path in (MODELS, CARDS):
         application.router.add_route("*", path, fake.respond)
+    application.router.add_route("*", CACHES, fake.respond_cached)
     with serving(application) as fake.base_url:
         yield fake

@@ -136,7 +136,7 @@ def _for_gemini(definitions: Sequence[ToolDefinition]) -> None:
         "tools": gemini.declarations(definitions),
         "toolConfig": gemini.tool_config(ToolChoice("one", definitions[0].name)),
     }
-    gemini_rules.check("gemini-3-flash", body, [])
+    gemini_rules.check("gemini-3-flash", json.dumps(body).encode(), [])
 
 
 @pytest.mark.parametrize("accept", [_for_gemini], ids=["gemini"])

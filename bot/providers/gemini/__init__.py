@@ -1,8 +1,8 @@
 """Gemini through google-genai: one request in, a stream of events out, the vendor's errors translated.
 
-``request.py`` writes what is sent, ``response.py`` reads what comes back, ``relay.py`` carries both. The SDK is given
-the request as ready-made JSON (``extra_body``): its own models take four times the CPU time, most of it on a history
-that is JSON already.
+``request.py`` writes what is sent, ``response.py`` reads what comes back, ``relay.py`` carries both, and ``caching.py``
+has Google keep what many requests begin with. The SDK is given the request as ready-made JSON (``extra_body``): its own
+models take four times the CPU time, most of it on a history that is JSON already.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any
 
 import aiohttp
 import httpx
 from google import genai
-from google.genai import types
+from google.genai import errors, types
 
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
+from bot.providers.event_stream import events_of
+from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import Access, translating
-from bot.providers.gemini.relay import Relay, events_of, kept_streams
-from bot.providers.gemini.request import contents, declarations, generation_config, tool_config
+from bot.providers.gemini.relay import Relay, kept_streams
+from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer, Event, read
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
 API_VERSION = "v1beta"  # the one every preview model is served under
 PLACEHOLDER = "-"  # the SDK insists on contents; ours replace it
+CACHE_REFUSALS = (400, 403, 404)  # of a cached content that is gone or does not fit, in different words by service
 FIRST_TOKEN_S = 20.0
 REQUEST_S = 60.0
 
@@ -60,7 +62,7 @@ class GenerateContent:
         self._first_token_s = first_token_s
         self._request_s = request_s
         self._generation = generation_config(self.model, max_output_tokens, thinking_level)
-        self._declared: tuple[Sequence[ToolDefinition], list[dict[str, Any]]] = ((), [])
+        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
         tls = httpx.create_ssl_context()
         self._http = httpx.AsyncClient(
             transport=Relay(tls),
@@ -77,6 +79,7 @@ class GenerateContent:
                 retry_options=types.HttpRetryOptions(attempts=1),
             )
         )
+        self._cached = CachedContents(self._client, access)
 
     async def stream(
         self,
@@ -92,7 +95,10 @@ class GenerateContent:
             ModelError: no answer, or one that broke off.
         """
         answer = Answer(self.name, self.model)
-        async with aclosing(self._events(self._body(system, messages, tools, tool_choice), patience_s)) as events:
+        prefix = self._prefix(system, tools, tool_choice)
+        cached = self._cached.use(prefix) if tool_choice == AUTO else ""
+        rest = {"contents": contents(messages, self.name, self.model), "generationConfig": self._generation}
+        async with aclosing(self._events(rest, prefix, cached, patience_s)) as events:
             async for event in events:
                 for delta in answer.take(event):
                     yield delta
@@ -106,38 +112,33 @@ class GenerateContent:
         return f"{found.display_name or self.model} answers"
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Delete what is cached and close the connections."""
+        await self._cached.aclose()
         await self._http.aclose()
         self._client.close()
 
-    def _body(
-        self, system: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], tool_choice: ToolChoice
-    ) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "contents": contents(messages, self.name, self.model),
-            "generationConfig": self._generation,
-        }
-        if system:
-            body["systemInstruction"] = {"parts": [{"text": system}]}
+    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice) -> JSON:
+        """What the requests of a channel have in common."""
+        prefix: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
         if tools:
-            body["tools"] = self._declarations(tools)
-            body["toolConfig"] = tool_config(tool_choice)
-        return body
+            prefix["tools"] = self._declarations(tools)
+            prefix["toolConfig"] = tool_config(tool_choice)
+        return prefix
 
-    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
+    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
         if self._declared[0] is not tools:
             self._declared = (tools, declarations(tools))
         return self._declared[1]
 
-    async def _events(self, body: dict[str, Any], patience_s: float) -> AsyncGenerator[Event]:
+    async def _events(self, rest: JSON, prefix: JSON, cached: str, patience_s: float) -> AsyncGenerator[Event]:
         """The events of one answer, within the time-outs."""
         now = asyncio.get_running_loop().time
         started = now()
         deadline = started + min(patience_s, self._first_token_s)
         with translating(self._access):
             async with asyncio.timeout_at(deadline):
-                stream = await self._send(body)
-            async with aclosing(events_of(stream)) as events:
+                stream = await self._open(rest, prefix, cached)
+            async with stream, aclosing(events_of(stream.content.iter_any())) as events:
                 while True:
                     async with asyncio.timeout_at(deadline):
                         event = await anext(events, None)
@@ -146,7 +147,20 @@ class GenerateContent:
                     yield read(event)
                     deadline = started + self._request_s
 
-    async def _send(self, body: dict[str, Any]) -> aiohttp.ClientResponse:
+    async def _open(self, rest: JSON, prefix: JSON, cached: str) -> aiohttp.ClientResponse:
+        """Ask with what is cached of the prefix; where that is refused, at once with the prefix itself."""
+        if not cached:
+            return await self._send(rest | prefix)
+        try:
+            return await self._send(rest | {"cachedContent": cached})
+        except errors.ClientError as error:
+            if error.code not in CACHE_REFUSALS:
+                raise
+        stream = await self._send(rest | prefix)
+        self._cached.forget(cached)
+        return stream
+
+    async def _send(self, body: JSON) -> aiohttp.ClientResponse:
         """Have the SDK make the request; what follows its 200 is ours to read."""
         config: types.GenerateContentConfigDict = {
             "http_options": {"extra_body": body},

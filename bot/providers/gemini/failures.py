@@ -29,6 +29,7 @@ OUTAGES = (
     OSError,
     ValueError,
 )
+FAILURES = (errors.APIError, credentials.GoogleAuthError, *OUTAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,11 @@ def translating(access: Access) -> Iterator[None]:
         raise ModelUnusable("key_refused", access.refused.format(type(error).__name__)) from None
     except OUTAGES as error:
         raise _outage(error, access.model) from error
+
+
+def in_words(error: Exception, access: Access) -> str:
+    """A failure for the log, without the key."""
+    return f"{error.code} {_quoted(error, access)}" if isinstance(error, errors.APIError) else type(error).__name__
 
 
 def _outage(error: Exception, model: str) -> TryAgain:

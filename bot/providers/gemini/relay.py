@@ -2,16 +2,15 @@
 
 Gemini wants its parts back byte for byte, but the SDK's models drop the fields they do not know, refuse
 ``"args": ""`` and take most of a request's CPU time. So the SDK sends the request and judges the status; the stream
-that follows a 200 is kept for ``response.py``, and the SDK sees an empty one.
+that follows a 200 is kept for us to read, and the SDK sees an empty one.
 
 aiohttp carries what httpx has built because httpx's own pool becomes slow beyond a hundred requests in flight.
 """
 
 from __future__ import annotations
 
-import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from urllib.request import getproxies, proxy_bypass
@@ -19,7 +18,6 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import httpx
 
-BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 EVENT_STREAM = "text/event-stream"
 KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here
 KEEP_ALIVE_S = 60.0
@@ -84,28 +82,6 @@ def kept_streams() -> Iterator[list[aiohttp.ClientResponse]]:
         yield kept
     finally:
         _streams.reset(token)
-
-
-async def events_of(stream: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-    """The data of each server-sent event; a connection that was not read to its end is dropped."""
-    rest = b""
-    try:
-        async for piece in stream.content.iter_any():
-            *blocks, rest = BLANK_LINE.split(rest + piece)
-            for block in blocks:
-                if event := _data(block):
-                    yield event
-        if event := _data(rest):
-            yield event
-    finally:
-        stream.release()
-
-
-def _data(block: bytes) -> bytes:
-    """The data of one event, empty for a comment; plain JSON is an error that Google sends without the form."""
-    if block.lstrip().startswith(b"{"):
-        return block
-    return b"\n".join(line[5:].strip() for line in block.splitlines() if line.startswith(b"data:"))
 
 
 def _open_session(tls: ssl.SSLContext, proxy: str | None) -> aiohttp.ClientSession:
