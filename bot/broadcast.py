@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
+from itertools import groupby
 from typing import Protocol
 
 from msgspec import DecodeError
@@ -19,8 +20,8 @@ FLUSH_S = 0.04  # words of a fast stream are gathered for so long
 class Live(Protocol):
     """Carries encoded live events from the process that runs a turn to those that watch it."""
 
-    async def publish(self, conversation: str, event: bytes) -> None:
-        """Pass one event to whoever watches now.
+    async def publish(self, conversation: str, *events: bytes) -> None:
+        """Pass events to whoever watches now.
 
         Raises:
             StoreUnavailable: nobody was reached.
@@ -37,7 +38,7 @@ class Live(Protocol):
 
 
 class GatheringWatcher:
-    """Publishes a conversation's events, words gathered for a moment so that a token does not cost a publish.
+    """Publishes a conversation's events in their order, those of a moment at once.
 
     Nobody is waited for, and a store that does not answer costs the viewers, not the turn.
     """
@@ -45,29 +46,37 @@ class GatheringWatcher:
     def __init__(self, live: Live, conversation: str) -> None:
         self._live = live
         self._conversation = conversation
-        self._words: list[str] = []
-        self._flushing: asyncio.Task[None] | None = None
-        self._in_order = asyncio.Lock()
+        self._events: list[LiveEvent] = []
+        self._urgent = asyncio.Event()
+        self._leaving: asyncio.Task[None] | None = None
 
     async def show(self, event: LiveEvent) -> None:
-        """Pass one event on."""
-        if isinstance(event, AnswerText):
-            self._words.append(event.text)
-            self._flushing = self._flushing or asyncio.create_task(self._flush_soon())
-        else:
-            await self._flush(event)
+        """Pass one event on: words with those that follow soon, anything else at once."""
+        self._events.append(event)
+        if not isinstance(event, AnswerText):
+            self._urgent.set()
+        self._leaving = self._leaving or asyncio.create_task(self._leave())
 
-    async def _flush_soon(self) -> None:
-        await asyncio.sleep(FLUSH_S)
-        self._flushing = None
-        await self._flush()
-
-    async def _flush(self, *events: LiveEvent) -> None:
-        async with self._in_order:
-            words, self._words = "".join(self._words), []
+    async def _leave(self) -> None:
+        while self._events:
+            if not self._urgent.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FLUSH_S):
+                        await self._urgent.wait()
+            self._urgent.clear()
+            events, self._events = self._events, []
             with suppress(StoreUnavailable):
-                for event in (AnswerText(words), *events) if words else events:
-                    await self._live.publish(self._conversation, encode(event))
+                await self._live.publish(self._conversation, *map(encode, _gathered(events)))
+        self._leaving = None
+
+
+def _gathered(events: list[LiveEvent]) -> Iterator[LiveEvent]:
+    """The events, words that follow each other as one."""
+    for is_words, group in groupby(events, lambda event: isinstance(event, AnswerText)):
+        if is_words:
+            yield AnswerText("".join(event.text for event in group if isinstance(event, AnswerText)))
+        else:
+            yield from group
 
 
 async def decoded(events: AsyncIterator[bytes]) -> AsyncIterator[LiveEvent]:

@@ -56,11 +56,12 @@ class Live:
         self._watched = asyncio.Event()
         self._connection: AbstractConnection | None = None
 
-    async def publish(self, conversation: str, event: bytes) -> None:
-        """Show an event to those who watch; where the store is in trouble, to nobody."""
+    async def publish(self, conversation: str, *events: bytes) -> None:
+        """Show events to those who watch, in this order; where the store is in trouble, to nobody."""
+        channel = Keys(conversation).live
         with suppress(StoreUnavailable):
             async with answering(PUBLISH_S):
-                await self._client.publish(Keys(conversation).live, event)
+                await self._client.ask_each(("PUBLISH", channel, event) for event in events)
 
     @asynccontextmanager
     async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -34,12 +34,26 @@ async def test_words_are_gathered_anew_after_they_have_left() -> None:
 
 
 async def test_any_other_event_takes_the_gathered_words_with_it() -> None:
-    """A tool call is shown at once, after the words that came before it."""
+    """A tool call is shown at once, after the words that came before it and before those that come after."""
     live = LocalLive()
     watcher = GatheringWatcher(live, "console:one")
-    await watcher.show(AnswerText("Let me see."))
+    for event in (AnswerText("Let me "), AnswerText("see."), CALL, CALL, AnswerText("It is"), AnswerText(" sunny.")):
+        await watcher.show(event)
+    await until(lambda: len(live.published) == 4)
+    assert live.published == encoded(AnswerText("Let me see."), CALL, CALL, AnswerText("It is sunny."))
+
+
+async def test_events_that_come_while_others_leave_come_after_them() -> None:
+    """However slow the way is."""
+    live = LocalLive()
+    live.gate.clear()
+    watcher = GatheringWatcher(live, "console:one")
     await watcher.show(CALL)
-    assert live.published == encoded(AnswerText("Let me see."), CALL)
+    await until(lambda: live.waiting == 1)
+    await watcher.show(Answered("turn_1", "Done."))
+    live.gate.set()
+    await until(lambda: len(live.published) == 2)
+    assert live.published == encoded(CALL, Answered("turn_1", "Done."))
 
 
 async def test_an_absent_store_costs_nothing_but_the_view() -> None:
@@ -47,10 +61,11 @@ async def test_an_absent_store_costs_nothing_but_the_view() -> None:
     live = LocalLive()
     live.away = True
     watcher = GatheringWatcher(live, "console:one")
-    await watcher.show(AnswerText("Lost."))
     await watcher.show(CALL)
+    await until(lambda: live.refused == 1)
     live.away = False
     await watcher.show(Answered("turn_1", "Lost."))
+    await until(lambda: bool(live.published))
     assert live.published == encoded(Answered("turn_1", "Lost."))
 
 

@@ -14,10 +14,20 @@ END = b""
 
 
 class LocalLive:
-    """Passes events on, remembers them, and can be away like a store."""
+    """Passes events on, remembers them, and can be away or slow like a store.
+
+    Attributes:
+        gate: while it is closed, publishing waits.
+        waiting: how many wait for that.
+        refused: how often it was away for somebody.
+    """
 
     def __init__(self) -> None:
         self.away = False
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.waiting = 0
+        self.refused = 0
         self.published: list[bytes] = []
         self._viewers: dict[str, set[asyncio.Queue[bytes]]] = {}
 
@@ -26,11 +36,16 @@ class LocalLive:
         """How many watch now."""
         return sum(map(len, self._viewers.values()))
 
-    async def publish(self, conversation: str, event: bytes) -> None:
+    async def publish(self, conversation: str, *events: bytes) -> None:
         if self.away:
+            self.refused += 1
             raise StoreUnavailable("away")
-        self.published.append(event)
-        self._tell(conversation, event)
+        self.waiting += 1
+        await self.gate.wait()
+        self.waiting -= 1
+        for event in events:
+            self.published.append(event)
+            self._tell(conversation, event)
 
     @asynccontextmanager
     async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:
