@@ -49,6 +49,7 @@ lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the n
 	@$(LOCK) --output-file requirements.txt
 	@$(LOCK) --output-file requirements-models.txt $(MODELS) --constraints requirements.txt
 	@$(LOCK) --output-file requirements-dev.txt --extra dev $(MODELS) --constraints requirements-models.txt
+	@$(LOCK) --output-file requirements-benchmarks.txt --extra benchmarks $(MODELS) --constraints requirements-models.txt
 
 clean: ## remove .venv and everything made by tools; your data in .kaiwa stays
 	@rm -rf .venv .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache

@@ -15,6 +15,7 @@ from bot.settings import Settings
 from tests.house import ROOT, files, name_of
 
 LOCKS = ["requirements.txt", "requirements-models.txt", "requirements-dev.txt"]
+BENCHMARKS = "requirements-benchmarks.txt"
 PIN = re.compile(
     r"^([a-z0-9-]+)(?:\[[a-z,]+\])?==(\S+)(.*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
 )
@@ -40,7 +41,7 @@ def pins(lock: str) -> dict[tuple[str, str], str]:
     return {(name, marker): version for name, version, marker, _ in PIN.findall(text(lock))}
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, BENCHMARKS])
 def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
     """No line but comments, pins and their hashes: no index address, no file, no unpinned name."""
     assert len(pins(lock)) > 40
@@ -49,18 +50,22 @@ def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
 
 
 def test_tests_run_with_what_users_run() -> None:
-    """Each list holds every pin of the one before it: the models' those of the runtime, the development's both."""
-    for before, after in pairwise(map(pins, LOCKS)):
+    """Each list holds every pin of the one before it: the models' those of the runtime, the development's both.
+
+    Benchmarks compare what users run too, so theirs holds the models'.
+    """
+    for smaller, larger in [*pairwise(LOCKS), (LOCKS[1], BENCHMARKS)]:
+        before, after = pins(smaller), pins(larger)
         assert {key: after.get(key) for key in before} == before
 
 
 def test_the_lock_knows_every_dependency() -> None:
     """A dependency added to pyproject.toml without make lock is noticed."""
     project = tomllib.loads(text("pyproject.toml"))["project"]
-    locked = [{name for name, _ in pins(lock)} for lock in LOCKS]
+    locked = [{name for name, _ in pins(lock)} for lock in [*LOCKS, BENCHMARKS]]
     extras = project["optional-dependencies"]
-    development = extras.pop("dev")
-    wanted = [project["dependencies"], chain.from_iterable(extras.values()), development]
+    apart = [extras.pop("dev"), extras.pop("benchmarks")]
+    wanted = [project["dependencies"], chain.from_iterable(extras.values()), *apart]
     for names, requirements in zip(locked, wanted, strict=True):
         assert {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements} <= names
 

@@ -1,7 +1,8 @@
 """Anthropic through its SDK: one request in, a stream of events out, the vendor's errors translated.
 
 ``request.py`` writes what is sent, ``response.py`` reads what comes back, ``habits.py`` knows what each generation of
-models takes. The SDK is given the request as ready-made JSON (``extra_body``) and its events are read past its models.
+models takes. The SDK sends the request, which it is given as bytes, and judges the status; the events that follow are
+read past its models: both would take most of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from bot.providers.anthropic.response import Answer
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
 from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
-from bot.transcript import Message
+from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -119,6 +120,8 @@ class Anthropic:
         forced = bool(tools) and is_forced(tool_choice)
         too_late = self._habits.has_budget and began_without_thought(messages, self.model)
         return {
+            "model": self.model,
+            "stream": True,
             **self._unchanging(system, tools),
             **({"tool_choice": tool_choice_of(tool_choice, self._habits)} if tools else {}),
             **self._habits.thinking(self._max_output_tokens, wanted=not forced and not too_late),
@@ -133,10 +136,14 @@ class Anthropic:
         return prefix
 
     async def _events(self, body: JSON) -> AsyncGenerator[bytes]:
-        asked = self._client.messages.with_streaming_response.create(
-            model=self.model, max_tokens=self._max_output_tokens, messages=[], stream=True, extra_body=body
+        stream = await self._client.post(
+            "/v1/messages",
+            content=encode(body),
+            cast_to=object,
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
         )
-        async with asked as response, aclosing(events_of(response.iter_bytes())) as events:
+        async with stream, aclosing(events_of(stream.response.aiter_bytes())) as events:
             async for data in events:
                 yield data
 

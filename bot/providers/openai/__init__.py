@@ -1,8 +1,8 @@
 """OpenAI, and every server that speaks like it (vLLM, llama.cpp, LM Studio, Groq, OpenRouter), through the openai SDK.
 
 ``request.py`` writes what is sent, ``response.py`` reads what comes back, ``habits.py`` remembers what a server does
-not take. The SDK is given the request as ready-made JSON (``extra_body``) and its events are read past its models: both
-would take most of a request's CPU time.
+not take. The SDK sends the request, which it is given as bytes, and judges the status; the events that follow are read
+past its models: both would take most of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bot.providers.openai.request import (
 )
 from bot.providers.openai.response import DONE, Answer
 from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
-from bot.transcript import Message
+from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 OPENAI = "https://api.openai.com/v1"
@@ -142,7 +142,7 @@ class OpenAI:
     ) -> AsyncGenerator[StreamEvent]:
         def body() -> JSON:
             said = chat(system, messages, self.model, self._habits)
-            return self._habits.adapted({"messages": said, **self._fixed(), **fields})
+            return self._habits.adapted({"model": self.model, "messages": said, **self._fixed(), **fields})
 
         with translating(self._failures):
             async with aclosing(
@@ -155,7 +155,11 @@ class OpenAI:
 
     def _fixed(self) -> JSON:
         """The part of a request that never changes."""
-        fixed: JSON = {"max_tokens": self._max_output_tokens, "stream_options": {"include_usage": True}}
+        fixed: JSON = {
+            "max_tokens": self._max_output_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
         return fixed | ({"reasoning_effort": self._effort} if self._effort else {})
 
     def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
@@ -167,7 +171,7 @@ class OpenAI:
         """The events of one answer, the last of them ``DONE`` where the server says so."""
         async with AsyncExitStack() as stack:
             response = await self._open(body, stack)
-            async with aclosing(events_of(response.iter_bytes())) as events:
+            async with aclosing(events_of(response.aiter_bytes())) as events:
                 async for data in events:
                     yield data
                     if data == DONE:
@@ -176,20 +180,26 @@ class OpenAI:
                     async with asyncio.timeout(LAST_BYTES_S):
                         await anext(events, None)
 
-    async def _open(self, body: Callable[[], JSON], stack: AsyncExitStack) -> Any:
+    async def _open(self, body: Callable[[], JSON], stack: AsyncExitStack) -> httpx2.Response:
         """Have the SDK make the request; once more where the refusal of the first has taught us what to leave out."""
         while True:
             sent = body()
             try:
-                return await stack.enter_async_context(
-                    self._client.chat.completions.with_streaming_response.create(
-                        model=self.model, messages=[], stream=True, extra_body=sent
-                    )
+                stream = await self._client.post(
+                    "/chat/completions",
+                    content=encode(sent),
+                    options={"security": {"bearer_auth": True}},
+                    cast_to=object,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[object],
                 )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 self._habits.learn(words_of(error))
                 if body() == sent:
                     raise
+            else:
+                stack.push_async_callback(stream.close)
+                return stream.response
 
 
 def _http_client() -> Any:

@@ -1,0 +1,89 @@
+"""Our agent over each of our providers, with its retries, its validated tools and its log, and nothing kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE, SYSTEM, TOOLS, Turn, noop
+from bot import turn as turns
+from bot.agent import Agent
+from bot.live import Nobody
+from bot.metrics import Metrics
+from bot.providers import Provider, StopReason
+from bot.providers.anthropic import Anthropic
+from bot.providers.gemini import Gemini
+from bot.providers.json_mode import JsonMode
+from bot.providers.ollama import Ollama
+from bot.providers.openai import OpenAI
+from bot.providers.retrying import Retrying
+from bot.transcript import Message, Spending, Text, ToolCall, ToolResult, new_id
+from bot.turn import Decided, Heard, Surroundings
+from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
+
+PROVIDERS: dict[str, Callable[[str], Provider]] = {
+    "gemini": lambda url: Gemini("key", "gemini-2.5-flash", url),
+    "openai": lambda url: OpenAI("key", "gpt-5-mini", url),
+    "json": lambda url: JsonMode(OpenAI("key", "gpt-5-mini", url)),
+    "anthropic": lambda url: Anthropic("key", "claude-sonnet-4-5", url),
+    "ollama": lambda url: Ollama("qwen3", url),
+}
+
+
+class Noop:
+    """Gives back what it was given."""
+
+    description = DESCRIPTION
+    risk: Risk = "low"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        return await noop(arguments["n"])
+
+
+class NoLedger:
+    """Writes nothing down."""
+
+    async def said(self, message: Message, stop_reason: StopReason) -> None:
+        return None
+
+    async def spent(self, spending: Spending) -> None:
+        return None
+
+    async def begun(self, call: ToolCall) -> None:
+        return None
+
+    async def got(self, result: ToolResult) -> None:
+        return None
+
+    async def heard(self, *, surely: bool) -> Heard:
+        return Heard()
+
+    async def reviewed(self, call: ToolCall, asker: Any, words: str) -> Decided:
+        raise AssertionError(call)
+
+
+@asynccontextmanager
+async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
+    """Kaiwa's agent, without store and channel."""
+    metrics = Metrics()
+    provider = Retrying([PROVIDERS[vendor](base_url)], metrics)
+    tools = [ValidatedTool(Noop(name), PARAMETERS, RESPONSE) for name in TOOLS]  # type: ignore[arg-type]  # no create()
+    agent = Agent(provider, ToolMap(tools), SYSTEM, metrics)
+
+    async def turn() -> None:
+        asked = Message(new_id("msg"), "user", (Text(QUESTION),), turns.now_ms())
+        place = Surroundings("console:benchmark", "", "en", "UTC", Nobody())
+        begun = turns.Turn(new_id("turn"), place, (), [asked], NoLedger(), time.monotonic() + 60)
+        answer = await agent.run(begun)
+        assert answer is not None
+        assert (answer.text, [len(message.results) for message in begun.added]) == (ANSWER, [0, 0, len(TOOLS), 0])
+
+    try:
+        yield turn
+    finally:
+        await provider.aclose()
