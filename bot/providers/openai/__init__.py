@@ -19,10 +19,12 @@ import openai
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
-from bot.providers.openai.failures import translating, words_of
+from bot.providers.openai.failures import is_hung_up, translating, words_of
 from bot.providers.openai.habits import Habits
 from bot.providers.openai.request import (
+    COMPATIBLE,
     JSON,
+    OPENAIS,
     PROVIDER,
     chat,
     declarations,
@@ -76,6 +78,7 @@ class OpenAI:
         self._max_output_tokens = max_output_tokens
         self._effort = reasoning_effort(model, thinking_level)
         self._habits = Habits(is_openai=not base_url)
+        self._dialects = COMPATIBLE if base_url else OPENAIS
         self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
         self._client = openai.AsyncOpenAI(
             api_key=api_key or NO_KEY,
@@ -114,7 +117,7 @@ class OpenAI:
         Raises:
             ModelError: no answer, or one that broke off.
         """
-        fields = {"response_format": response_format(schema)}
+        fields = {"response_format": response_format(schema, self._dialects)}
         answer = Answer(self.model, messages, self._failures, may_call=False)
         async with aclosing(self._asked(system, messages, fields, answer, patience_s)) as events:
             async for event in events:
@@ -164,7 +167,7 @@ class OpenAI:
 
     def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
         if self._declared[0] is not tools:
-            self._declared = (tools, declarations(tools))
+            self._declared = (tools, declarations(tools, self._dialects))
         return self._declared[1]
 
     async def _events(self, body: Callable[[], JSON]) -> AsyncGenerator[bytes]:
@@ -181,7 +184,12 @@ class OpenAI:
                         await anext(events, None)
 
     async def _open(self, body: Callable[[], JSON], stack: AsyncExitStack) -> httpx2.Response:
-        """Have the SDK make the request; once more where the refusal of the first has taught us what to leave out."""
+        """Have the SDK make the request.
+
+        Again where a refusal has taught us what to leave out, and once where a connection that was kept had been closed
+        from the other end: llama.cpp does so after each stream, whatever it promises.
+        """
+        kept = True
         while True:
             sent = body()
             try:
@@ -193,10 +201,14 @@ class OpenAI:
                     stream=True,
                     stream_cls=openai.AsyncStream[object],
                 )
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                self._habits.learn(words_of(error))
+            except openai.APIStatusError as error:
+                self._habits.learn(error.status_code, words_of(error))
                 if body() == sent:
                     raise
+            except openai.APIConnectionError as error:
+                if not (kept and is_hung_up(error)):
+                    raise
+                kept = False
             else:
                 stack.push_async_callback(stream.close)
                 return stream.response

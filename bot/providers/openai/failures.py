@@ -14,6 +14,7 @@ from msgspec import DecodeError
 from bot.errors import ModelError
 from bot.providers.failures import Failures, retry_after, root_of
 
+ILL_WRITTEN = "does not match the expected"  # llama.cpp, of what its model wrote in the place of a call
 OUTAGES = (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
 
 
@@ -35,13 +36,26 @@ def translating(failures: Failures) -> Iterator[None]:
         raise (failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)) from error
 
 
+def is_hung_up(error: BaseException) -> bool:
+    """Whether the other end closed the connection without a word."""
+    return isinstance(root_of(error), aiohttp.ServerDisconnectedError | ConnectionResetError)
+
+
 def words_of(error: openai.APIError) -> str:
     """All that a server says about an error, in whatever form it says it."""
     return error.body if isinstance(error.body, str) else json.dumps(error.body, ensure_ascii=False)
 
 
+def kind_of(code: object, kind: object, words: str) -> str:
+    """What an error is called: its code or, where that only repeats the status, its type; for some, their words."""
+    if ILL_WRITTEN in words:
+        return "tool_use_failed"
+    named = str(code or "")
+    return str(kind or "") if not named or named.isdecimal() else named
+
+
 def _refusal(error: openai.APIStatusError, failures: Failures) -> ModelError:
-    kind = error.code or error.type or ""
     message = error.body.get("message") if isinstance(error.body, dict) else None
     words = message if isinstance(message, str) else words_of(error)
+    kind = kind_of(error.code, error.type, words)
     return failures.refusal(error.status_code, kind, words, retry_after(error.response.headers))

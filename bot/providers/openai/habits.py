@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 JSON = dict[str, Any]
 
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+NO_PICTURES = re.compile(  # as llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400) say it
+    "image input is not supported|at most 0 image|not a multimodal model|support image input"
+    "|image_url is only supported",
+    re.IGNORECASE,
+)
 OPTIONAL = ("stream_options", "reasoning_effort", "reasoning_content", "reasoning_details", "reasoning", "strict")
 
 
@@ -18,19 +24,25 @@ class Habits:
 
     Attributes:
         system_role: ``user`` for models whose template knows no system prompt.
+        sees_pictures: whether its model does, as far as is known.
         unwanted: fields it refuses, wherever in a request they stand.
     """
 
     def __init__(self, *, is_openai: bool) -> None:
         self.system_role = "system"
+        self.sees_pictures = True
         self.unwanted: set[str] = set()
         self._limit = "max_completion_tokens" if is_openai else "max_tokens"
         self._first_limit = self._limit
         self._form = "json_schema"
 
-    def learn(self, complaint: str) -> None:
+    def learn(self, status: int, complaint: str) -> None:
         """Take a refusal in; each field is given up once at most, so that a server cannot keep us guessing."""
-        if "role" in complaint and "system" in complaint:
+        if NO_PICTURES.search(complaint):
+            self.sees_pictures = False
+        elif status not in (400, 422):
+            return
+        elif "role" in complaint and "system" in complaint:
             self.system_role = "user"
         elif "response_format" in complaint or self._form in complaint:
             self._form = {"json_schema": "json_object"}.get(self._form, "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -38,6 +39,18 @@ STRICT = Dialect(
 LOOSE = Dialect(STRICT.keywords | {"default", "examples", "minLength", "maxLength", "uniqueItems"})
 
 
+class Dialects(NamedTuple):
+    """What a server knows of JSON Schema: where it enforces it, and where it does not."""
+
+    strict: Dialect
+    loose: Dialect
+
+
+OPENAIS = Dialects(STRICT, LOOSE)
+# llama.cpp refuses a pattern without anchors, and takes [^…] for quotes too: what is written then is no JSON any more.
+COMPATIBLE = Dialects(*(replace(dialect, keywords=dialect.keywords - {"pattern"}) for dialect in OPENAIS))
+
+
 class Kept(Struct, omit_defaults=True):
     """What a server wants back beside words and calls, as ``Opaque.data``.
 
@@ -58,9 +71,9 @@ def reasoning_effort(model: str, level: str) -> str:
     return level if THINKS.match(model) else ""
 
 
-def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
+def declarations(tools: Sequence[ToolDefinition], dialects: Dialects) -> list[JSON]:
     """The tools; strict where the tool asks for it and its schema can be said so."""
-    return [{"type": "function", "function": _function(tool)} for tool in tools]
+    return [{"type": "function", "function": _function(tool, dialects)} for tool in tools]
 
 
 def tool_choice_of(choice: ToolChoice) -> str | JSON:
@@ -68,10 +81,10 @@ def tool_choice_of(choice: ToolChoice) -> str | JSON:
     return {"type": "function", "function": {"name": choice.name}} if choice.mode == "one" else choice.mode
 
 
-def response_format(schema: JSON) -> JSON:
+def response_format(schema: JSON, dialects: Dialects) -> JSON:
     """Text by a schema, strict where the schema can be said so."""
-    shut = closed(fit(schema, STRICT).schema)
-    form: JSON = {"name": "answer", "schema": shut or fit(schema, LOOSE).schema, "strict": shut is not None}
+    shut = closed(fit(schema, dialects.strict).schema)
+    form: JSON = {"name": "answer", "schema": shut or fit(schema, dialects.loose).schema, "strict": shut is not None}
     return {"type": "json_schema", "json_schema": form}
 
 
@@ -83,7 +96,7 @@ def chat(system: str, messages: Sequence[Message], model: str, habits: Habits) -
             said += [_tool(result) for result in message.results]
         elif message.role == "model":
             said += _assistant(message, model, habits)
-        elif content := _content(message):
+        elif content := _content(message, habits):
             if said and said[-1]["role"] == "user":
                 said[-1] = {"role": "user", "content": _joined(said[-1]["content"], content)}
             else:
@@ -91,16 +104,16 @@ def chat(system: str, messages: Sequence[Message], model: str, habits: Habits) -
     return said
 
 
-def _function(tool: ToolDefinition) -> JSON:
-    shut = closed(fit(tool.parameters, STRICT).schema) if tool.strict else None
-    parameters = shut or fit(tool.parameters, LOOSE).schema
+def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
+    shut = closed(fit(tool.parameters, dialects.strict).schema) if tool.strict else None
+    parameters = shut or fit(tool.parameters, dialects.loose).schema
     function: JSON = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {**function, "strict": True} if shut else function
 
 
-def _content(message: Message) -> str | list[JSON]:
+def _content(message: Message, habits: Habits) -> str | list[JSON]:
     """Words alone as a string, which every server takes; beside pictures as parts."""
-    parts = list(seen(message))
+    parts = list(seen(message, sees_pictures=habits.sees_pictures))
     if any(isinstance(part, Media) for part in parts):
         return [_part(part) for part in parts]
     return PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))

@@ -16,6 +16,7 @@ from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.answers import answer
 from bot.providers.calls import Calls
 from bot.providers.failures import Failures, status_of
+from bot.providers.openai.failures import kind_of
 from bot.providers.openai.request import PROVIDER, Kept
 from bot.transcript import Message, Opaque, Text, Usage, encode
 
@@ -185,9 +186,8 @@ class Answer:
 
     def _error(self, error: Any) -> Exception:
         told: JSON = error if isinstance(error, dict) else {"message": str(error)}
-        code, kind = told.get("code"), str(told.get("type") or "")
-        words = str(told.get("message") or "")
-        return self._failures.refusal(status_of(code, kind), str(code or kind), words)
+        code, kind, words = told.get("code"), told.get("type"), str(told.get("message") or "")
+        return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, words), words)
 
 
 def _continued(before: list[JSON], pieces: list[JSON]) -> list[JSON]:

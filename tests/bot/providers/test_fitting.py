@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.providers.fitting import Dialect, Fitted, closed, fit
-from bot.providers.openai.request import LOOSE, STRICT
+from bot.providers.openai.request import COMPATIBLE, LOOSE, STRICT
 from tests.bot.providers.asking import declared
 
 BARE = Dialect(
@@ -104,6 +104,7 @@ def test_an_array_says_what_it_holds() -> None:
     ("dialect", "losses"),
     [
         (LOOSE, {}),
+        (COMPATIBLE.loose, {"get_weather": ("/properties/location: pattern",)}),
         (
             STRICT,
             {
@@ -126,7 +127,7 @@ def test_an_array_says_what_it_holds() -> None:
             },
         ),
     ],
-    ids=["loose", "strict"],
+    ids=["loose", "loose elsewhere", "strict"],
 )
 def test_what_openai_is_not_told_of_our_own_tools(dialect: Dialect, losses: dict[str, tuple[str, ...]]) -> None:
     """The whole list, so that a new loss is noticed."""

@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from bot.errors import ModelUnusable, RequestRefused, TryAgain
-from bot.providers import NONE
+from bot.providers import AUTO, NONE
+from bot.providers.json_mode.schema import schema_of
 from bot.providers.openai import OpenAI
 from bot.providers.openai.habits import Habits
-from bot.transcript import Opaque, Usage
+from bot.providers.openai.request import COMPATIBLE, OPENAIS, declarations, response_format
+from bot.transcript import Media, Opaque, Usage, encode
 from tests.bot.providers.asking import ask, declared, model, user
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake, stream_of
 from toolset.tool import ToolDefinition
@@ -182,3 +184,67 @@ async def test_what_follows_the_end_is_not_waited_for(fake: OpenAIFake, openai: 
     events = (chunk({"content": "ok"}, "stop"),)
     fake.answer(Answer(events, end="stalled"))
     assert (await ask(openai, [user("?")])).text == "ok"
+
+
+async def test_a_connection_that_was_closed_from_the_other_end_is_made_anew(fake: OpenAIFake, openai: OpenAI) -> None:
+    """llama.cpp promises to keep each and closes it once a stream is over; nobody notices."""
+    fake.hangs_up = True
+    for _ in range(3):
+        fake.say("ok")
+    assert [(await ask(openai, [user("?")])).text for _ in range(3)] == ["ok"] * 3
+    assert len(fake.chats) == 3
+
+
+NO_PICTURES = [
+    (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+    (400, "At most 0 image(s) may be provided in one request."),
+    (400, "some-model is not a multimodal model"),
+    (404, "No endpoints found that support image input"),
+    (400, "Invalid content type. image_url is only supported by certain models."),
+]
+
+
+@pytest.mark.parametrize(("status", "words"), NO_PICTURES, ids=[words[:20] for _, words in NO_PICTURES])
+async def test_a_model_that_sees_no_pictures_is_told_of_them(
+    fake: OpenAIFake, openai: OpenAI, status: int, words: str
+) -> None:
+    """The server is asked again at once with a word in the picture's place, and sent no other one."""
+    fake.fail(status, words)
+    fake.say("ok")
+    fake.say("ok")
+    for _ in range(2):
+        assert (await ask(openai, [user("What is this?", Media("r", "image/png", 3, data=b"png"))])).text == "ok"
+    told = {"role": "user", "content": "What is this?\n\n[image: not available]"}
+    assert [chat["messages"][1] == told for chat in fake.chats] == [False, True, True]
+
+
+@pytest.mark.parametrize("status", [429, 500])
+async def test_an_outage_teaches_nothing(fake: OpenAIFake, openai: OpenAI, status: int) -> None:
+    """Its words may name a field by chance."""
+    fake.fail(status, "stream_options: strict limits are in force")
+    fake.say("ok")
+    with pytest.raises(TryAgain):
+        await ask(openai, [user("?")])
+    await ask(openai, [user("?")])
+    assert fake.chats[0] == fake.chats[1]
+
+
+ILL_WRITTEN = "The model produced output that does not match the expected peg-native format"
+
+
+async def test_a_call_that_its_server_cannot_read_is_asked_for_again(fake: OpenAIFake, openai: OpenAI) -> None:
+    """As llama.cpp says it, inside a stream: the model is at fault, the server is there."""
+    error = {"error": {"code": 500, "message": ILL_WRITTEN, "type": "server_error"}}
+    fake.answer(Answer((chunk({"role": "assistant", "content": None}), error), done=False))
+    with pytest.raises(TryAgain) as raised:
+        await ask(openai, [user("?")], TOOLS)
+    assert raised.value.apology == "malformed"
+
+
+def test_only_openai_itself_is_sent_patterns() -> None:
+    """llama.cpp lets a model write quotes for ``[^@:/]``, and the JSON breaks."""
+    sent = {
+        is_ours: encode(declarations(declared(), dialects)) for is_ours, dialects in ((0, OPENAIS), (1, COMPATIBLE))
+    }
+    assert [b'"pattern"' in tools for tools in sent.values()] == [True, False]
+    assert b'"pattern"' not in encode(response_format(schema_of(declared(), AUTO), COMPATIBLE))

@@ -1,0 +1,73 @@
+"""The agent with a real model and the real weather tool: a message goes in, an answer comes out."""
+
+from __future__ import annotations
+
+import time
+
+from bot.agent import Agent
+from bot.live import AnswerRestarted, AnswerText
+from bot.metrics import Metrics
+from bot.providers import AUTO, Provider, ToolChoice
+from bot.providers.json_mode import JsonMode
+from bot.providers.json_mode.reading import MARKS
+from bot.turn import Surroundings, Turn
+from tests.bot.providers.asking import user
+from tests.bot.rounds import Diary
+from tests.fakes.wttr import wttr_fake
+from tests.llm.asking import PATIENCE_S, asked_at
+from tests.toolset.contexts import http_client
+from toolset.tool import ToolMap, ValidatedTool, read_schemas
+from toolset.weather import GetWeather, WeatherConfig
+
+PERSONA = "You are Kaiwa, an assistant that people talk to in a chat."
+# A model of this size does what it has been shown: by the template for tools, and by JSON mode's first example.
+BY_TEMPLATE = "How is the weather in Kyoto?"
+BY_EXAMPLE = "What's the weather in Kyoto?"
+
+
+async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> Turn:
+    """The turn of a question that is answered with a tool, which asks a stand-in for the weather."""
+    place = Surroundings("console:test", "", "en", "Asia/Tokyo", Diary({}))
+    turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S, choice)
+    async with wttr_fake() as wttr, http_client() as http:
+        wttr.place("Kyoto", temp=21)
+        weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
+        tools = ToolMap([ValidatedTool(weather, *read_schemas("get_weather"))])
+        await Agent(provider, tools, PERSONA, Metrics(), max_tool_turns=2).run(turn)
+    return turn
+
+
+def shown(turn: Turn) -> str:
+    """What the person has read in the end."""
+    diary = turn.surroundings.watcher
+    assert isinstance(diary, Diary)
+    words = ""
+    for event in diary.shown:
+        words = "" if isinstance(event, AnswerRestarted) else words
+        words += event.text if isinstance(event, AnswerText) else ""
+    return words
+
+
+def assert_answered(turn: Turn) -> None:
+    """A call with its result, then words, which were shown as they came."""
+    assert turn.answer is not None
+    assert turn.answer.text.strip()
+    assert shown(turn).endswith(turn.answer.text)
+    called = [call.id for message in turn.added for call in message.calls]
+    assert called
+    assert [result.call_id for message in turn.added for result in message.results] == called
+    assert not any(mark in shown(turn) for mark in MARKS)
+
+
+async def test_a_question_is_answered_by_way_of_a_tool(smollm_with_tools: str) -> None:
+    """Over ``openai:``, where the model calls it by itself."""
+    async with asked_at(smollm_with_tools, 96) as provider:
+        turn = await talk(provider, BY_TEMPLATE)
+    assert_answered(turn)
+
+
+async def test_a_question_is_answered_by_way_of_a_tool_in_json(smollm: str) -> None:
+    """Over ``json:``, where it is told to, as by a command."""
+    async with asked_at(smollm, 192) as writer:
+        turn = await talk(JsonMode(writer), BY_EXAMPLE, ToolChoice("one", "get_weather"))
+    assert_answered(turn)
