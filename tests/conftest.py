@@ -19,6 +19,11 @@ from bot.settings import Settings
 pytest_plugins = ["tests.fixtures_store"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The tables of a document are written by the tests that otherwise compare them."""
+    parser.addoption("--write-tables", action="store_true", help="write the tables of docs/providers.md")
+
+
 class Internet:
     """Refuses every connection and every name beyond this machine, and remembers who asked."""
 

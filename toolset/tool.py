@@ -89,9 +89,8 @@ class Tool(Protocol):
     Attributes:
         description: says when to use the tool; the model chooses by it.
         risk: ``low`` reads, ``high`` acts.
-        idempotent: may be left out; by default, what reads is and what acts is not. After a crash a call that may
-            have happened is made again where the tool is idempotent, with the same ``idempotency_key``; elsewhere the
-            model is told that it was interrupted.
+        idempotent: may be left out; by default, what reads is and what acts is not. A call cut short by a crash is
+            made again where it is, with the same ``idempotency_key``; else the model is told it was interrupted.
         timeout_s: may be left out; seconds a call may take, waiting for its place included (30).
         concurrency: may be left out; calls at once in this process (16).
         strict: may be left out; vendors that can hold the model to the schema do, where all of it is required.
@@ -158,9 +157,8 @@ class ValidatedTool:
         self._places = asyncio.Semaphore(concurrency)
         self.origin = origin
         self.commands = _commands(tool)
-        idempotent = bool(getattr(tool, "idempotent", tool.risk == "low"))
-        flags = (tool.risk, idempotent, bool(getattr(tool, "strict", False)))
-        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, *flags)
+        flags = (bool(getattr(tool, "idempotent", tool.risk == "low")), bool(getattr(tool, "strict", False)))
+        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments, empty where nothing is."""

@@ -13,6 +13,16 @@ SILENT = {"$schema", "$id", "$comment", "$anchor"}  # say nothing to a model
 SCHEMAS = {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
 LISTS = {"anyOf", "oneOf", "allOf", "prefixItems"}
 MAPS = {"properties", "patternProperties", "dependentSchemas"}
+VOCABULARY = frozenset(
+    {
+        *("type", "title", "description", "default", "examples", "deprecated", "enum", "const", "format"),
+        *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+        *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
+        *("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems"),
+        *("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "pattern", "minLength", "maxLength"),
+        *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    }
+)
 UNIONS = {"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else"}
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.chaos.talk import MARKER
-from tests.fakes.gemini import Answer, answer_of, failure
+from tests.fakes.gemini_answers import Answer, answer_of, failure
 
 JSON = dict[str, Any]
 

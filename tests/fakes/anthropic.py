@@ -61,6 +61,7 @@ class AnthropicFake:
         requests: all that came in, refused ones included, in order.
         thoughts: what it has thought, by model; it takes no others back.
         streaming: answers that are going out right now.
+        connections: where requests for an answer have come from.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class AnthropicFake:
         self.requests: list[AnthropicRequest] = []
         self.thoughts: dict[str, list[JSON]] = {}
         self.streaming = 0
+        self.connections: set[object] = set()
         self._answers: deque[Outgoing | list[JSON]] = deque()
 
     @property
@@ -111,6 +113,7 @@ class AnthropicFake:
         """Serve one request."""
         arrived = AnthropicRequest(request.method, request.path, _lower(request.headers), await request.read())
         self.requests.append(arrived)
+        self.connections.add(request.transport and request.transport.get_extra_info("peername"))
         answer = self._refusal(arrived) or self._card(arrived) or self._next(arrived)
         self.streaming += 1
         try:

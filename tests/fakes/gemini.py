@@ -14,14 +14,15 @@ import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Event
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from aiohttp import web
 
 from tests.fakes import gemini_rules
+from tests.fakes.gemini_answers import SSE, Answer, End, answer_of, failure, whole
 from tests.fakes.gemini_caches import CachedContents, counted
 from tests.fakes.gemini_rules import JSON, Refused
 from tests.fakes.serving import serving
@@ -37,32 +38,6 @@ MODELS = (
     "gemini-2.5-pro",
     "gemini-2.0-flash",
 )
-SSE = "text/event-stream"
-STATUS = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
-RPC = "type.googleapis.com/google.rpc"
-
-End = Literal["whole", "cut", "stalled"]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What goes out: events of a stream or, where ``body`` is set, these very bytes.
-
-    Attributes:
-        end: ``cut`` drops the connection after the events, ``stalled`` keeps it open and silent.
-        gate: nothing goes out before it is set.
-        after_s: how long the model thinks first, and ``pace_s`` before each event.
-    """
-
-    events: tuple[JSON, ...] = ()
-    end: End = "whole"
-    gate: Event | None = None
-    after_s: float = 0.0
-    pace_s: float = 0.0
-    body: bytes | None = None
-    status: int = 200
-    content_type: str = SSE
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +64,7 @@ class GeminiFake:
         requests: all that came in, refused ones included, in order.
         models: those it knows.
         streaming: answers that are going out right now.
+        connections: where requests for an answer have come from.
         always: makes the answer, from the request's body, wherever the queue is empty.
         caches: its cached contents.
     """
@@ -98,6 +74,7 @@ class GeminiFake:
         self.requests: list[GeminiRequest] = []
         self.models = set(MODELS)
         self.streaming = 0
+        self.connections: set[object] = set()
         self.always: Callable[[JSON], Answer] = _no_answer_left
         self.caches = CachedContents()
         self._answers: deque[Answer | Callable[[JSON], Answer]] = deque()
@@ -160,6 +137,7 @@ class GeminiFake:
             request.match_info["version"], model, action or "get", dict(request.headers), await request.read()
         )
         self.requests.append(arrived)
+        self.connections.add(request.transport and request.transport.get_extra_info("peername"))
         answer = self._unsigned(request.headers) or self._refusal(arrived) or self._model_card(arrived)
         answer = answer or self._next(arrived)
         self.streaming += 1
@@ -226,8 +204,8 @@ class GeminiFake:
         if answer.end == "stalled" and not answer.events:
             await asyncio.Event().wait()
         if request.query.get("alt") != "sse":
-            whole = list(answer.events) if streams else _whole(answer.events)
-            return web.Response(body=msgspec.json.encode(whole), content_type="application/json")
+            events = list(answer.events) if streams else whole(answer.events)
+            return web.Response(body=msgspec.json.encode(events), content_type="application/json")
         response = web.StreamResponse(headers={"content-type": SSE})
         await response.prepare(request)
         for one in answer.events:
@@ -240,46 +218,8 @@ class GeminiFake:
         return response
 
 
-def event(parts: Sequence[JSON]) -> JSON:
-    """One event of a stream."""
-    usage = {"promptTokenCount": 100, "candidatesTokenCount": 10, "thoughtsTokenCount": 5, "totalTokenCount": 115}
-    return {
-        "candidates": [{"content": {"parts": list(parts), "role": "model"}, "index": 0}],
-        "usageMetadata": usage,
-        "modelVersion": "gemini-3.5-flash",
-    }
-
-
-def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole") -> Answer:
-    """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
-    made = [event(parts) for parts in events]
-    if finish and end == "whole":
-        made[-1]["candidates"][0]["finishReason"] = finish
-    return Answer(tuple(made), end)
-
-
 def _no_answer_left(_: JSON) -> Answer:
     return failure(500, "the stand-in has no answer left")
-
-
-def _whole(events: Sequence[JSON]) -> JSON:
-    """The events of a stream as the one object ``generateContent`` answers."""
-    parts = [part for one in events for part in one["candidates"][0].get("content", {}).get("parts", ())]
-    last = events[-1]
-    return {**last, "candidates": [{**last["candidates"][0], "content": {"parts": parts, "role": "model"}}]}
-
-
-def failure(status: int, message: str, reason: str = "", retry_delay: str = "") -> Answer:
-    """An error in Google's form."""
-    details: list[JSON] = []
-    if reason:
-        details.append({"@type": f"{RPC}.ErrorInfo", "reason": reason, "domain": "googleapis.com"})
-    if retry_delay:
-        details.append({"@type": f"{RPC}.RetryInfo", "retryDelay": retry_delay})
-    error: JSON = {"code": status, "message": message, "status": STATUS.get(status, "UNAVAILABLE")}
-    if details:
-        error["details"] = details
-    return Answer(body=msgspec.json.encode({"error": error}), status=status, content_type="application/json")
 
 
 @contextmanager

@@ -62,14 +62,18 @@ class OllamaFake:
         base_url: what OLLAMA_HOST must be.
         requests: all that came in, refused ones included, in order.
         wants_key: as a server on the internet does.
+        loads: the answer to a request without messages, which loads the model.
         streaming: answers that are going out right now.
+        connections: where requests for an answer have come from.
     """
 
     def __init__(self) -> None:
         self.base_url = ""
         self.requests: list[OllamaRequest] = []
         self.wants_key = False
+        self.loads = Outgoing((msgspec.json.encode({"done": True, "done_reason": "load"}),), content_type=NDJSON)
         self.streaming = 0
+        self.connections: set[object] = set()
         self._answers: deque[Outgoing] = deque()
 
     @property
@@ -114,7 +118,8 @@ class OllamaFake:
         """Serve one request."""
         arrived = OllamaRequest(request.path, dict(request.headers), await request.read())
         self.requests.append(arrived)
-        answer = self._refusal(arrived) or self._card(arrived)
+        self.connections.add(request.transport and request.transport.get_extra_info("peername"))
+        answer = self._refusal(arrived) or self._card(arrived) or self._load(arrived)
         answer = answer or (self._answers.popleft() if self._answers else failure(500, "no answer is left"))
         self.streaming += 1
         try:
@@ -138,6 +143,9 @@ class OllamaFake:
         except Refused as refused:
             return failure(400, str(refused))
         return None
+
+    def _load(self, request: OllamaRequest) -> Outgoing | None:
+        return None if request.body["messages"] else self.loads
 
     def _card(self, request: OllamaRequest) -> Outgoing | None:
         if request.path != "/api/show":

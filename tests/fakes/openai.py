@@ -81,9 +81,11 @@ class OpenAIFake:
         requests: all that came in, refused ones included, in order.
         unknown: fields this server refuses, each with the words it does so in.
         extras: whether messages may carry fields of the server's own.
+        is_openai: whether its models are as choosy as OpenAI's own about fields.
         lists_only: it knows its list of models and no single one, as llama.cpp does.
         hangs_up: a connection it promised to keep is closed when the next request comes, as llama.cpp's are.
         streaming: answers that are going out right now.
+        connections: where requests for an answer have come from.
     """
 
     def __init__(self) -> None:
@@ -92,10 +94,12 @@ class OpenAIFake:
         self.models = set(MODELS)
         self.unknown: dict[str, str] = {}
         self.extras = False
+        self.is_openai = False
         self.lists_only = False
         self.hangs_up = False
         self.wants_key = True
         self.streaming = 0
+        self.connections: set[object] = set()
         self._answers: deque[Answer] = deque()
         self._used: WeakSet[asyncio.Transport] = WeakSet()
 
@@ -151,6 +155,7 @@ class OpenAIFake:
             return web.Response()
         arrived = OpenAIRequest(request.method, request.path, dict(request.headers), await request.read())
         self.requests.append(arrived)
+        self.connections.add(request.transport and request.transport.get_extra_info("peername"))
         answer = self._refusal(arrived) or self._models(arrived)
         answer = answer or (self._answers.popleft() if self._answers else failure(500, "no answer is left"))
         self.streaming += 1
@@ -177,6 +182,8 @@ class OpenAIFake:
             return failure(404, f"Invalid URL (POST {request.path})")
         try:
             openai_rules.check(request.body, extras=self.extras)
+            if self.is_openai:
+                openai_rules.check_model(request.body)
         except msgspec.DecodeError:
             return failure(400, "We could not parse the JSON body of your request.")
         except Refused as refused:

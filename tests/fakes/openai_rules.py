@@ -25,6 +25,8 @@ MESSAGE_FIELDS = {
 CALL_FIELDS = {"id", "type", "function"}
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID_CAP = 40
+REASONS = re.compile(r"o\d|gpt-5")
+TALKS = re.compile(r"gpt-4")
 NO_UNIONS = ("oneOf", "anyOf", "allOf", "enum", "not")
 STRICT_WORDS = {
     *("type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"),
@@ -60,7 +62,7 @@ def check(body: Any, *, extras: bool) -> None:
     if body.get("stream_options") and not body.get("stream"):
         raise Refused("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
     _check_tools(body)
-    _check_form(body.get("response_format"))
+    _check_form(body)
     for place, message in enumerate(body["messages"]):
         _check_message(place, message, extras=extras)
     _check_turns(body["messages"])
@@ -89,6 +91,8 @@ def _check_tools(body: JSON) -> None:
 def _check_parameters(function: JSON, where: str) -> None:
     schema = function.get("parameters", {"type": "object", "properties": {}})
     said = f"Invalid schema for function '{function['name']}'"
+    if bare := _bare_array(schema, ()):
+        raise Refused(f"{said}: In context={bare}, array schema missing items.", where, "invalid_function_parameters")
     if schema.get("type") != "object" or any(word in schema for word in NO_UNIONS):
         unions = "/".join(f"'{word}'" for word in NO_UNIONS)
         raise Refused(f"{said}: schema must have type 'object' and not have {unions} at the top level.", where)
@@ -96,13 +100,46 @@ def _check_parameters(function: JSON, where: str) -> None:
         _check_strict(schema, said)
 
 
-def _check_form(form: JSON | None) -> None:
-    if form is None or form.get("type") in ("text", "json_object"):
+def check_model(body: JSON) -> None:
+    """Refuse what OpenAI's own models refuse, by their kind.
+
+    Raises:
+        Refused: with the service's text.
+    """
+    if body.keys() >= {"max_tokens", "max_completion_tokens"}:
+        words = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
+        raise Refused(words, "max_tokens", "invalid_parameter_combination")
+    if REASONS.match(body["model"]) and "max_tokens" in body:
+        words = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        raise Refused(f"Unsupported parameter: {words}", "max_tokens", "unsupported_parameter")
+    if TALKS.match(body["model"]) and "reasoning_effort" in body:
+        raise Refused("Unrecognized request argument supplied: reasoning_effort", "reasoning_effort")
+
+
+def _check_form(body: JSON) -> None:
+    form = body.get("response_format")
+    if form is None or form.get("type") == "text":
+        return
+    if form.get("type") == "json_object":
+        if b"json" not in msgspec.json.encode(body["messages"]).lower():
+            words = "'messages' must contain the word 'json' in some form, to use 'response_format' of type"
+            raise Refused(f"{words} 'json_object'.", "messages")
         return
     if form.get("type") != "json_schema" or not NAME.fullmatch(form.get("json_schema", {}).get("name", "")):
         raise Refused("Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema")
     if form["json_schema"].get("strict"):
         _check_strict(form["json_schema"]["schema"], "Invalid schema for response_format")
+
+
+def _bare_array(schema: Any, where: tuple[str, ...]) -> tuple[str, ...]:
+    """Where an array does not say what it holds; OpenAI minds in every schema."""
+    if not isinstance(schema, dict):
+        return ()
+    if schema.get("type") == "array" and "items" not in schema:
+        return where
+    inner = [(("properties", name), one) for name, one in schema.get("properties", {}).items()]
+    found = (_bare_array(one, (*where, *place)) for place, one in [*inner, (("items",), schema.get("items"))])
+    return next((one for one in found if one), ())
 
 
 def _check_strict(schema: JSON, said: str) -> None:

@@ -10,6 +10,8 @@ from threading import Thread
 
 from aiohttp import web
 
+ACCEPTING = 5  # rounds of the loop that a connection made at the very end takes to be accepted, and so to be closed
+
 
 @contextmanager
 def serving(application: web.Application) -> Iterator[str]:
@@ -39,4 +41,6 @@ async def _serve(
     host, port = runner.addresses[0]
     started.set_result((f"http://{host}:{port}", asyncio.get_running_loop(), stop))
     await stop.wait()
+    for _ in range(ACCEPTING):
+        await asyncio.sleep(0)
     await runner.cleanup()

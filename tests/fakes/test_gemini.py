@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from tests.fakes import gemini_rules as rules
-from tests.fakes.gemini import KEY, Answer, GeminiFake, event, gemini_fake, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake, gemini_fake_in_thread
+from tests.fakes.gemini_answers import Answer, event
 
 JSON = dict[str, Any]
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from tests.fakes.gemini import Answer, GeminiFake, failure
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import Answer, failure
 from tests.fakes.gemini_caches import CachedContents
 from tests.fakes.serving import serving
 

@@ -16,7 +16,8 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.fakes import line_events
-from tests.fakes.gemini import Answer, GeminiFake, answer_of
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake
 from tests.fixtures_store import ENDLESS
 from tests.run.house import Running, kaiwa

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.gemini import Answer, GeminiFake, answer_of
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.wttr import WttrFake

@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, enveloped
 from bot.providers.anthropic.habits import Habits
-from bot.providers.fitting import Dialect, closed, fit
+from bot.providers.fitting import VOCABULARY, Dialect, closed, fit
 from bot.providers.portable import portable_id, portable_name, seen
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -24,19 +24,7 @@ THOUGHTS = ("thinking", "redacted_thinking")
 CACHED = {"cache_control": {"type": "ephemeral"}}
 CACHEABLE = 2000  # bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, free of charge
 
-# input_schema is any JSON Schema; only a union at its top is refused.
-DIALECT = Dialect(
-    frozenset(
-        (
-            *("type", "title", "description", "default", "examples", "deprecated", "enum", "const", "format"),
-            *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
-            *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
-            *("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems"),
-            *("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "pattern", "minLength", "maxLength"),
-            *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-        )
-    )
-)
+DIALECT = Dialect(VOCABULARY)  # only a union at the top is refused
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 STRICT_DIALECT = Dialect(
     frozenset(

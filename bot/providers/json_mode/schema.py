@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice
+from bot.providers.fitting import VOCABULARY, Dialect, fit
 from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
+
+WHOLE = Dialect(VOCABULARY)
 
 
 def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
@@ -30,9 +33,13 @@ def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
 
 
 def _call(tool: ToolDefinition) -> JSON:
+    """A call, with references written out: those of a schema inside another one would lead nowhere."""
     return {
         "type": "object",
-        "properties": {"name": {"type": "string", "enum": [tool.name]}, "arguments": dict(tool.parameters)},
+        "properties": {
+            "name": {"type": "string", "enum": [tool.name]},
+            "arguments": fit(tool.parameters, WHOLE).schema,
+        },
         "required": ["name", "arguments"],
         "additionalProperties": False,
     }

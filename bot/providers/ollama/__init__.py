@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import aiohttp
 from msgspec import DecodeError
 from msgspec.json import Decoder
 
+from bot.errors import ModelError
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.failures import Failures, retry_after
 from bot.providers.ollama.address import address_of
@@ -27,6 +28,7 @@ from toolset.tool import ToolDefinition
 
 CONNECT_S = 10.0
 KEEP_ALIVE_S = 60.0
+LOADING_S = 300.0  # what Ollama itself gives a model to be loaded
 
 _read = Decoder(JSON).decode
 
@@ -75,6 +77,7 @@ class Ollama:
         )
         self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
         self._session: aiohttp.ClientSession | None = None
+        self._loading: asyncio.Task[None] | None = None
 
     async def stream(
         self,
@@ -114,6 +117,9 @@ class Ollama:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
 
@@ -124,13 +130,32 @@ class Ollama:
 
     async def _lines(self, body: JSON) -> AsyncGenerator[bytes]:
         rest = b""
-        async with await self._post("/api/chat", body, self._thinking) as response:
+        async with await self._answered(body) as response:
             async for piece in response.content.iter_any():
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in filter(None, lines):
                     yield line
             if rest:
                 yield rest
+
+    async def _answered(self, body: JSON) -> aiohttp.ClientResponse:
+        """The response, which begins once the model is loaded; who cannot wait so long has it loaded for the next."""
+        try:
+            return await self._post("/api/chat", body, self._thinking)
+        except asyncio.CancelledError:
+            if self._loading is None or self._loading.done():
+                self._loading = asyncio.create_task(self._load())
+            raise
+
+    async def _load(self) -> None:
+        """Load the model: Ollama gives that up together with the request that wanted it.
+
+        https://github.com/ollama/ollama/pull/4638
+        """
+        body = {"model": self.model, "messages": [], "options": self._options}
+        with suppress(ModelError), translating(self._refusals):
+            async with asyncio.timeout(LOADING_S), await self._post("/api/chat", body) as response:
+                await response.read()
 
     async def _post(self, path: str, body: JSON, thinking: JSON | None = None) -> aiohttp.ClientResponse:
         """Send one request; once more where the model turns out not to be told how to think."""

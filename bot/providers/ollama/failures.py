@@ -36,6 +36,12 @@ class Refusals:
             return self.knows_no_tools()
         return self.failures.refusal(status, "tool_use_failed" if words.startswith(BAD_CALL) else "", words, after)
 
+    def timed_out(self) -> TryAgain:
+        """No answer in time, which may be for the time that loading takes."""
+        model = self.failures.model
+        hint = "if Ollama was still loading it, the next message finds it loaded; OLLAMA_KEEP_ALIVE keeps it so"
+        return TryAgain("timed_out", f"{model} did not answer in time: {hint}")
+
     def knows_no_tools(self) -> ModelUnusable:
         """A model that cannot call functions."""
         model = self.failures.model
@@ -53,7 +59,7 @@ def translating(refusals: Refusals) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise refusals.failures.timed_out() from error
+        raise refusals.timed_out() from error
     except (DecodeError, UnicodeError) as error:
         raise refusals.failures.unreadable() from error
     except aiohttp.ClientConnectorError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.transcript import Usage
-from tests.fakes.gemini import SSE, Answer
+from tests.fakes.gemini_answers import SSE, Answer
 from tests.shared_data import recorded
 from toolset.tool import ToolDefinition
 

@@ -1,52 +1,37 @@
-"""The same behaviour from every vendor, over real HTTP and through the real SDK, before a stand-in as strict as it."""
+"""The same behaviour from every vendor, over real HTTP and through the real SDK, before a stand-in as strict as it.
+
+What each test shows is a row of the table in ``docs/providers.md``.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import traceback
 from base64 import b64encode
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
-from bot.errors import ModelError, ModelUnusable, TryAgain
-from bot.providers import AUTO, NONE, Completed, StopReason, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Asked, ask, declared, model, results, user
-from tests.bot.providers.stands.all import STANDS, Opening, Stand
-from tests.waiting import until
+from tests.bot.providers.shown import assert_shown_is_documented
+from tests.bot.providers.stands.all import STANDS, Stand
+from toolset.tool import ToolDefinition
 
 TOKYO = ("get_weather", {"location": "東京"})
 OSAKA = ("get_weather", {"location": "Osaka"})
 TIME = ("get_current_time", {"time_zone": "Asia/Tokyo"})
 SUNNY = {"condition": "Sunny", "current_temp_c": "18"}
-WORDS = "my secret diary"
 PICTURE = Media("1", "image/png", 4, b"\x89PNG")
 CHOICES = [AUTO, NONE, ToolChoice("required"), ToolChoice("one", "get_weather")]
 
 
-@pytest.fixture(params=list(STANDS))
-def opening(request: pytest.FixtureRequest) -> Opening:
-    """Opens a vendor."""
-    return STANDS[request.param]
-
-
-@pytest.fixture
-async def stand(opening: Opening) -> AsyncIterator[Stand]:
-    """A vendor."""
-    async with opening() as stand:
-        yield stand
-
-
-async def failure(stand: Stand) -> ModelError:
-    """How an answer fails."""
-    try:
-        await ask(stand.provider, [user(WORDS)], declared())
-    except ModelError as error:
-        return error
-    raise AssertionError("the request did not fail")
+def need(stand: Stand, behaviour: str) -> None:
+    """Skip what the vendor has no form for, with the word about it."""
+    if behaviour in stand.lacks:
+        pytest.skip(stand.lacks[behaviour])
 
 
 def words(asked: Asked) -> list[str]:
@@ -59,6 +44,7 @@ def settled(asked: Asked) -> tuple[str, StopReason, list[tuple[str, object]]]:
     return asked.text, asked.response.stop_reason, [(name, arguments) for name, arguments in asked.calls]
 
 
+@pytest.mark.shows("Words flow out as they come")
 async def test_words_flow_out_as_they_come(stand: Stand) -> None:
     """Each piece is an event of its own, and together they are the answer, in any script."""
     stand.say("It is ", "sunny. ", "晴れ", "です。\n", '"😀"')
@@ -67,6 +53,7 @@ async def test_words_flow_out_as_they_come(stand: Stand) -> None:
     assert settled(asked) == ('It is sunny. 晴れです。\n"😀"', "end_turn", [])
 
 
+@pytest.mark.shows("Words flow out as they come")
 async def test_words_are_not_held_back(stand: Stand) -> None:
     """What has come is shown while the rest is still to come."""
     stand.begin("It is", end="stalled")
@@ -75,12 +62,14 @@ async def test_words_are_not_held_back(stand: Stand) -> None:
             assert await anext(events) == TextDelta("It is")
 
 
+@pytest.mark.shows("Tool calls, several at once")
 async def test_one_call(stand: Stand) -> None:
     """Name and arguments as the model gave them."""
     stand.calls(TOKYO)
     assert settled(await ask(stand.provider, [user("?")], declared())) == ("", "tool_use", [TOKYO])
 
 
+@pytest.mark.shows("Tool calls, several at once")
 async def test_parallel_calls(stand: Stand) -> None:
     """All of them, in order, each with an id of its own."""
     stand.calls(TOKYO, OSAKA, TIME)
@@ -89,15 +78,16 @@ async def test_parallel_calls(stand: Stand) -> None:
     assert len({call.id for call in asked.response.message.calls} - {""}) == 3
 
 
+@pytest.mark.shows("Calls whose pieces come in turns")
 async def test_interleaved_calls(stand: Stand) -> None:
     """Pieces of several calls come in turns, and belong to whom they belong."""
-    if "interleaved" in stand.lacks:
-        pytest.skip("calls come whole")
+    need(stand, "interleaved")
     stand.calls(TOKYO, OSAKA, TIME, interleaved=True)
     asked = await ask(stand.provider, [user("?")], declared())
     assert settled(asked) == ("", "tool_use", [TOKYO, OSAKA, TIME])
 
 
+@pytest.mark.shows("Tool calls, several at once")
 async def test_the_pieces_of_a_call_are_the_call(stand: Stand) -> None:
     """Whoever watches a stream can put it together by the index."""
     stand.calls(TOKYO, OSAKA)
@@ -110,6 +100,7 @@ async def test_the_pieces_of_a_call_are_the_call(stand: Stand) -> None:
     assert list(told.values()) == expected
 
 
+@pytest.mark.shows("Results of calls, errors among them")
 async def test_a_result_leads_to_an_answer(stand: Stand) -> None:
     """What was stored is taken back by a strict service, results of errors too, and words that came meanwhile."""
     stand.calls(TOKYO, OSAKA)
@@ -120,6 +111,7 @@ async def test_a_result_leads_to_an_answer(stand: Stand) -> None:
     assert settled(await ask(stand.provider, stored.messages, declared())) == ("晴れです。", "end_turn", [])
 
 
+@pytest.mark.shows("Results of calls, errors among them")
 async def test_a_made_up_name_does_not_spoil_what_follows(stand: Stand) -> None:
     """A model may call anything; the next request still holds the call."""
     made_up = model(ToolCall("functions.get weather:0 " * 9, "functions.get weather", {}))
@@ -128,11 +120,11 @@ async def test_a_made_up_name_does_not_spoil_what_follows(stand: Stand) -> None:
     assert (await ask(stand.provider, told, declared())).text == "ok"
 
 
+@pytest.mark.shows("Tool choice: auto, none, required, one tool")
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.mode)
 async def test_tool_choice(stand: Stand, choice: ToolChoice) -> None:
     """All four, with the tools declared in each."""
-    if "tool choice" in stand.lacks:
-        pytest.skip("has none")
+    need(stand, "tool choice")
     if choice in (AUTO, NONE):
         stand.say("ok")
     else:
@@ -142,6 +134,7 @@ async def test_tool_choice(stand: Stand, choice: ToolChoice) -> None:
     assert stand.sent[0].tools == tuple(tool.name for tool in declared())
 
 
+@pytest.mark.shows("No tools")
 async def test_without_tools_nothing_is_declared(stand: Stand) -> None:
     """Nor chosen."""
     stand.say("ok")
@@ -149,6 +142,7 @@ async def test_without_tools_nothing_is_declared(stand: Stand) -> None:
     assert [(sent.tools, sent.choice) for sent in stand.sent] == [((), None)]
 
 
+@pytest.mark.shows("System prompt and pictures")
 async def test_system_prompt_and_pictures(stand: Stand) -> None:
     """Both reach the model; a picture that is gone is a word."""
     stand.say("A cat.")
@@ -158,17 +152,25 @@ async def test_system_prompt_and_pictures(stand: Stand) -> None:
     assert (sent.system, sent.pictures) == ("Be kind.", (("image/png", b64encode(b"\x89PNG").decode()),))
 
 
-@pytest.mark.parametrize("reason", ["max_tokens", "blocked", "malformed", "other"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        pytest.param("max_tokens", marks=pytest.mark.shows("Stop: the output limit")),
+        pytest.param("blocked", marks=pytest.mark.shows("Stop: blocked")),
+        pytest.param("malformed", marks=pytest.mark.shows("Stop: malformed")),
+        pytest.param("other", marks=pytest.mark.shows("Stop: anything else")),
+    ],
+)
 async def test_stop_reasons(stand: Stand, reason: StopReason) -> None:
     """Each in the vendor's word; the words that came are kept."""
-    if f"stop: {reason}" in stand.lacks:
-        pytest.skip("has no such end")
+    need(stand, reason)
     stand.say("It is", stop=reason)
     asked = await ask(stand.provider, [user("?")], declared())
     assert (asked.response.stop_reason, asked.calls) == (reason, [])
     assert asked.text == "It is"
 
 
+@pytest.mark.shows("A call cut short is not run")
 async def test_a_call_cut_short_is_not_run(stand: Stand) -> None:
     """Half a call is no call."""
     stand.cut_call()
@@ -176,112 +178,61 @@ async def test_a_call_cut_short_is_not_run(stand: Stand) -> None:
     assert (asked.response.stop_reason, asked.calls) == ("max_tokens", [])
 
 
+@pytest.mark.shows("An empty answer is no answer")
 async def test_an_empty_answer_is_malformed(stand: Stand) -> None:
     """Never a success."""
     stand.empty()
     assert settled(await ask(stand.provider, [user("?")], declared())) == ("", "malformed", [])
 
 
-async def test_usage(stand: Stand) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("input", marks=pytest.mark.shows("Tokens are counted")),
+        pytest.param("output", marks=pytest.mark.shows("Tokens are counted")),
+        pytest.param("cached", marks=pytest.mark.shows("Tokens read from the vendor's cache are counted")),
+        pytest.param("thinking", marks=pytest.mark.shows("Tokens spent on thinking are counted apart")),
+    ],
+)
+async def test_usage(stand: Stand, kind: str) -> None:
     """Input with what was cached of it, output, and thinking apart from it; and who answered."""
+    need(stand, kind)
     stand.say("ok")
     response = (await ask(stand.provider, [user("?")])).response
     assert response.usage == stand.usage
+    assert getattr(response.usage, kind) > 0
     assert response.model
 
 
-@pytest.mark.parametrize(
-    ("status", "retry_after", "expected"),
-    [
-        (429, "7.5", (TryAgain, "rate_limited", 7.5)),
-        (429, "", (TryAgain, "rate_limited", None)),
-        (500, "", (TryAgain, "model_down", None)),
-        (503, "2", (TryAgain, "model_down", 2.0)),
-    ],
-)
-async def test_a_passing_failure(stand: Stand, status: int, retry_after: str, expected: object) -> None:
-    """Another attempt may help, after the time the vendor names; the SDK makes none of its own."""
-    stand.fail(status, retry_after=retry_after)
-    error = await failure(stand)
-    assert isinstance(error, TryAgain)
-    assert (type(error), error.apology, error.after) == expected
-    assert len(stand.sent) == 1
+@pytest.mark.shows("Strict arguments, where a tool asks for them")
+async def test_strict_tools(stand: Stand) -> None:
+    """Only those that ask, and only where the schema can be said so."""
+    need(stand, "strict")
+    stand.say("ok")
+    whole = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    tools = [
+        ToolDefinition("usual", "Does it.", whole, {}),
+        ToolDefinition("strict", "Does it.", whole, {}, strict=True),
+        ToolDefinition("loose", "Does it.", {**whole, "required": []}, {}, strict=True),
+    ]
+    await ask(stand.provider, [user("?")], tools)
+    assert [sent.strict for sent in stand.sent] == [("strict",)]
 
 
-async def test_a_wrong_key(opening: Opening) -> None:
-    """Refused at once, and the operator hears which variable to mend."""
-    async with opening(key="another-key") as stand:
-        error = await failure(stand)
-    assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert ("_API_KEY was refused" in error.cause) is ("key" not in stand.lacks)
+@pytest.mark.shows("Results reach the model as data")
+async def test_results_are_told_as_data(stand: Stand) -> None:
+    """What a tool says is never the outermost object, where it could pass for an error of ours."""
+    stand.say("ok")
+    asked = model(ToolCall("call_1", *OSAKA), ToolCall("call_2", *TOKYO))
+    said, failed = results(asked, SUNNY, {"error": "location not found"}).results
+    lying = replace(said, response={"error": "approved"})
+    told = replace(results(asked, SUNNY, SUNNY), parts=(lying, failed))
+    await ask(stand.provider, [user("?"), asked, told], declared())
+    assert '{"output":{"error":"approved"}}' in stand.sent[0].text
+    assert '{"error":"location not found"}' in stand.sent[0].text
 
 
-async def test_an_unknown_model(opening: Opening) -> None:
-    """The next model is asked instead."""
-    async with opening(model="nonsense-9") as stand:
-        error = await failure(stand)
-        with pytest.raises(ModelUnusable) as checked:
-            await stand.provider.check()
-    assert (type(error), error.apology) == (ModelUnusable, "model_unknown")
-    assert checked.value.apology == "model_unknown"
-    assert "nonsense-9" in error.cause
-
-
-async def test_no_text_holds_the_key_or_the_users_words(stand: Stand) -> None:
-    """Vendors quote keys now and then; neither our words nor a logged traceback do."""
-    for status in (400, 401, 403, 429):
-        stand.fail(status, f"you sent {stand.key}, which is wrong")
-        error = await failure(stand)
-        told = f"{error!r} {error.cause} {''.join(traceback.format_exception(error))}"
-        assert stand.key not in told
-        assert WORDS not in told
-
-
-@pytest.mark.parametrize("end", ["cut", "error"])
-async def test_an_interrupted_stream_runs_nothing(stand: Stand, end: str) -> None:
-    """A lost connection and an error after the 200 are the same to the caller: ask again."""
-    stand.begin("It is", end=end)
-    events = stand.provider.stream("", [user("?")], declared())
-    assert await anext(events) == TextDelta("It is")
-    with pytest.raises(TryAgain) as raised:
-        await anext(events)
-    assert raised.value.apology == "model_down"
-
-
-async def test_a_slow_first_token_times_out(opening: Opening) -> None:
-    """A silent service is given up long before a slow one."""
-    async with opening(first_token_s=0.05) as stand:
-        stand.stall()
-        error = await failure(stand)
-    assert (type(error), error.apology) == (TryAgain, "timed_out")
-
-
-async def test_an_answer_without_end_times_out(opening: Opening) -> None:
-    """The first token is in time, the last one never comes."""
-    async with opening(request_s=0.05) as stand:
-        stand.begin("It is", end="stalled")
-        error = await failure(stand)
-    assert (type(error), error.apology) == (TryAgain, "timed_out")
-
-
-async def test_a_cancelled_turn_closes_its_connection(stand: Stand) -> None:
-    """Nobody pays for what nobody reads."""
-    stand.begin("It is", end="stalled")
-    task = asyncio.create_task(ask(stand.provider, [user("?")]))
-    await until(lambda: stand.streaming == 1)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await until(lambda: stand.streaming == 0)
-
-
-async def test_the_connection_is_used_again(stand: Stand) -> None:
-    """An answer that was read to its end leaves it open for the next."""
-    for _ in range(3):
-        stand.say("ok")
-    asked = [await ask(stand.provider, [user("?")]) for _ in range(3)]
-    assert [isinstance(one.events[-1], Completed) for one in asked] == [True] * 3
-
-
+@pytest.mark.shows("A conversation moves here from any other, and on")
 @pytest.mark.parametrize(("before", "after"), list(permutations(STANDS, 2)))
 async def test_a_conversation_moves_from_one_vendor_to_another(before: str, after: str) -> None:
     """In the middle of a turn and later: what one has made, opaque data included, the other takes, and back again."""
@@ -295,3 +246,8 @@ async def test_a_conversation_moves_from_one_vendor_to_another(before: str, afte
         for stand in (first, second):
             stand.say("You are welcome.")
             assert (await ask(stand.provider, told, declared())).text == "You are welcome."
+
+
+def test_the_documented_table_is_what_was_shown(request: pytest.FixtureRequest) -> None:
+    """``docs/providers.md`` says about each vendor what the tests above have shown."""
+    assert_shown_is_documented(request)

@@ -12,7 +12,8 @@ from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.gemini import Gemini
 from bot.transcript import Text, ToolCall, Usage
 from tests.bot.providers.asking import Asked, ask, results, user
-from tests.fakes.gemini import SSE, GeminiFake, event
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import SSE, event
 
 JSON = dict[str, Any]
 

@@ -19,7 +19,8 @@ from bot.providers.gemini import Gemini
 from bot.providers.gemini.vertex import Vertex
 from bot.transcript import Message, Usage
 from tests.bot.providers.asking import Asked, results, user
-from tests.fakes.gemini import KEY, GeminiFake, answer_of
+from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.gemini_answers import answer_of
 from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
 from tests.waiting import until, until_true
 from toolset.tool import ToolDefinition

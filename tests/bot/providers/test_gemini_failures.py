@@ -18,7 +18,8 @@ from bot.providers import TextDelta
 from bot.providers.gemini import Gemini
 from bot.providers.gemini.failures import Access, translating
 from tests.bot.providers.asking import ask, user
-from tests.fakes.gemini import KEY, Answer, GeminiFake
+from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.gemini_answers import Answer
 from tests.waiting import until
 
 MODEL = "gemini-3.5-flash"

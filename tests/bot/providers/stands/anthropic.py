@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.anthropic import Anthropic
 from bot.transcript import Usage
-from tests.bot.providers.stands.stand import Sent
+from tests.bot.providers.stands.stand import Sent, text_of
 from tests.fakes.anthropic import (
     KEY,
     START,
@@ -35,8 +35,9 @@ class AnthropicStand:
     """It thinks before it calls, so that thoughts are part of every conversation."""
 
     key = KEY
+    variable = "ANTHROPIC_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
-    lacks = frozenset({"stop: malformed"})
+    lacks: Mapping[str, str] = {"malformed": "it has no word for one; a call that cannot be read counts as malformed"}
 
     def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:
         self.fake = fake
@@ -45,6 +46,10 @@ class AnthropicStand:
     @property
     def streaming(self) -> int:
         return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -73,6 +78,11 @@ class AnthropicStand:
         )
         self.fake.events(START, *begun, *letters, *ending("tool_use"))
 
+    def think(self) -> None:
+        begun = {"type": "thinking_delta", "thinking": "Hm."}
+        block = block_start(0, {"type": "thinking", "thinking": "", "signature": ""})
+        self.fake.events(block, {"type": "content_block_delta", "index": 0, "delta": begun}, end="stalled")
+
     def cut_call(self) -> None:
         begun = (block_start(0, text("")), text_delta(0, "Let me"), block_start(1, call("get_weather", {})))
         self.fake.events(START, *begun, arguments_delta(1, '{"location": "To'), *ending("max_tokens"))
@@ -95,6 +105,8 @@ def _sent(body: dict[str, Any]) -> Sent:
         tuple(tool["name"] for tool in body.get("tools", ())),
         _choice(body["tool_choice"]) if "tool_choice" in body else None,
         tuple((source["media_type"], source["data"]) for source in sources),
+        tuple(tool["name"] for tool in body.get("tools", ()) if tool.get("strict")),
+        text_of(body),
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.gemini import Gemini, GenerateContent
 from bot.transcript import Usage
-from tests.bot.providers.stands.stand import Sent
-from tests.fakes.gemini import KEY, Answer, GeminiFake, answer_of, gemini_fake
+from tests.bot.providers.stands.stand import WHOLE, Sent, text_of
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
+from tests.fakes.gemini_answers import Answer, answer_of
 
 FINISH = {
     "end_turn": "STOP",
@@ -26,8 +27,12 @@ class GeminiStand:
     """Calls come whole, so there is nothing to interleave."""
 
     key = KEY
-    usage = Usage(input=100, cached=0, output=10, thinking=5)
-    lacks = frozenset({"interleaved"})
+    variable = "GEMINI_API_KEY"
+    usage = Usage(input=100, cached=40, output=10, thinking=5)
+    lacks: Mapping[str, str] = {
+        "interleaved": WHOLE,
+        "strict": "it has no strict mode",
+    }
 
     def __init__(self, fake: GeminiFake, provider: GenerateContent) -> None:
         self.fake = fake
@@ -36,6 +41,10 @@ class GeminiStand:
     @property
     def streaming(self) -> int:
         return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -53,6 +62,9 @@ class GeminiStand:
 
     def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
         self.fake.calls(*calls, text=text, split=True)
+
+    def think(self) -> None:
+        self.fake.parts([{"text": "Hm.", "thought": True}], end="stalled")
 
     def cut_call(self) -> None:
         call = {"functionCall": {"name": "get_weather", "args": {"location": "To"}}}
@@ -78,6 +90,8 @@ def _sent(body: dict[str, Any]) -> Sent:
         tuple(tool["name"] for one in body.get("tools", ()) for tool in one["functionDeclarations"]),
         ToolChoice("one", names[0]) if names else calling and ToolChoice(MODES[calling["mode"]]),
         tuple((picture["mimeType"], picture["data"]) for picture in inline),
+        (),
+        text_of(body),
     )
 
 

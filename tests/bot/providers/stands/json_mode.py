@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from bot.providers.json_mode import JsonMode
 from bot.providers.openai import OpenAI
 from bot.transcript import Usage
 from tests.bot.providers.stands.openai import ERROR, FINISH, sent_of
-from tests.bot.providers.stands.stand import Sent
+from tests.bot.providers.stands.stand import WHOLE, Sent
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
 
 OPENING = '{"thought": "", "tool_call": null, "reply": "'
@@ -23,8 +23,13 @@ class JsonStand:
     """Answers are one JSON object; what cannot be read is asked for twice."""
 
     key = KEY
+    variable = "OPENAI_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
-    lacks = frozenset({"stop: other", "interleaved"})
+    lacks: Mapping[str, str] = {
+        "interleaved": WHOLE,
+        "other": "an answer is whole JSON or it is asked for again",
+        "strict": "every answer is written by a schema, where the server can do that",
+    }
 
     def __init__(self, fake: OpenAIFake, provider: JsonMode) -> None:
         self.fake = fake
@@ -33,6 +38,10 @@ class JsonStand:
     @property
     def streaming(self) -> int:
         return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -54,6 +63,9 @@ class JsonStand:
         called = [{"name": name, "arguments": arguments} for name, arguments in calls]
         answer = {"thought": text, "tool_call": called[0] if len(called) == 1 else called, "reply": ""}
         self.fake.say(msgspec.json.encode(answer).decode())
+
+    def think(self) -> None:
+        self.fake.deltas({"role": "assistant", "reasoning_content": "Hm."}, end="stalled")
 
     def cut_call(self) -> None:
         for _ in range(2):
@@ -85,7 +97,7 @@ def _sent(body: dict[str, Any]) -> Sent:
     choice = ToolChoice("auto" if names else "none") if may_reply else ToolChoice("required")
     if not may_reply and len(names) == 1:
         choice = ToolChoice("one", names[0])
-    return Sent(sent.system.partition("\n\n")[0], tools, choice if tools else None, sent.pictures)
+    return Sent(sent.system.partition("\n\n")[0], tools, choice if tools else None, sent.pictures, (), sent.text)
 
 
 @asynccontextmanager

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.providers import StopReason
 from bot.providers.ollama import Ollama
 from bot.transcript import Usage
-from tests.bot.providers.stands.stand import Sent
+from tests.bot.providers.stands.stand import WHOLE, Sent, text_of
 from tests.fakes.ollama import KEY, OllamaFake, call, line, ollama_fake
 
 DONE = {"end_turn": "stop", "max_tokens": "length", "other": "unload"}
@@ -20,8 +20,17 @@ class OllamaStand:
     """Calls come whole and without ids, and there is no tool choice."""
 
     key = KEY
+    variable = "OLLAMA_API_KEY"
     usage = Usage(input=100, cached=0, output=15, thinking=0)
-    lacks = frozenset({"interleaved", "stop: blocked", "stop: malformed", "tool choice"})
+    lacks: Mapping[str, str] = {
+        "interleaved": WHOLE,
+        "blocked": "nothing is blocked there",
+        "malformed": "it has no word for one; a call that its server cannot read is asked for again",
+        "tool choice": "it has none: what must not be called is not shown, and no call can be forced",
+        "strict": "it has no strict mode",
+        "cached": "it does not count them",
+        "thinking": "it counts them as output",
+    }
 
     def __init__(self, fake: OllamaFake, provider: Ollama) -> None:
         self.fake = fake
@@ -30,6 +39,10 @@ class OllamaStand:
     @property
     def streaming(self) -> int:
         return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -46,6 +59,9 @@ class OllamaStand:
 
     def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
         self.fake.calls(*calls, text=text, thinking="Let me think.")
+
+    def think(self) -> None:
+        self.fake.messages({"content": "", "thinking": "Hm."}, end="stalled")
 
     def cut_call(self) -> None:
         called = {"content": "", "tool_calls": [call("get_weather", {"location": "To"})]}
@@ -68,6 +84,8 @@ def _sent(body: dict[str, Any]) -> Sent:
         tuple(tool["function"]["name"] for tool in body.get("tools", ())),
         None,
         tuple((MIMES[image[:4]], image) for image in images),
+        (),
+        text_of(body),
     )
 
 

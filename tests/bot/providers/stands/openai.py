@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.openai import OpenAI
 from bot.transcript import Usage
-from tests.bot.providers.stands.stand import Sent
+from tests.bot.providers.stands.stand import Sent, text_of
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
 
 FINISH = {
@@ -29,8 +29,9 @@ class OpenAIStand:
     """The vendor of the neutral form."""
 
     key = KEY
+    variable = "OPENAI_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
-    lacks: frozenset[str] = frozenset()
+    lacks: Mapping[str, str] = {}
 
     def __init__(self, fake: OpenAIFake, provider: OpenAI) -> None:
         self.fake = fake
@@ -39,6 +40,10 @@ class OpenAIStand:
     @property
     def streaming(self) -> int:
         return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
 
     @property
     def sent(self) -> list[Sent]:
@@ -70,6 +75,9 @@ class OpenAIStand:
         ]
         self.fake.deltas({"tool_calls": begun}, *({"tool_calls": [one]} for one in letters), finish="tool_calls")
 
+    def think(self) -> None:
+        self.fake.deltas({"role": "assistant", "reasoning_content": "Hm."}, end="stalled")
+
     def cut_call(self) -> None:
         call = {"index": 0, "id": "call_1", "function": {"name": "get_weather", "arguments": '{"location": "To'}}
         self.fake.deltas({"content": "Let me"}, {"tool_calls": [call]}, finish="length")
@@ -96,6 +104,8 @@ def sent_of(body: dict[str, Any]) -> Sent:
         tuple(tool["function"]["name"] for tool in body.get("tools", ())),
         ToolChoice("one", choice["function"]["name"]) if isinstance(choice, dict) else choice and ToolChoice(choice),
         tuple((mime, data) for mime, data in pictures),
+        tuple(tool["function"]["name"] for tool in body.get("tools", ()) if tool["function"].get("strict")),
+        text_of(body),
     )
 
 

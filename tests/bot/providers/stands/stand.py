@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.providers import Provider, StopReason, ToolChoice
-from bot.transcript import Usage
+from bot.transcript import Usage, encode
 
+WHOLE = "calls come whole"
 Calls = tuple[tuple[str, dict[str, Any]], ...]
 
 
@@ -17,12 +19,16 @@ class Sent:
 
     Attributes:
         pictures: MIME type and content in base64.
+        strict: names of the tools that are declared strict.
+        text: all of the request, quotes inside quotes without their backslashes.
     """
 
     system: str
     tools: tuple[str, ...]
     choice: ToolChoice | None
     pictures: tuple[tuple[str, str], ...]
+    strict: tuple[str, ...]
+    text: str
 
 
 class Stand(Protocol):
@@ -31,18 +37,25 @@ class Stand(Protocol):
     Attributes:
         provider: speaks real HTTP through the real SDK to the stand-in.
         key: the right key.
+        variable: where an operator sets it.
         usage: what the stand-in counts for every answer.
-        lacks: behaviours of the suite the vendor has no form for.
+        lacks: behaviours of the suite the vendor has no form for, and what there is instead.
     """
 
     provider: Provider
     key: str
+    variable: str
     usage: Usage
-    lacks: frozenset[str]
+    lacks: Mapping[str, str]
 
     @property
     def streaming(self) -> int:
         """Answers that are going out right now."""
+        ...
+
+    @property
+    def connections(self) -> int:
+        """How many connections requests have come by."""
         ...
 
     @property
@@ -62,6 +75,10 @@ class Stand(Protocol):
         """Parallel calls; interleaved: their pieces come in turns."""
         ...
 
+    def think(self) -> None:
+        """A thought, and then nothing, for ever."""
+        ...
+
     def cut_call(self) -> None:
         """A call that was cut by the output limit."""
         ...
@@ -77,3 +94,8 @@ class Stand(Protocol):
     def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
         """An error in the vendor's form."""
         ...
+
+
+def text_of(body: dict[str, Any]) -> str:
+    """All of a request, quotes inside quotes without their backslashes."""
+    return encode(body).decode().replace("\\", "")

@@ -21,6 +21,6 @@ async def vertex_stand(model: str = "gemini-3.5-flash", key: str = TOKEN, **time
         provider = Vertex(PROJECT, model, LOCATION, fake.base_url, credentials=signed_in, **times)
         stand = GeminiStand(fake, provider)
         stand.key = TOKEN
-        stand.lacks |= {"key"}
+        stand.variable = "GOOGLE_CLOUD_PROJECT"
         yield stand
         await provider.aclose()

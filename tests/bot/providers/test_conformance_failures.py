@@ -1,0 +1,155 @@
+"""The same failures from every vendor, over real HTTP and through the real SDK, before a stand-in as strict as it.
+
+What each test shows is a row of the table in ``docs/providers.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+
+import pytest
+
+from bot.errors import ModelError, ModelUnusable, TryAgain
+from bot.providers import TextDelta
+from tests.bot.providers.asking import ask, declared, user
+from tests.bot.providers.shown import assert_shown_is_documented
+from tests.bot.providers.stands.all import Opening, Stand
+from tests.waiting import until
+
+WORDS = "my secret diary"
+
+
+async def failure(stand: Stand) -> ModelError:
+    """How an answer fails."""
+    try:
+        await ask(stand.provider, [user(WORDS)], declared())
+    except ModelError as error:
+        return error
+    raise AssertionError("the request did not fail")
+
+
+@pytest.mark.shows("Rate limits and outages, with the wait that is asked for")
+@pytest.mark.parametrize(
+    ("status", "retry_after", "expected"),
+    [
+        (429, "7.5", (TryAgain, "rate_limited", 7.5)),
+        (429, "", (TryAgain, "rate_limited", None)),
+        (500, "", (TryAgain, "model_down", None)),
+        (503, "2", (TryAgain, "model_down", 2.0)),
+    ],
+)
+async def test_a_passing_failure(stand: Stand, status: int, retry_after: str, expected: object) -> None:
+    """Another attempt may help, after the time the vendor names; the SDK makes none of its own."""
+    stand.fail(status, retry_after=retry_after)
+    error = await failure(stand)
+    assert isinstance(error, TryAgain)
+    assert (type(error), error.apology, error.after) == expected
+    assert len(stand.sent) == 1
+
+
+@pytest.mark.shows("A refused key is named by its variable")
+async def test_a_wrong_key(opening: Opening) -> None:
+    """Refused at once, and the operator hears which variable to mend."""
+    async with opening(key="another-key") as stand:
+        error = await failure(stand)
+    assert (type(error), error.apology) == (ModelUnusable, "key_refused")
+    assert error.cause.startswith(stand.variable)
+    assert "another-key" not in error.cause
+
+
+@pytest.mark.shows("An unknown model is named")
+async def test_an_unknown_model(opening: Opening) -> None:
+    """The next model is asked instead."""
+    async with opening(model="nonsense-9") as stand:
+        error = await failure(stand)
+        with pytest.raises(ModelUnusable) as checked:
+            await stand.provider.check()
+    assert (type(error), error.apology) == (ModelUnusable, "model_unknown")
+    assert checked.value.apology == "model_unknown"
+    assert "nonsense-9" in error.cause
+
+
+@pytest.mark.shows("No error holds the key or the user's words")
+async def test_no_text_holds_the_key_or_the_users_words(stand: Stand) -> None:
+    """Vendors quote keys now and then; neither our words nor a logged traceback do."""
+    for status in (400, 401, 403, 429):
+        stand.fail(status, f"you sent {stand.key}, which is wrong")
+        error = await failure(stand)
+        told = f"{error!r} {error.cause} {''.join(traceback.format_exception(error))}"
+        assert stand.key not in told
+        assert WORDS not in told
+
+
+@pytest.mark.shows("An answer that breaks off runs nothing")
+@pytest.mark.parametrize("end", ["cut", "error"])
+async def test_an_interrupted_stream_runs_nothing(stand: Stand, end: str) -> None:
+    """A lost connection and an error after the 200 are the same to the caller: ask again."""
+    stand.begin("It is", end=end)
+    events = stand.provider.stream("", [user("?")], declared())
+    assert await anext(events) == TextDelta("It is")
+    with pytest.raises(TryAgain) as raised:
+        await anext(events)
+    assert raised.value.apology == "model_down"
+
+
+@pytest.mark.shows("Time-out of the first event")
+async def test_a_slow_first_token_times_out(opening: Opening) -> None:
+    """A silent service is given up long before a slow one."""
+    async with opening(first_token_s=0.05) as stand:
+        stand.stall()
+        error = await failure(stand)
+    assert (type(error), error.apology) == (TryAgain, "timed_out")
+
+
+@pytest.mark.shows("Time-out of the first event")
+async def test_a_caller_with_less_patience_is_heard(stand: Stand) -> None:
+    """What is left of the time for all attempts may be less than a model usually has."""
+    stand.stall()
+    with pytest.raises(TryAgain) as raised:
+        await anext(stand.provider.stream("", [user("?")], (), patience_s=0.05))
+    assert raised.value.apology == "timed_out"
+
+
+@pytest.mark.shows("A thought counts as the first event, and is not shown")
+async def test_a_model_that_thinks_is_at_work(opening: Opening) -> None:
+    """From the first thought on it has the time of a whole answer."""
+    async with opening(request_s=0.05) as stand:
+        stand.think()
+        async with asyncio.timeout(10):
+            error = await failure(stand)
+    assert (type(error), error.apology) == (TryAgain, "timed_out")
+
+
+@pytest.mark.shows("Time-out of the whole answer")
+async def test_an_answer_without_end_times_out(opening: Opening) -> None:
+    """The first token is in time, the last one never comes."""
+    async with opening(request_s=0.05) as stand:
+        stand.begin("It is", end="stalled")
+        error = await failure(stand)
+    assert (type(error), error.apology) == (TryAgain, "timed_out")
+
+
+@pytest.mark.shows("A stopped turn closes its connection")
+async def test_a_cancelled_turn_closes_its_connection(stand: Stand) -> None:
+    """Nobody pays for what nobody reads."""
+    stand.begin("It is", end="stalled")
+    task = asyncio.create_task(ask(stand.provider, [user("?")]))
+    await until(lambda: stand.streaming == 1)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await until(lambda: stand.streaming == 0)
+
+
+@pytest.mark.shows("Connections are used again")
+async def test_the_connection_is_used_again(stand: Stand) -> None:
+    """An answer that was read to its end leaves it open for the next."""
+    for _ in range(3):
+        stand.say("ok")
+        await ask(stand.provider, [user("?")])
+    assert (len(stand.sent), stand.connections) == (3, 1)
+
+
+def test_the_documented_table_is_what_was_shown(request: pytest.FixtureRequest) -> None:
+    """``docs/providers.md`` says about each vendor what the tests above have shown."""
+    assert_shown_is_documented(request)

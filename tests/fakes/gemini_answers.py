@@ -1,0 +1,83 @@
+"""What the stand-in for Gemini answers: the events of a stream, or an error in Google's form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Literal
+
+import msgspec
+
+from tests.fakes.gemini_rules import JSON
+
+SSE = "text/event-stream"
+STATUS = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
+RPC = "type.googleapis.com/google.rpc"
+
+End = Literal["whole", "cut", "stalled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes out: events of a stream or, where ``body`` is set, these very bytes.
+
+    Attributes:
+        end: ``cut`` drops the connection after the events, ``stalled`` keeps it open and silent.
+        gate: nothing goes out before it is set.
+        after_s: how long the model thinks first, and ``pace_s`` before each event.
+    """
+
+    events: tuple[JSON, ...] = ()
+    end: End = "whole"
+    gate: Event | None = None
+    after_s: float = 0.0
+    pace_s: float = 0.0
+    body: bytes | None = None
+    status: int = 200
+    content_type: str = SSE
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def event(parts: Sequence[JSON]) -> JSON:
+    """One event of a stream."""
+    usage = {
+        "promptTokenCount": 100,
+        "cachedContentTokenCount": 40,
+        "candidatesTokenCount": 10,
+        "thoughtsTokenCount": 5,
+        "totalTokenCount": 115,
+    }
+    return {
+        "candidates": [{"content": {"parts": list(parts), "role": "model"}, "index": 0}],
+        "usageMetadata": usage,
+        "modelVersion": "gemini-3.5-flash",
+    }
+
+
+def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole") -> Answer:
+    """Parts exactly as given, one list for each event; a finish reason stands in the last event unless empty."""
+    made = [event(parts) for parts in events]
+    if finish and end == "whole":
+        made[-1]["candidates"][0]["finishReason"] = finish
+    return Answer(tuple(made), end)
+
+
+def whole(events: Sequence[JSON]) -> JSON:
+    """The events of a stream as the one object ``generateContent`` answers."""
+    parts = [part for one in events for part in one["candidates"][0].get("content", {}).get("parts", ())]
+    last = events[-1]
+    return {**last, "candidates": [{**last["candidates"][0], "content": {"parts": parts, "role": "model"}}]}
+
+
+def failure(status: int, message: str, reason: str = "", retry_delay: str = "") -> Answer:
+    """An error in Google's form."""
+    details: list[JSON] = []
+    if reason:
+        details.append({"@type": f"{RPC}.ErrorInfo", "reason": reason, "domain": "googleapis.com"})
+    if retry_delay:
+        details.append({"@type": f"{RPC}.RetryInfo", "retryDelay": retry_delay})
+    error: JSON = {"code": status, "message": message, "status": STATUS.get(status, "UNAVAILABLE")}
+    if details:
+        error["details"] = details
+    return Answer(body=msgspec.json.encode({"error": error}), status=status, content_type="application/json")
