@@ -7,7 +7,7 @@ import socket
 import httpx
 import pytest
 
-from bot.errors import RequestRefused
+from bot.errors import TooLong
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.retrying import Retrying
@@ -102,9 +102,9 @@ async def test_a_model_that_cannot_see_answers_all_the_same(smollm: str) -> None
 async def test_what_is_too_long_for_the_context_is_refused_at_once(smollm: str) -> None:
     """The words of the server reach the operator: how much was sent, how much there is room for."""
     async with asked_at(smollm) as provider:
-        with pytest.raises(RequestRefused) as raised:
+        with pytest.raises(TooLong) as raised:
             await ask(provider, [user("word " * 2 * CONTEXT)])
-    assert f"exceeds the available context size ({CONTEXT} tokens)" in raised.value.cause
+    assert raised.value.window == CONTEXT
 
 
 async def test_an_answer_nobody_waits_for_is_not_written_on(smollm: str) -> None:
