@@ -57,7 +57,7 @@ async def test_text_streams_piece_by_piece(fake: GeminiFake, gemini: Gemini) -> 
     assert asked.events[:-1] == (TextDelta("It is "), TextDelta("sunny."))
     assert asked.response.message.parts == (Text("It is sunny."),)
     assert asked.response.stop_reason == "end_turn"
-    assert asked.response.usage == Usage(input=100, cached=0, output=10, thinking=5)
+    assert asked.response.usage == Usage(input=100, cached=40, output=10, thinking=5)
     assert asked.response.model == "gemini-3.5-flash"
     assert asked.response.detail == ""
 
