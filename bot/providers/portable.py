@@ -11,6 +11,7 @@ from bot.transcript import Media, Message, Text
 ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")  # OpenAI's length, Anthropic's letters
 FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 NAME_CAP = 64
+IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}  # others, such as an iPhone's, are refused with a 400
 
 
 def portable_id(call_id: str) -> str:
@@ -32,5 +33,5 @@ def seen(message: Message, *, sees_pictures: bool = True) -> Iterator[Text | Med
             yield part
         elif isinstance(part, Media):
             kind = part.mime.partition("/")[0]
-            is_seen = part.data and kind == "image" and sees_pictures
+            is_seen = part.data and part.mime in IMAGES and sees_pictures
             yield part if is_seen else Text(f"[{kind}: not available]")

@@ -19,7 +19,6 @@ PROVIDER = "anthropic"
 JSON = dict[str, Any]
 
 MODES = {"auto": "auto", "none": "none", "required": "any", "one": "tool"}
-IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 THOUGHTS = ("thinking", "redacted_thinking")
 CACHED = {"cache_control": {"type": "ephemeral"}}
 CACHEABLE = 2000  # bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, free of charge
@@ -142,8 +141,6 @@ def _result(result: ToolResult) -> JSON:
 def _seen(part: Text | Media) -> JSON:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
-    if part.mime not in IMAGES:
-        return {"type": "text", "text": "[image: not available]"}
     source = {"type": "base64", "media_type": part.mime, "data": b64encode(part.data).decode()}
     return {"type": "image", "source": source}
 

@@ -152,6 +152,14 @@ async def test_system_prompt_and_pictures(stand: Stand) -> None:
     assert (sent.system, sent.pictures) == ("Be kind.", (("image/png", b64encode(b"\x89PNG").decode()),))
 
 
+@pytest.mark.shows("System prompt and pictures")
+async def test_a_picture_of_an_odd_kind_spoils_nothing(stand: Stand) -> None:
+    """Who does not see an iPhone's pictures would refuse the whole conversation for one."""
+    stand.say("A cat?")
+    odd = Media("1", "image/heic", 4, b"ftyp")
+    assert (await ask(stand.provider, [user("Look", odd)])).text == "A cat?"
+
+
 @pytest.mark.parametrize(
     "reason",
     [

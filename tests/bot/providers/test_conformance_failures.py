@@ -50,12 +50,15 @@ async def test_a_passing_failure(stand: Stand, status: int, retry_after: str, ex
 
 @pytest.mark.shows("A refused key is named by its variable")
 async def test_a_wrong_key(opening: Opening) -> None:
-    """Refused at once, and the operator hears which variable to mend."""
+    """Refused at once and when it is checked, and the operator hears which variable to mend."""
     async with opening(key="another-key") as stand:
         error = await failure(stand)
-    assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert error.cause.startswith(stand.variable)
-    assert "another-key" not in error.cause
+        with pytest.raises(ModelUnusable) as checked:
+            await stand.provider.check()
+    assert (type(error), error.apology, checked.value.apology) == (ModelUnusable, "key_refused", "key_refused")
+    for cause in (error.cause, checked.value.cause):
+        assert cause.startswith(stand.variable)
+        assert "another-key" not in cause
 
 
 @pytest.mark.shows("An unknown model is named")
