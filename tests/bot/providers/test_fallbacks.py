@@ -101,7 +101,7 @@ async def test_a_model_that_says_nothing_leaves_time_for_the_next(time: Time) ->
         return fails(UNUSABLE)
 
     silent = Step("Never", gate=asyncio.Event())
-    assert await answered(time.around([late], [silent], [OK])) == "m2"
+    assert await asyncio.wait_for(answered(time.around([late], [silent], [OK])), 10) == "m2"
     assert time.requests == [1, 1, 1]
 
 

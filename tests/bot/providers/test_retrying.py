@@ -117,7 +117,7 @@ async def test_a_model_that_says_nothing_uses_up_the_time(time: Time) -> None:
     silent = Step("Hello", gate=asyncio.Event())
     retrying = time.around([waits(9.995), waits(9.995), silent])
     with pytest.raises(TryAgain) as raised:
-        await ask(retrying, [user("hi")])
+        await asyncio.wait_for(ask(retrying, [user("hi")]), 10)
     assert (raised.value.apology, time.requests) == ("timed_out", [3])
 
 
