@@ -33,7 +33,7 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,lint,$(BIN)/ruff check --quiet .,make format mends some of it)
 	$(call step,types,$(BIN)/mypy --no-error-summary,mend the types above)
 	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
-	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile,see the tests or the coverage above)
+	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile --no-loadscope-reorder,see the tests or the coverage above)
 
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once
 	@scripts/setup.sh llm

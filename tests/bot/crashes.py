@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha1
 from typing import Any, cast
 
 from msgspec.structs import replace as replaced
@@ -19,7 +20,7 @@ from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.spoken_commands import SpokenCommands
 from bot.stopping import TOPIC
-from bot.store import Store, open_store
+from bot.store import CLOCK, Store, open_store
 from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
 from bot.transcript import Message, Opaque
@@ -32,7 +33,8 @@ Think = Callable[[Sequence[Message]], Step]
 Happening = tuple[str, Arrival]
 
 HISTORY_DAYS = 30
-SCRIPTS = {_read(name, HISTORY_DAYS * 86_400).sha: name for name in NAMES}
+CLOCK_SHA = sha1(CLOCK.encode(), usedforsecurity=False).hexdigest()
+SCRIPTS = {CLOCK_SHA: "clock"} | {_read(name, HISTORY_DAYS * 86_400).sha: name for name in NAMES}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 ASKING = Policy()

@@ -53,7 +53,7 @@ def test_in_the_house_it_keeps_the_rules_of_the_house(tmp_path: Path) -> None:
     house = tmp_path / "house"
     for folder in ("bot", "toolset", "schemas", "tests/fakes", "tests/toolset"):
         shutil.copytree(ROOT / folder, house / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for path in (ROOT / "pyproject.toml", *(ROOT / "tests").glob("*.py")):
+    for path in (ROOT / "pyproject.toml", *(ROOT / "tests").glob("*.p*")):
         shutil.copy(path, house / path.relative_to(ROOT))
     script = "import sys; from bot.cli import main; sys.path[0] = '.'; main()"
     command = [sys.executable, "-c", script, "tools"]

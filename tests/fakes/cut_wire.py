@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
 BY_THE_CLOCK = ("renew",)  # beside whatever is done at that moment
 UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
+READS = ("clock", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class Cut:
 
     Attributes:
         request: counted from 1; with 0 it never does.
-        carried_out: the request still reaches the server, and only its answer does not come back.
+        carried_out: the request still reaches the server, and only its answer does not come back. Then reads are not
+            counted: to die while one is carried out is to die before it.
     """
 
     request: int = 0
@@ -100,7 +102,7 @@ class CutWire:
 
     def _count(self, request: bytes) -> bool:
         name = self._name_of(request)
-        if name in UNCOUNTED or self.is_cut.is_set():
+        if name in UNCOUNTED or (self._cut.carried_out and name in READS) or self.is_cut.is_set():
             return False
         self.requests.append(name)
         return True

@@ -1,11 +1,12 @@
-"""Serves an HTTP stand-in from a thread of its own, so that a test which blocks, or a subprocess, is answered too."""
+"""Serves HTTP stand-ins from a thread of their own, so that a test which blocks, or a subprocess, is answered too."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cache
 from threading import Thread
 
 from aiohttp import web
@@ -16,31 +17,36 @@ ACCEPTING = 5  # rounds of the loop that a connection made at the very end takes
 @contextmanager
 def serving(application: web.Application) -> Iterator[str]:
     """The base URL of the application on a free port of this machine; open requests are dropped at the end."""
-    started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-    thread = Thread(target=asyncio.run, args=(_serve(application, started),), name="fake", daemon=True)
-    thread.start()
-    url, loop, stop = started.result(timeout=10)
-    try:
-        yield url
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(timeout=10)
-
-
-async def _serve(
-    application: web.Application, started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]]
-) -> None:
+    loop = _loop()
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
     try:
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-    except BaseException as error:
-        started.set_exception(error)
-        raise
-    stop = asyncio.Event()
+        host, port = asyncio.run_coroutine_threadsafe(_start(runner), loop).result(timeout=10)
+        yield f"http://{host}:{port}"
+    finally:
+        asyncio.run_coroutine_threadsafe(_stop(runner), loop).result(timeout=10)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """One for all stand-ins of this process, as long as it lives."""
+    loop = asyncio.new_event_loop()
+    Thread(target=_run, args=(loop,), name="fakes", daemon=True).start()
+    return loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    sys.settrace(None)  # coverage has nothing to look for here, and takes more time than the work itself
+    loop.run_forever()
+
+
+async def _start(runner: web.AppRunner) -> tuple[str, int]:
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0]
-    started.set_result((f"http://{host}:{port}", asyncio.get_running_loop(), stop))
-    await stop.wait()
+    return host, port
+
+
+async def _stop(runner: web.AppRunner) -> None:
     for _ in range(ACCEPTING):
         await asyncio.sleep(0)
     await runner.cleanup()

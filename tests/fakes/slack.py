@@ -92,6 +92,11 @@ class SlackFake(Workspace):
         """Sockets that are open now."""
         return sum(not socket.closed for socket in self._sockets)
 
+    @property
+    def opened(self) -> int:
+        """Sockets that have been opened so far."""
+        return len(self._sockets)
+
     def called(self, method: str) -> list[JSON]:
         """The arguments of every call of one method."""
         return [call.arguments for call in self.calls if call.method == method]

@@ -56,7 +56,7 @@ async def test_a_lost_connection_is_made_anew(fake: SlackFake, desk: Desk, how: 
         fake.ask_to_reconnect()
     else:
         fake.drop_sockets()
-    await until(lambda: len(fake.called(OPEN)) >= 2 and fake.connected >= 1)
+    await until(lambda: fake.opened >= 2 and fake.connected >= 1)
     await acknowledged(fake, fake.send(mention("Still there?", TS)))
     assert desk.inbox.words == ["Still there?"]
 
