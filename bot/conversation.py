@@ -140,7 +140,7 @@ class Conversations:
         return False
 
     async def _care(self, lease: Lease) -> Left:
-        retry_at = await self._postman.deliver(lease)
+        retry_at = await self._postman.deliver(lease) if lease.unsent else None
         while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 # An answer that is shown while it is written must not overtake one that still waits.

@@ -45,26 +45,31 @@ class Postman:
         Raises:
             LeaseLost: another process delivers.
         """
-        outbox = self._store.outbox
-        while (raw := await outbox.head(lease.conversation)) is not None:
-            try:
-                delivery = decode_delivery(raw)
-            except UNREADABLE as error:
-                log.error("a delivery cannot be read", error=str(error))
-                await outbox.bury_head(lease, b"cannot be read")
-                continue
-            if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
-                return delivery.not_before
-            if delivery.attempts > delivery.refusals and not delivery.not_before:
-                self._metrics.deliveries.labels(lease.conversation.partition(":")[0], "uncertain").inc()
-            delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
-            # The attempt is on record before anything is sent: after a crash it is known that it may have gone out.
-            await outbox.replace_head(lease, encode(delivery))
-            if (retry_at := await self._attempt(lease, delivery)) is not None:
-                return retry_at
+        raw = await self._store.outbox.head(lease.conversation)
+        while raw is not None:
+            done = await self._send(lease, raw)
+            if isinstance(done, int):
+                return done
+            raw = done
         return None
 
-    async def _attempt(self, lease: Lease, delivery: Delivery) -> int | None:
+    async def _send(self, lease: Lease, raw: bytes) -> int | bytes | None:
+        """Make one attempt: when to try again, or else the delivery that is next."""
+        try:
+            delivery = decode_delivery(raw)
+        except UNREADABLE as error:
+            log.error("a delivery cannot be read", error=str(error))
+            return await self._store.outbox.bury_head(lease, b"cannot be read")
+        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
+            return delivery.not_before
+        if delivery.attempts > delivery.refusals and not delivery.not_before:
+            self._metrics.deliveries.labels(lease.conversation.partition(":")[0], "uncertain").inc()
+        delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
+        # The attempt is on record before anything is sent: after a crash it is known that it may have gone out.
+        await self._store.outbox.replace_head(lease, encode(delivery))
+        return await self._attempt(lease, delivery)
+
+    async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         conversation = lease.conversation
         name = conversation.partition(":")[0]
         outcomes = self._metrics.deliveries
@@ -82,10 +87,9 @@ class Postman:
             return await self._bury(lease, delivery, str(refused))
         else:
             outcomes.labels(name, "delivered").inc()
-            await self._store.outbox.remove_head(lease)
-        return None
+            return await self._store.outbox.remove_head(lease)
 
-    async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | None:
+    async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
         now = await self._store.now_ms(lease.conversation)
         if isinstance(later, TokenRefused):
             platform = lease.conversation.partition(":")[0]
@@ -99,13 +103,13 @@ class Postman:
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
-    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | None:
+    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
         log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
         is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
-        await self._store.outbox.bury_head(lease, reason.encode())
+        following = await self._store.outbox.bury_head(lease, reason.encode())
         await self._alerts.notice("dead_letters", reason)
-        return await self._store.now_ms(lease.conversation) if is_decided else None
+        return await self._store.now_ms(lease.conversation) if is_decided else following
 
     async def _reject(self, lease: Lease, question: Question) -> bool:
         """Decide a question with no; false where nothing waits for it any more."""

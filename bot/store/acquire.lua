@@ -6,4 +6,4 @@ local token = redis.call('INCR', fence)
 redis.call('EXPIRE', fence, INDEX_S)
 redis.call('SET', lease, token, 'PX', ARGV[2])
 due_at(now_ms() + ARGV[2])
-return token
+return {token, redis.call('LLEN', outbox)}

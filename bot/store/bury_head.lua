@@ -4,3 +4,4 @@ local delivery = redis.call('LPOP', outbox)
 if delivery then
     bury('reason', ARGV[3], 'delivery', delivery)
 end
+return redis.call('LINDEX', outbox, 0)

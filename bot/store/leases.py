@@ -25,11 +25,13 @@ class Lease:
 
     Attributes:
         token: the fencing token, greater with each lease of the conversation.
+        unsent: deliveries that were in the outbox when the lease was taken.
     """
 
     conversation: str
     token: int
     ttl_ms: int
+    unsent: int = 0
 
 
 class Leases:
@@ -41,8 +43,8 @@ class Leases:
 
     async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS) -> Lease | None:
         """Take the lease; None where somebody has it."""
-        token = await self._scripts.run("acquire", conversation, ttl_ms)
-        return None if token is None else Lease(conversation, token, ttl_ms)
+        taken = await self._scripts.run("acquire", conversation, ttl_ms)
+        return None if taken is None else Lease(conversation, taken[0], ttl_ms, taken[1])
 
     async def renew(self, lease: Lease) -> None:
         """Keep the lease for another ``ttl_ms``.

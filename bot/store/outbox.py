@@ -34,10 +34,10 @@ class Outbox:
         """Put down how far the delivery has come."""
         await self._scripts.run("replace_head", lease.conversation, lease.token, delivery)
 
-    async def remove_head(self, lease: Lease) -> None:
-        """The delivery has arrived."""
-        await self._scripts.run("remove_head", lease.conversation, lease.token)
+    async def remove_head(self, lease: Lease) -> bytes | None:
+        """The delivery has arrived; the one that is next."""
+        return cast(bytes | None, await self._scripts.run("remove_head", lease.conversation, lease.token))
 
-    async def bury_head(self, lease: Lease, reason: bytes) -> None:
-        """The delivery will never arrive: put it, with the reason, to the dead letters."""
-        await self._scripts.run("bury_head", lease.conversation, lease.token, reason)
+    async def bury_head(self, lease: Lease, reason: bytes) -> bytes | None:
+        """The delivery will never arrive: put it, with the reason, to the dead letters; the one that is next."""
+        return cast(bytes | None, await self._scripts.run("bury_head", lease.conversation, lease.token, reason))

@@ -53,6 +53,7 @@ class Workers(Bench):
     def acquire(self, ttl_ms: int) -> None:
         lease, now = self.timed(self.store.leases.acquire(self.here, ttl_ms))
         assert lease.token > self.model.token
+        assert lease.unsent == len(self.model.outbox)
         self.lease = lease
         self.model.acquire(lease.token, now.later(ttl_ms))
 
@@ -181,8 +182,10 @@ class Workers(Bench):
             self.held(outbox.replace_head, attempt)
             self.model.outbox[0] = attempt
             return
-        self.held(outbox.remove_head) if fate == "remove" else self.held(outbox.bury_head, b"refused")
-        gone = self.model.outbox.pop(0)
+        done, _ = self.held(outbox.remove_head) if fate == "remove" else self.held(outbox.bury_head, b"refused")
+        gone, *following = self.model.outbox
+        self.model.outbox = following
+        assert done == next(iter(following), None)
         if fate == "bury":
             self.model.dead.append(Letter("refused", gone))
 
