@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -88,6 +89,7 @@ class Place:
         tokens: int = 16_000,
         *,
         summarises: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = store
         self.box = box or Mailbox()
@@ -100,7 +102,7 @@ class Place:
         alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
         self.budgets = Budgets(store, limits, days, alerts, self.metrics)
         summarist = Summarist(self.model, "NOTES", self.metrics) if summarises else None
-        past = Past(store, self.model, summarist, self.budgets, tokens)
+        past = Past(store, self.model, summarist, self.budgets, tokens, clock)
         self.care = conversations(
             store, agent, past, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
         )

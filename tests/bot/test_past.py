@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.errors import TryAgain
-from bot.past import KEPT, READ_TURNS, SUMMARY
+from bot.past import KEPT, READ_TURNS, REST_S, SUMMARY
 from bot.providers.scripted import Request, Step
 from bot.store import Store
 from bot.transcript import Opaque, ToolCall, Usage, decode_summary, encode
@@ -94,13 +94,18 @@ async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their
 
 
 async def test_without_a_summary_the_turn_does_with_the_newest_turns(store: Store) -> None:
-    """A model that fails at it costs nobody an answer, and is asked again after the next turn."""
+    """A model that fails at it costs nobody an answer, and is not asked again for a while."""
     failing = Step(error=TryAgain("model_down", "away"))
-    steps = [Step("1"), Step("2"), Step("3"), failing, Step("4"), NOTED, Step("5")]
-    place = Place(store, steps, tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
+    steps = [Step("1"), Step("2"), Step("3"), failing, Step("4"), Step("5"), NOTED, Step("6")]
+    time = [0.0]
+    place = Place(store, steps, tokens=1_000, summarises=True, clock=lambda: time[0])
+    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    time[0] = REST_S - 1
+    await talk(place, "four")
     assert sent(place) == [f"two {LONG}", "2", f"three {LONG}", "3", "four"]
-    await talk(place, "five")
+    assert len(summaries(place)) == 1
+    time[0] = REST_S
+    await talk(place, "five", "six")
     assert sent(place)[0] == SUMMARY + NOTES
 
 
