@@ -13,7 +13,9 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
+from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
+from bot.summarist import Summarist
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Asked, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented
@@ -51,6 +53,20 @@ async def test_words_flow_out_as_they_come(stand: Stand) -> None:
     asked = await ask(stand.provider, [user("東京は?")], declared())
     assert words(asked) == ["It is ", "sunny. ", "晴れ", "です。\n", '"😀"']
     assert settled(asked) == ('It is sunny. 晴れです。\n"😀"', "end_turn", [])
+
+
+@pytest.mark.shows("Notes on long conversations")
+async def test_notes_are_written(stand: Stand) -> None:
+    """By a request without tools, whatever calls and pictures there were."""
+    called = model(ToolCall("call_1", *TOKYO))
+    stand.say("Hanako asked about Tokyo.")
+    told = [user("東京は?", PICTURE), called, results(called, SUNNY), model("晴れです。")]
+    written = await Summarist(stand.provider, "Take notes.", Metrics()).write("", told)
+    assert written.message.text == "Hanako asked about Tokyo."
+    [sent] = stand.sent
+    assert (sent.tools, sent.pictures) == ((), ())
+    assert "Take notes." in sent.system
+    assert "東京は? [image]" in sent.text
 
 
 @pytest.mark.shows("Words flow out as they come")

@@ -11,8 +11,10 @@ import traceback
 import pytest
 
 from bot.errors import ModelError, ModelUnusable, TryAgain
+from bot.metrics import Metrics
 from bot.providers import TextDelta
-from tests.bot.providers.asking import ask, declared, user
+from bot.providers.retrying import Retrying
+from tests.bot.providers.asking import ask, declared, model, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.stands.all import Opening, Stand
 from tests.waiting import until
@@ -46,6 +48,19 @@ async def test_a_passing_failure(stand: Stand, status: int, retry_after: str, ex
     assert isinstance(error, TryAgain)
     assert (type(error), error.apology, error.after) == expected
     assert len(stand.sent) == 1
+
+
+@pytest.mark.shows("A request that is too long goes out shorter")
+async def test_a_request_that_is_too_long(stand: Stand) -> None:
+    """By what the vendor says of it; how much the model reads is kept in mind."""
+    if not stand.too_long:
+        pytest.skip(stand.lacks["too_long"])
+    stand.fail(400, stand.too_long)
+    stand.say("ok")
+    retrying = Retrying([stand.provider], Metrics())
+    assert (await ask(retrying, [user("Hanami?"), model("In April."), user("And then?")], declared())).text == "ok"
+    assert ["Hanami" in sent.text for sent in stand.sent] == [True, False]
+    assert retrying.window == 200_000
 
 
 @pytest.mark.shows("A refused key is named by its variable")

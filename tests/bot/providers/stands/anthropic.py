@@ -38,6 +38,7 @@ class AnthropicStand:
     variable = "ANTHROPIC_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {"malformed": "it has no word for one; a call that cannot be read counts as malformed"}
+    too_long = "prompt is too long: 208310 tokens > 200000 maximum"
 
     def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:
         self.fake = fake

@@ -33,6 +33,7 @@ class GeminiStand:
         "interleaved": WHOLE,
         "strict": "it has no strict mode",
     }
+    too_long = "The input token count (208310) exceeds the maximum number of tokens allowed (200000)."
 
     def __init__(self, fake: GeminiFake, provider: GenerateContent) -> None:
         self.fake = fake

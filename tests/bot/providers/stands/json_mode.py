@@ -30,6 +30,7 @@ class JsonStand:
         "other": "an answer is whole JSON or it is asked for again",
         "strict": "every answer is written by a schema, where the server can do that",
     }
+    too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
 
     def __init__(self, fake: OpenAIFake, provider: JsonMode) -> None:
         self.fake = fake

@@ -30,7 +30,9 @@ class OllamaStand:
         "strict": "it has no strict mode",
         "cached": "it does not count them",
         "thinking": "it counts them as output",
+        "too_long": "it leaves out what does not fit and says nothing, so Kaiwa sends no more than it reads",
     }
+    too_long = ""
 
     def __init__(self, fake: OllamaFake, provider: Ollama) -> None:
         self.fake = fake

@@ -32,6 +32,7 @@ class OpenAIStand:
     variable = "OPENAI_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {}
+    too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
 
     def __init__(self, fake: OpenAIFake, provider: OpenAI) -> None:
         self.fake = fake

@@ -40,6 +40,7 @@ class Stand(Protocol):
         variable: where an operator sets it.
         usage: what the stand-in counts for every answer.
         lacks: behaviours of the suite the vendor has no form for, and what there is instead.
+        too_long: the vendor's words for a request beyond 200,000 tokens; empty where it takes any.
     """
 
     provider: Provider
@@ -47,6 +48,7 @@ class Stand(Protocol):
     variable: str
     usage: Usage
     lacks: Mapping[str, str]
+    too_long: str
 
     @property
     def streaming(self) -> int:
