@@ -163,13 +163,14 @@ class Housekeeping:
     ) -> None:
         """Change every turn; one that has lost its last question goes as a whole, answers and results with it.
 
-        A summary that tells of a changed turn goes too, or in any case where it is ``stale``.
+        A summary that tells of a changed turn goes too. Where everything is ``stale`` it goes in any case, and so do
+        turns that nobody can read.
         """
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         changes: dict[bytes, bytes] = {}
         for entry, record in (*turns.told, *turns.since):
             messages = change(list(record.messages))
-            if tuple(messages) != record.messages:
+            if tuple(messages) != record.messages or (stale and not record.turn_id):
                 changes[entry] = _entry(record, messages)
         stale = stale or any(entry in changes for entry, _ in turns.told)
         if changes or (stale and turns.summary):

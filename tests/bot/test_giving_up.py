@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bot.channels import Arrival
 from bot.providers.scripted import Step
-from bot.store import DeadLetter, Depths, Store
+from bot.store import CHANGE, DeadLetter, Depths, Store
 from bot.transcript import Message, encode
 from tests.bot.midway import asked, calling, cut_off, held
 from tests.bot.place import HERE, Place, unsent, words
@@ -174,12 +174,12 @@ async def test_what_was_taken_back_is_not_kept_of_a_turn_that_is_given_up(store:
 
 
 async def test_nobody_is_told_of_a_turn_without_a_question(store: Store, redis: Redis) -> None:
-    """An edit that could not be made, say."""
+    """An edit that could not be made, say, because another one cannot be read."""
     place = Place(store, [Step("One")])
     await place.hear("hi", "m1")
     await place.care.attend(HERE)
-    await redis.rpush(key("history", HERE), b"no JSON")
     await place.arrive(unsent("e1", "m1"))
+    await store.inbox.accept(HERE, "e2", b"no JSON", CHANGE)
     for _ in range(3):
         await rested(place, redis)
     assert place.box.texts == ["One"]

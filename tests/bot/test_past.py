@@ -7,12 +7,13 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
+from bot.channels import Arrival
 from bot.errors import TryAgain
 from bot.past import KEPT, READ_TURNS, REST_S, SUMMARY
 from bot.providers.scripted import Request, Step
 from bot.store import Store
 from bot.transcript import Opaque, ToolCall, Usage, decode_summary, encode
-from tests.bot.place import HERE, Place, edited, unsent
+from tests.bot.place import HERE, Place, edited, unsent, words
 from tests.bot.store.turns import key, leased
 from tests.waiting import until
 
@@ -181,6 +182,21 @@ async def test_forgetting_a_person_forgets_the_summary_of_what_they_share(store:
     assert decode_summary((await store.history.recall(HERE, 1)).summary).text == NOTES
     await talk(place, "/forget me")
     assert await store.history.recall(HERE, 9) == (b"", [])
+
+
+async def test_forgetting_a_person_forgets_what_nobody_can_read(store: Store, redis: Redis) -> None:
+    """It may hold their words; an edit leaves it, as it is not what the edit is about."""
+    place = Place(store, [Step("1"), Step("2")])
+    for number, author in enumerate(("u1", "u2"), 1):
+        await place.arrive(Arrival(words(f"m{number}", f"I am {author}", author), group=True))
+        await place.care.attend(HERE)
+    await redis.rpush(key("history", HERE), b"no JSON")
+    await place.arrive(edited("e1", "m2", "I am you two"))
+    await place.care.attend(HERE)
+    assert len((await store.history.recall(HERE, 9)).entries) == 3
+    await place.arrive(Arrival(words("m3", "/forget me", "u1"), group=True))
+    await place.care.attend(HERE)
+    assert await place.past() == ["I am you two", "2"]
 
 
 async def test_a_summary_that_cannot_be_read_is_none(store: Store) -> None:
