@@ -132,7 +132,8 @@ class JournalLedger:
         self._waiting = True  # as far as is known: the turn was begun a while ago
 
     async def said(self, message: Message, stop_reason: StopReason) -> None:
-        await self._record(SAID, Said(message, stop_reason))
+        if message.calls:  # without any the next step is the commit, which keeps the message itself
+            await self._record(SAID, Said(message, stop_reason))
 
     async def spent(self, spending: Spending) -> None:
         await self._spend(spending)

@@ -28,7 +28,7 @@ STORIES = {
         ["Tokyo?", "And Osaka?", "Heard: Tokyo? And Osaka?"],
     ),
     "a message for the next turn": (
-        Story((TOKYO,), answers, during=after("record", says("m2", "And Osaka?"))),
+        Story((TOKYO,), answers, during=after("commit", says("m2", "And Osaka?"))),
         [ANSWER, "Heard: Tokyo? And Osaka?"],
         ["Tokyo?", ANSWER, "And Osaka?", "Heard: Tokyo? And Osaka?"],
     ),
