@@ -10,6 +10,7 @@ from bot.errors import SettingsError
 from bot.metrics import Metrics
 from bot.providers import Provider
 from bot.providers.demo import Demo
+from bot.providers.options import Options
 from bot.providers.retrying import Retrying
 from bot.settings import Settings
 from bot.texts import load
@@ -60,6 +61,10 @@ def _built(settings: Settings, name: str) -> Provider:
         raise SettingsError(asker, mend) from error
 
 
+def _options(settings: Settings, asker: str) -> Options:
+    return Options(settings.max_output_tokens, settings.thinking_level, asker)
+
+
 def _demo(settings: Settings, _model: str, _asker: str) -> Provider:
     return Demo(load(), settings.language)
 
@@ -71,9 +76,7 @@ def _gemini(settings: Settings, model: str, asker: str) -> Provider:
         settings.gemini_api_key.get_secret_value(),
         model,
         settings.google_gemini_base_url,
-        settings.max_output_tokens,
-        settings.thinking_level,
-        asker=asker,
+        _options(settings, asker),
     )
 
 
@@ -85,9 +88,7 @@ def _vertex(settings: Settings, model: str, asker: str) -> Provider:
         model,
         settings.google_cloud_location,
         settings.google_vertex_base_url,
-        settings.max_output_tokens,
-        settings.thinking_level,
-        asker=asker,
+        _options(settings, asker),
     )
 
 
@@ -98,9 +99,7 @@ def _openai(settings: Settings, model: str, asker: str) -> OpenAI:
         settings.openai_api_key.get_secret_value(),
         model,
         settings.openai_base_url,
-        settings.max_output_tokens,
-        settings.thinking_level,
-        asker=asker,
+        _options(settings, asker),
     )
 
 
@@ -117,9 +116,7 @@ def _anthropic(settings: Settings, model: str, asker: str) -> Provider:
         settings.anthropic_api_key.get_secret_value(),
         model,
         settings.anthropic_base_url,
-        settings.max_output_tokens,
-        settings.thinking_level,
-        asker=asker,
+        _options(settings, asker),
     )
 
 
@@ -129,11 +126,9 @@ def _ollama(settings: Settings, model: str, asker: str) -> Provider:
     return Ollama(
         model,
         settings.ollama_host,
-        settings.max_output_tokens,
-        settings.thinking_level,
+        _options(settings, asker),
         settings.ollama_context_length,
         settings.ollama_api_key.get_secret_value(),
-        asker=asker,
     )
 
 

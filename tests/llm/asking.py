@@ -9,6 +9,7 @@ from bot.providers import Completed, TextDelta, ToolCallDelta
 from bot.providers.fitting import fit
 from bot.providers.openai import OpenAI
 from bot.providers.openai.request import COMPATIBLE
+from bot.providers.options import Options
 from bot.transcript import Message
 from tests.bot.providers.asking import Asked
 from tests.llm.running import MODEL
@@ -31,7 +32,7 @@ TOOLS = (WEATHER, TIME)
 @asynccontextmanager
 async def asked_at(base_url: str, max_output_tokens: int = 64) -> AsyncIterator[OpenAI]:
     """A provider without a key, as it is set up for a server of one's own."""
-    provider = OpenAI("", MODEL, base_url, max_output_tokens, first_token_s=PATIENCE_S, request_s=PATIENCE_S)
+    provider = OpenAI("", MODEL, base_url, Options(max_output_tokens, first_token_s=PATIENCE_S, request_s=PATIENCE_S))
     try:
         yield provider
     finally:

@@ -30,7 +30,8 @@ from bot.providers.anthropic.request import (
 from bot.providers.anthropic.response import Answer
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
-from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
+from bot.providers.options import USUAL, Options
+from bot.providers.time_outs import in_time
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
@@ -44,9 +45,6 @@ class Anthropic:
 
     Args:
         base_url: empty for Anthropic's own.
-        asker: the variable that names the model.
-        first_token_s: seconds until the first event of an answer.
-        request_s: seconds until its last.
     """
 
     name = PROVIDER
@@ -57,19 +55,12 @@ class Anthropic:
         api_key: str,
         model: str,
         base_url: str = "",
-        max_output_tokens: int = 2048,
-        thinking_level: str = "low",
-        *,
-        asker: str = "MODEL",
-        first_token_s: float = FIRST_TOKEN_S,
-        request_s: float = REQUEST_S,
+        options: Options = USUAL,
     ) -> None:
         self.model = model
-        self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key, asker)
-        self._first_token_s = first_token_s
-        self._request_s = request_s
-        self._max_output_tokens = max_output_tokens
-        self._habits = habits_of(model, thinking_level)
+        self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key, options.asker)
+        self._options = options
+        self._habits = habits_of(model, options.thinking_level)
         self._prefix: tuple[tuple[str, Sequence[ToolDefinition]], JSON] = (("", ()), {})
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key,
@@ -96,7 +87,7 @@ class Anthropic:
         answer = Answer(self.model, messages, self._failures)
         body = self._body(system, messages, tools, tool_choice)
         with translating(self._failures):
-            in_turn = in_time(self._events(body), min(patience_s, self._first_token_s), self._request_s)
+            in_turn = in_time(self._events(body), min(patience_s, self._options.first_token_s), self._options.request_s)
             async with aclosing(in_turn) as events:
                 async for data in events:
                     for delta in answer.take(data):
@@ -106,7 +97,7 @@ class Anthropic:
     async def check(self) -> str:
         """Look the model up, which takes a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._first_token_s):
+            async with asyncio.timeout(self._options.first_token_s):
                 found = await self._client.models.retrieve(self.model)
         return f"{found.display_name or self.model} answers"
 
@@ -124,7 +115,7 @@ class Anthropic:
             "stream": True,
             **self._unchanging(system, tools),
             **({"tool_choice": tool_choice_of(tool_choice, self._habits)} if tools else {}),
-            **self._habits.thinking(self._max_output_tokens, wanted=not forced and not too_late),
+            **self._habits.thinking(self._options.max_output_tokens, wanted=not forced and not too_late),
             "messages": chat(messages, self.model),
         }
 

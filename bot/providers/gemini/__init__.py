@@ -24,14 +24,13 @@ from bot.providers.gemini.failures import Access, translating
 from bot.providers.gemini.relay import Relay, kept_streams
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer, Event, read
+from bot.providers.options import USUAL, Options
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
 API_VERSION = "v1beta"  # the one every preview model is served under
 PLACEHOLDER = "-"  # the SDK insists on contents; ours replace it
 CACHE_REFUSALS = (400, 403, 404)  # of a cached content that is gone or does not fit, in different words by service
-FIRST_TOKEN_S = 20.0
-REQUEST_S = 60.0
 
 
 class GenerateContent:
@@ -39,8 +38,6 @@ class GenerateContent:
 
     Args:
         connected: makes the SDK's client of the options it is given.
-        first_token_s: seconds until the first event of an answer.
-        request_s: seconds until its last.
     """
 
     name = ""
@@ -52,16 +49,12 @@ class GenerateContent:
         access: Access,
         api_version: str,
         base_url: str,
-        max_output_tokens: int,
-        thinking_level: str,
-        first_token_s: float,
-        request_s: float,
+        options: Options,
     ) -> None:
         self.model = access.model
         self._access = access
-        self._first_token_s = first_token_s
-        self._request_s = request_s
-        self._generation = generation_config(self.model, max_output_tokens, thinking_level)
+        self._options = options
+        self._generation = generation_config(self.model, options.max_output_tokens, options.thinking_level)
         self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
         tls = httpx.create_ssl_context()
         self._http = httpx.AsyncClient(
@@ -107,7 +100,7 @@ class GenerateContent:
     async def check(self) -> str:
         """Look the model up, which takes a working key and generates nothing."""
         with translating(self._access):
-            async with asyncio.timeout(self._first_token_s):
+            async with asyncio.timeout(self._options.first_token_s):
                 found = await self._client.aio.models.get(model=self.model)
         return f"{found.display_name or self.model} answers"
 
@@ -134,7 +127,7 @@ class GenerateContent:
         """The events of one answer, within the time-outs."""
         now = asyncio.get_running_loop().time
         started = now()
-        deadline = started + min(patience_s, self._first_token_s)
+        deadline = started + min(patience_s, self._options.first_token_s)
         with translating(self._access):
             async with asyncio.timeout_at(deadline):
                 stream = await self._open(rest, prefix, cached)
@@ -145,7 +138,7 @@ class GenerateContent:
                     if event is None:
                         return
                     yield read(event)
-                    deadline = started + self._request_s
+                    deadline = started + self._options.request_s
 
     async def _open(self, rest: JSON, prefix: JSON, cached: str) -> aiohttp.ClientResponse:
         """Ask with what is cached of the prefix; where that is refused, at once with the prefix itself."""
@@ -182,9 +175,6 @@ class Gemini(GenerateContent):
 
     Args:
         base_url: empty for Google's own.
-        asker: the variable that names the model.
-        first_token_s: seconds until the first event of an answer.
-        request_s: seconds until its last.
     """
 
     name = "gemini"
@@ -194,17 +184,10 @@ class Gemini(GenerateContent):
         api_key: str,
         model: str,
         base_url: str = "",
-        max_output_tokens: int = 2048,
-        thinking_level: str = "low",
-        *,
-        asker: str = "MODEL",
-        first_token_s: float = FIRST_TOKEN_S,
-        request_s: float = REQUEST_S,
+        options: Options = USUAL,
     ) -> None:
-        access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key, asker)
-        connected = partial(_with_key, api_key)
-        limits = (max_output_tokens, thinking_level, first_token_s, request_s)
-        super().__init__(connected, access, API_VERSION, base_url, *limits)
+        access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key, options.asker)
+        super().__init__(partial(_with_key, api_key), access, API_VERSION, base_url, options)
 
 
 def _with_key(api_key: str, options: types.HttpOptions) -> genai.Client:

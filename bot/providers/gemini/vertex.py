@@ -8,8 +8,9 @@ from google import genai
 from google.auth.credentials import Credentials
 from google.genai import types
 
-from bot.providers.gemini import FIRST_TOKEN_S, REQUEST_S, GenerateContent
+from bot.providers.gemini import GenerateContent
 from bot.providers.gemini.failures import Access
+from bot.providers.options import USUAL, Options
 
 API_VERSION = "v1beta1"
 GLOBAL = "global"
@@ -22,9 +23,6 @@ class Vertex(GenerateContent):
         location: a region, or the endpoint that chooses one.
         base_url: empty for Google's own.
         credentials: empty for the application default credentials, which are looked for with the first request.
-        asker: the variable that names the model.
-        first_token_s: seconds until the first event of an answer.
-        request_s: seconds until its last.
     """
 
     name = "vertex"
@@ -35,20 +33,15 @@ class Vertex(GenerateContent):
         model: str,
         location: str = GLOBAL,
         base_url: str = "",
-        max_output_tokens: int = 2048,
-        thinking_level: str = "low",
+        options: Options = USUAL,
         *,
         credentials: Credentials | None = None,
-        asker: str = "MODEL",
-        first_token_s: float = FIRST_TOKEN_S,
-        request_s: float = REQUEST_S,
     ) -> None:
         mend = "run gcloud auth application-default login, and let that account use Vertex AI there"
         refused = f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {mend}"
-        access = Access(model, refused, asker=asker)
+        access = Access(model, refused, asker=options.asker)
         connected = partial(_signed_in, project, location, credentials)
-        limits = (max_output_tokens, thinking_level, first_token_s, request_s)
-        super().__init__(connected, access, API_VERSION, base_url, *limits)
+        super().__init__(connected, access, API_VERSION, base_url, options)
 
 
 def _signed_in(

@@ -22,7 +22,8 @@ from bot.providers.ollama.address import address_of
 from bot.providers.ollama.failures import Refusals, translating
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offered, thinking
 from bot.providers.ollama.response import Answer
-from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
+from bot.providers.options import USUAL, Options
+from bot.providers.time_outs import in_time
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
@@ -44,9 +45,6 @@ class Ollama:
         context_tokens: how much of a conversation the model reads; 0 leaves it to the server, which cuts off what is
             beyond without a word.
         api_key: for a server that wants one, such as Ollama's own.
-        asker: the variable that names the model.
-        first_token_s: seconds until the first event of an answer.
-        request_s: seconds until its last.
     """
 
     name = PROVIDER
@@ -55,23 +53,19 @@ class Ollama:
         self,
         model: str,
         host: str = "",
-        max_output_tokens: int = 2048,
-        thinking_level: str = "low",
+        options: Options = USUAL,
         context_tokens: int = 0,
         api_key: str = "",
-        *,
-        asker: str = "MODEL",
-        first_token_s: float = FIRST_TOKEN_S,
-        request_s: float = REQUEST_S,
     ) -> None:
         self.model = model
         self.window = context_tokens or DEFAULT_WINDOW
         self._address = address_of(host)
-        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key, asker), self._address)
-        self._first_token_s = first_token_s
-        self._request_s = request_s
-        self._thinking: JSON = {"think": thinking(model, thinking_level)}
-        self._options = {"num_predict": max_output_tokens} | ({"num_ctx": context_tokens} if context_tokens else {})
+        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key, options.asker), self._address)
+        self._first_token_s = options.first_token_s
+        self._request_s = options.request_s
+        self._thinking: JSON = {"think": thinking(model, options.thinking_level)}
+        context = {"num_ctx": context_tokens} if context_tokens else {}
+        self._options = {"num_predict": options.max_output_tokens} | context
         self._headers = {"content-type": "application/json"} | (
             {"authorization": f"Bearer {api_key}"} if api_key else {}
         )

@@ -33,7 +33,8 @@ from bot.providers.openai.request import (
     tool_choice_of,
 )
 from bot.providers.openai.response import DONE, Answer
-from bot.providers.time_outs import FIRST_TOKEN_S, REQUEST_S, in_time
+from bot.providers.options import USUAL, Options
+from bot.providers.time_outs import in_time
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
@@ -51,9 +52,6 @@ class OpenAI:
     Args:
         api_key: may be empty where a local server wants none.
         base_url: empty for OpenAI's own; ``/v1`` is added to one without a path.
-        asker: the variable that names the model.
-        first_token_s: seconds until the first event of an answer.
-        request_s: seconds until its last.
     """
 
     name = PROVIDER
@@ -64,19 +62,12 @@ class OpenAI:
         api_key: str,
         model: str,
         base_url: str = "",
-        max_output_tokens: int = 2048,
-        thinking_level: str = "low",
-        *,
-        asker: str = "MODEL",
-        first_token_s: float = FIRST_TOKEN_S,
-        request_s: float = REQUEST_S,
+        options: Options = USUAL,
     ) -> None:
         self.model = model
-        self._failures = Failures(model, "OPENAI_API_KEY", api_key, asker)
-        self._first_token_s = first_token_s
-        self._request_s = request_s
-        self._max_output_tokens = max_output_tokens
-        self._effort = reasoning_effort(model, thinking_level)
+        self._failures = Failures(model, "OPENAI_API_KEY", api_key, options.asker)
+        self._options = options
+        self._effort = reasoning_effort(model, options.thinking_level)
         self._habits = Habits(is_openai=not base_url)
         self._dialects = COMPATIBLE if base_url else OPENAIS
         self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
@@ -126,7 +117,7 @@ class OpenAI:
     async def check(self) -> str:
         """Look the model up, in the server's list where it knows no other way, and generate nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._first_token_s):
+            async with asyncio.timeout(self._options.first_token_s):
                 with suppress(openai.NotFoundError):
                     await self._client.models.retrieve(self.model)
                     return f"{self.model} answers"
@@ -149,7 +140,7 @@ class OpenAI:
 
         with translating(self._failures):
             async with aclosing(
-                in_time(self._events(body), min(patience_s, self._first_token_s), self._request_s)
+                in_time(self._events(body), min(patience_s, self._options.first_token_s), self._options.request_s)
             ) as events:
                 async for data in events:
                     for delta in answer.take(data):
@@ -159,7 +150,7 @@ class OpenAI:
     def _fixed(self) -> JSON:
         """The part of a request that never changes."""
         fixed: JSON = {
-            "max_tokens": self._max_output_tokens,
+            "max_tokens": self._options.max_output_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
         }

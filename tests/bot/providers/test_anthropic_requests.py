@@ -9,6 +9,7 @@ import pytest
 
 from bot.providers import NONE, ToolChoice
 from bot.providers.anthropic import Anthropic
+from bot.providers.options import Options
 from bot.transcript import Media, Message, ToolCall
 from tests.bot.providers.asking import ask, declared, model, results, user
 from tests.fakes.anthropic import KEY, AnthropicFake, anthropic_fake, call, text, thought
@@ -47,7 +48,7 @@ async def sent(fake: AnthropicFake, provider: Anthropic, *messages: Message) -> 
 
 async def told_to_think(fake: AnthropicFake, name: str, level: str, choice: ToolChoice) -> JSON:
     """What a request says about thinking, the output limit and the tool choice."""
-    provider = Anthropic(KEY, name, fake.base_url, 1000, level)
+    provider = Anthropic(KEY, name, fake.base_url, Options(1000, level))
     fake.say("ok")
     await ask(provider, [user("?")], TOOLS, choice)
     await provider.aclose()

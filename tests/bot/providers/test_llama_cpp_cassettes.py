@@ -19,6 +19,7 @@ from bot.errors import TooLong, TryAgain
 from bot.providers import AUTO, Provider, ToolChoice
 from bot.providers.json_mode import JsonMode
 from bot.providers.openai import OpenAI
+from bot.providers.options import Options
 from bot.transcript import Media
 from tests.bot.providers.asking import Asked, ask, results, user
 from tests.bot.providers.test_cassettes import HOST, player
@@ -39,7 +40,7 @@ PICTURE = Media("ref", "image/png", 3, data=b"png")
 @asynccontextmanager
 async def asked_at(base_url: str, name: str) -> AsyncIterator[Provider]:
     """A provider without a key."""
-    openai = OpenAI("", MODEL, base_url, 64)
+    openai = OpenAI("", MODEL, base_url, Options(64))
     try:
         yield JsonMode(openai) if name == "json" else openai
     finally:

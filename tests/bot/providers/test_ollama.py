@@ -11,6 +11,7 @@ from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.providers import AUTO, NONE, TextDelta, ToolChoice
 from bot.providers.ollama import Ollama
 from bot.providers.ollama.address import address_of
+from bot.providers.options import Options
 from bot.transcript import Media, Message, ToolCall, Usage, encode
 from tests.bot.providers.asking import ask, declared, model, results, user
 from tests.fakes.ollama import OllamaFake, call, line, ollama_fake
@@ -60,7 +61,7 @@ async def failure(provider: Ollama, *tools: ToolDefinition) -> ModelError:
 
 async def test_a_request_whole(fake: OllamaFake) -> None:
     """Every field of it, as it goes over the wire: arguments are an object, and only names tell whose a result is."""
-    provider = Ollama(MODEL, fake.base_url, 1000, "high", 16_384)
+    provider = Ollama(MODEL, fake.base_url, Options(1000, "high"), 16_384)
     asked = model("Let me look.", ToolCall("call_1", *WEATHER))
     fake.say("晴れです。")
     told = [user("Hello"), user("東京は?"), asked, results(asked, {"temp": 18}), user("早く")]
@@ -136,7 +137,7 @@ async def test_what_must_not_be_called_is_not_shown(
 )
 async def test_thinking(fake: OllamaFake, name: str, level: str, think: bool | str) -> None:
     """On or off, and by levels where a model knows them."""
-    provider = Ollama(name, fake.base_url, thinking_level=level)
+    provider = Ollama(name, fake.base_url, Options(thinking_level=level))
     fake.say("ok")
     await ask(provider, [user("?")])
     await provider.aclose()
@@ -145,7 +146,7 @@ async def test_thinking(fake: OllamaFake, name: str, level: str, think: bool | s
 
 async def test_a_model_that_cannot_think_is_told_so_once(fake: OllamaFake) -> None:
     """Its refusal is no failure, and not met again."""
-    provider = Ollama("llama3.2", fake.base_url, thinking_level="high")
+    provider = Ollama("llama3.2", fake.base_url, Options(thinking_level="high"))
     for _ in range(2):
         fake.say("ok")
         assert (await ask(provider, [user("?")])).text == "ok"

@@ -10,6 +10,7 @@ import msgspec
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.anthropic import Anthropic
+from bot.providers.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import Sent, text_of
 from tests.fakes.anthropic import (
@@ -117,10 +118,10 @@ def _choice(choice: dict[str, Any]) -> ToolChoice:
 
 @asynccontextmanager
 async def anthropic_stand(
-    model: str = "claude-sonnet-5", key: str = KEY, **times: Any
+    model: str = "claude-sonnet-5", key: str = KEY, options: Options = USUAL
 ) -> AsyncIterator[AnthropicStand]:
     """The provider and its stand-in."""
     with anthropic_fake() as fake:
-        provider = Anthropic(key, model, fake.base_url, **times)
+        provider = Anthropic(key, model, fake.base_url, options)
         yield AnthropicStand(fake, provider)
         await provider.aclose()

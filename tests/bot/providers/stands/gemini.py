@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.gemini import Gemini, GenerateContent
+from bot.providers.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import WHOLE, Sent, text_of
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
@@ -98,10 +99,10 @@ def _sent(body: dict[str, Any]) -> Sent:
 
 @asynccontextmanager
 async def gemini_stand(
-    model: str = "gemini-3.5-flash", key: str = KEY, first_token_s: float = 20.0, request_s: float = 60.0
+    model: str = "gemini-3.5-flash", key: str = KEY, options: Options = USUAL
 ) -> AsyncIterator[GeminiStand]:
     """The provider and its stand-in."""
     async with gemini_fake() as fake:
-        provider = Gemini(key, model, fake.base_url, first_token_s=first_token_s, request_s=request_s)
+        provider = Gemini(key, model, fake.base_url, options)
         yield GeminiStand(fake, provider)
         await provider.aclose()

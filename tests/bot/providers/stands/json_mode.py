@@ -11,6 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.json_mode import JsonMode
 from bot.providers.openai import OpenAI
+from bot.providers.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.openai import ERROR, FINISH, sent_of
 from tests.bot.providers.stands.stand import WHOLE, Sent
@@ -103,10 +104,10 @@ def _sent(body: dict[str, Any]) -> Sent:
 
 @asynccontextmanager
 async def json_stand(
-    model: str = "small-local-model", key: str = KEY, first_token_s: float = 20.0, request_s: float = 60.0
+    model: str = "small-local-model", key: str = KEY, options: Options = USUAL
 ) -> AsyncIterator[JsonStand]:
     """The provider and its stand-in."""
     with openai_fake() as fake:
-        provider = JsonMode(OpenAI(key, model, fake.base_url, first_token_s=first_token_s, request_s=request_s))
+        provider = JsonMode(OpenAI(key, model, fake.base_url, options))
         yield JsonStand(fake, provider)
         await provider.aclose()

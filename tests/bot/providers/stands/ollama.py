@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.providers import StopReason
 from bot.providers.ollama import Ollama
+from bot.providers.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import WHOLE, Sent, text_of
 from tests.fakes.ollama import KEY, OllamaFake, call, line, ollama_fake
@@ -92,10 +93,10 @@ def _sent(body: dict[str, Any]) -> Sent:
 
 
 @asynccontextmanager
-async def ollama_stand(model: str = "qwen3", key: str = KEY, **times: Any) -> AsyncIterator[OllamaStand]:
+async def ollama_stand(model: str = "qwen3", key: str = KEY, options: Options = USUAL) -> AsyncIterator[OllamaStand]:
     """The provider and its stand-in."""
     with ollama_fake() as fake:
         fake.wants_key = True
-        provider = Ollama(model, fake.base_url, api_key=key, **times)
+        provider = Ollama(model, fake.base_url, options, api_key=key)
         yield OllamaStand(fake, provider)
         await provider.aclose()

@@ -10,6 +10,7 @@ import msgspec
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.openai import OpenAI
+from bot.providers.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import Sent, text_of
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
@@ -112,10 +113,10 @@ def sent_of(body: dict[str, Any]) -> Sent:
 
 @asynccontextmanager
 async def openai_stand(
-    model: str = "gpt-5-mini", key: str = KEY, first_token_s: float = 20.0, request_s: float = 60.0
+    model: str = "gpt-5-mini", key: str = KEY, options: Options = USUAL
 ) -> AsyncIterator[OpenAIStand]:
     """The provider and its stand-in."""
     with openai_fake() as fake:
-        provider = OpenAI(key, model, fake.base_url, first_token_s=first_token_s, request_s=request_s)
+        provider = OpenAI(key, model, fake.base_url, options)
         yield OpenAIStand(fake, provider)
         await provider.aclose()

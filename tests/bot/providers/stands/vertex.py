@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from google.oauth2.credentials import Credentials
 
 from bot.providers.gemini.vertex import Vertex
+from bot.providers.options import USUAL, Options
 from tests.bot.providers.stands.gemini import GeminiStand
 from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
 
 
 @asynccontextmanager
-async def vertex_stand(model: str = "gemini-3.5-flash", key: str = TOKEN, **times: Any) -> AsyncIterator[GeminiStand]:
+async def vertex_stand(
+    model: str = "gemini-3.5-flash", key: str = TOKEN, options: Options = USUAL
+) -> AsyncIterator[GeminiStand]:
     """The provider and its stand-in; the key is the token of the credentials."""
     with vertex_fake() as fake:
         signed_in = Credentials(token=key)  # type: ignore[no-untyped-call]
-        provider = Vertex(PROJECT, model, LOCATION, fake.base_url, credentials=signed_in, **times)
+        provider = Vertex(PROJECT, model, LOCATION, fake.base_url, options, credentials=signed_in)
         stand = GeminiStand(fake, provider)
         stand.key = TOKEN
         stand.variable = "GOOGLE_CLOUD_PROJECT"
