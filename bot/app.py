@@ -159,6 +159,7 @@ async def wire(
     console = Console(intake, house.store.live, care.past, care.question, house.texts, settings.language)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(aclosing(past))
         if settings.line_on and not only_console:
             channels["line"] = await stack.enter_async_context(aclosing(_line(house, intake, alerts)))
         if settings.slack_on and not only_console:

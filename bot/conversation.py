@@ -154,7 +154,7 @@ class Conversations:
                     return Left(again_at, EVERYTHING)  # the turn has to be gone on with first
                 retry_at = await self._postman.deliver(lease)
         if not self.closing:
-            await self._past.keep_up(lease)
+            self._past.keep_up(lease.conversation)
         return Left(None if self.closing else retry_at)  # a turn may have been left, and has its own time
 
 

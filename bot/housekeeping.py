@@ -101,7 +101,7 @@ class Housekeeping:
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
                 forgotten = await self._forget_in(lease, kind, arrival, forgotten)
-            elif (other := await self._acquired(conversation)) is None:
+            elif (other := await acquired(self._store, conversation, self._rounds)) is None:
                 busy.append(entry)
             else:
                 try:
@@ -117,14 +117,6 @@ class Housekeeping:
         for entry in busy:
             await self._store.notes.add(f"person:{person}", entry, self._history_s)
         return forgotten
-
-    async def _acquired(self, conversation: str) -> Lease | None:
-        """Its lease, once a turn under way there has ended or its process's lease is over."""
-        for _ in range(self._rounds):
-            if (lease := await self._store.leases.acquire(conversation)) is not None:
-                return lease
-            await asyncio.sleep(LOOK_S)
-        return None
 
     async def _forget_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
         """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.
@@ -175,6 +167,15 @@ class Housekeeping:
         stale = stale or any(entry in changes for entry, _ in turns.told)
         if changes or (stale and turns.summary):
             await self._store.history.rewrite(lease, changes, stale=stale)
+
+
+async def acquired(store: Store, conversation: str, rounds: int) -> Lease | None:
+    """The lease of a conversation, once a turn under way there has ended or its process's lease is over."""
+    for _ in range(rounds):
+        if (lease := await store.leases.acquire(conversation)) is not None:
+            return lease
+        await asyncio.sleep(LOOK_S)
+    return None
 
 
 def _entry(record: TurnRecord, messages: list[Message]) -> bytes:

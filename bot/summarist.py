@@ -30,14 +30,14 @@ class Summarist:
         self._metrics = metrics
 
     async def write(self, before: str, messages: Iterable[Message]) -> ModelResponse:
-        """Write a summary anew.
+        """Ask for a new summary; what comes costs the same where it is none.
 
         Args:
             before: the last one, empty where there is none.
             messages: what was said since, oldest first.
 
         Raises:
-            ModelError: there is none, or none that ends.
+            ModelError: the model could not be asked.
         """
         said = "\n".join(line for message in messages for line in _lines(message))
         words = f"<notes>\n{_tame(before)}\n</notes>\n\n<transcript>\n{said}\n</transcript>"
@@ -46,8 +46,6 @@ class Summarist:
         response = await self._ask([asked])
         seconds = time.monotonic() - started
         self._metrics.count_model_call(response.model, "summary", seconds, asdict(response.usage))
-        if response.stop_reason != "end_turn" or not response.message.text.strip():
-            raise TryAgain("malformed", f"{response.model} wrote no summary: {response.stop_reason} {response.detail}")
         return response
 
     async def _ask(self, messages: Sequence[Message]) -> ModelResponse:
@@ -56,6 +54,18 @@ class Summarist:
                 if isinstance(event, Completed):
                     return event.response
         raise TryAgain("malformed", "the model's stream ended without an answer")
+
+
+def notes_of(response: ModelResponse) -> str:
+    """What was written.
+
+    Raises:
+        ModelError: it is no summary, or none that ends.
+    """
+    text = response.message.text.strip()
+    if response.stop_reason != "end_turn" or not text:
+        raise TryAgain("malformed", f"{response.model} wrote no summary: {response.stop_reason} {response.detail}")
+    return text
 
 
 def _lines(message: Message) -> Iterator[str]:

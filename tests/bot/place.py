@@ -102,9 +102,9 @@ class Place:
         alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
         self.budgets = Budgets(store, limits, days, alerts, self.metrics)
         summarist = Summarist(self.model, "NOTES", self.metrics) if summarises else None
-        past = Past(store, self.model, summarist, self.budgets, tokens, clock)
+        self.notes = Past(store, self.model, summarist, self.budgets, tokens, clock)
         self.care = conversations(
-            store, agent, past, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
+            store, agent, self.notes, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
         )
         self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
 

@@ -10,35 +10,14 @@ from redis.asyncio import Redis
 from bot.channels import Arrival
 from bot.errors import TryAgain
 from bot.past import KEPT, READ_TURNS, REST_S, SUMMARY
-from bot.providers.scripted import Request, Step
+from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Opaque, ToolCall, Usage, decode_summary, encode
+from bot.transcript import Opaque, ToolCall, decode_summary, encode
 from tests.bot.place import HERE, Place, edited, unsent, words
 from tests.bot.store.turns import key, leased
-from tests.waiting import until
+from tests.bot.summaries import LONG, NOTED, NOTES, SPENT, sent, summaries, talk
 
-LONG = "long " * 200  # with what stands around it, three of these turns fill a thousand tokens
-NOTES = "Hanako likes rain."
-NOTED = Step(NOTES, usage=Usage(input=100, output=10))
-
-
-async def talk(place: Place, *texts: str) -> None:
-    """Say one thing after the other, each in a turn of its own."""
-    for text in texts:
-        number = len(place.box.delivered)
-        await place.hear(text, f"m{number}")
-        await place.care.attend(HERE)
-
-
-def summaries(place: Place) -> list[Request]:
-    """The requests that asked for a summary."""
-    return [request for request in place.model.requests if request.system == "NOTES"]
-
-
-def sent(place: Place) -> list[str]:
-    """The words of the newest request of a turn."""
-    turns = [request for request in place.model.requests if request.system != "NOTES"]
-    return [message.text for message in turns[-1].messages]
+ELSEWHERE = "mailbox:room-0002"
 
 
 async def test_older_turns_become_a_summary(store: Store) -> None:
@@ -110,13 +89,37 @@ async def test_without_a_summary_the_turn_does_with_the_newest_turns(store: Stor
     assert sent(place)[0] == SUMMARY + NOTES
 
 
-@pytest.mark.parametrize("step", [Step("cut off", stop_reason="max_tokens"), Step(" ")])
+@pytest.mark.parametrize("step", [Step("cut off", usage=SPENT, stop_reason="max_tokens"), Step(" ", usage=SPENT)])
 async def test_half_a_summary_is_none(store: Store, step: Step) -> None:
-    """What breaks off has lost what came last."""
+    """What breaks off has lost what came last; it is paid for all the same."""
     place = Place(store, [Step("1"), Step("2"), Step("3"), step], tokens=1_000, summarises=True)
     await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     assert (await store.history.recall(HERE, 9)).summary == b""
     assert place.box.texts == ["1", "2", "3"]
+    _, whole = await place.budgets.used(HERE, "u1")
+    assert whole.spent.tokens == 110
+
+
+async def test_a_summary_leaves_room_for_what_is_said(store: Store) -> None:
+    """A model that writes without end cannot fill what may be sent; no letter is cut in two."""
+    endless = Step("記" * 5_000)
+    place = Place(store, [Step("1"), Step("2"), Step("3"), endless, Step("4")], tokens=1_000, summarises=True)
+    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
+    assert sent(place) == [SUMMARY + "記" * 200, f"three {LONG}", "3", "four"]
+    place.model.window = 1_000  # it is another one
+    assert (await place.notes.recall(HERE))[0].text == SUMMARY + "記" * 100
+
+
+async def test_one_conversation_without_a_summary_leaves_others_theirs(store: Store) -> None:
+    """Whoever makes the model refuse does so for themselves."""
+    steps = [Step("1"), Step("2"), Step("3"), Step("no", stop_reason="blocked")]
+    place = Place(store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True)
+    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    for number in range(3):
+        assert await place.intake(ELSEWHERE, Arrival(words(f"e{number}", LONG)))
+        await place.care.attend(ELSEWHERE)
+    await asyncio.gather(*place.notes.writing.values())
+    assert [bool((await store.history.recall(one, 1)).summary) for one in (HERE, ELSEWHERE)] == [False, True]
 
 
 async def test_a_model_that_does_not_summarise_gets_the_newest_turns(store: Store) -> None:
@@ -208,19 +211,3 @@ async def test_a_summary_that_cannot_be_read_is_none(store: Store) -> None:
     await store.leases.release(lease)
     await talk(place, "two")
     assert sent(place) == ["one", "1", "two"]
-
-
-async def test_a_message_that_comes_in_meanwhile_is_answered(store: Store) -> None:
-    """It waits for the summary, which the next turn begins with."""
-    gate = asyncio.Event()
-    slow = Step(NOTES, gate=gate)
-    place = Place(store, [Step("1"), Step("2"), Step("3"), slow, Step("4")], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}")
-    await place.hear(f"three {LONG}", "m2")
-    attending = asyncio.create_task(place.care.attend(HERE))
-    await until(lambda: len(summaries(place)) == 1)
-    await place.hear("four", "m3")
-    gate.set()
-    await attending
-    assert place.box.texts == ["1", "2", "3", "4"]
-    assert sent(place)[0] == SUMMARY + NOTES

@@ -7,7 +7,7 @@ import pytest
 from bot.errors import TryAgain
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
-from bot.summarist import RESULT_CAP, WORDS_CAP, Summarist
+from bot.summarist import RESULT_CAP, WORDS_CAP, Summarist, notes_of
 from bot.transcript import Author, Media, Message, Text, ToolCall, ToolResult
 
 BEFORE = "Taro likes tea."
@@ -65,5 +65,6 @@ async def test_long_words_are_cut() -> None:
 )
 async def test_only_a_whole_summary_is_one(step: Step) -> None:
     """Anything else is a failure of the model."""
+    response = await Summarist(Scripted([step]), "PROMPT", Metrics()).write("", [user("Hi")])
     with pytest.raises(TryAgain, match="wrote no summary"):
-        await Summarist(Scripted([step]), "PROMPT", Metrics()).write("", [user("Hi")])
+        notes_of(response)
