@@ -52,6 +52,11 @@ class Course:
         left = self._deadline - self._clock()
         return left * SHARE if self._ahead else left
 
+    @property
+    def is_scarce(self) -> bool:
+        """Whether the attempts that are left are no more than the models ahead want."""
+        return ATTEMPTS - self._attempts <= len(self._ahead)
+
     def repeat(self) -> bool:
         """Ask the same model once more at once; False where attempts or time are used up."""
         if not self._is_open:
@@ -100,8 +105,7 @@ class Course:
 
     def _should_yield(self, error: ModelError) -> bool:
         """Whether the attempts and the time that are left are better spent on the models ahead."""
-        is_scarce = ATTEMPTS - self._attempts <= len(self._ahead)
-        return is_scarce or self._tries == TRIES or error.apology == "timed_out" or self.candidate.breaker.is_open
+        return self.is_scarce or self._tries == TRIES or error.apology == "timed_out" or self.candidate.breaker.is_open
 
 
 def _hope(error: ModelError) -> int:

@@ -77,7 +77,7 @@ class Retrying:
             ModelError: of all models' failures the one that leaves most hope.
         """
         course = Course(self._candidates, self._clock, self._jitter, patience_s)
-        forgiving = True
+        forgiving, whole = True, messages
         while True:
             candidate, shown = course.candidate, False
             sent = candidate.fitting(messages)
@@ -95,7 +95,8 @@ class Retrying:
                     else:
                         return
             except ModelError as error:
-                messages = await self._recovered(course, error, sent) or messages
+                shorter = await self._recovered(course, error, sent)
+                messages = shorter or (messages if course.candidate is candidate else whole)
             if shown:
                 yield Restarted()
 
@@ -108,7 +109,7 @@ class Retrying:
         course.candidate.failed(error)
         if isinstance(error, TooLong):
             shorter = course.candidate.shorter(sent, error)
-            if len(shorter) < len(sent) and course.repeat():
+            if len(shorter) < len(sent) and not course.is_scarce and course.repeat():
                 return shorter
         await self._sleep(course.go_on(error))
         return ()

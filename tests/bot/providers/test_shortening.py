@@ -72,6 +72,15 @@ async def test_where_nothing_can_be_left_out_the_next_model_is_asked() -> None:
     assert [message.text for message in large.requests[0].messages] == [LONG]
 
 
+async def test_shorter_requests_leave_the_last_attempt_to_the_next_model() -> None:
+    """Which gets the whole conversation: it may read more."""
+    small, large = Scripted([too_much(0)] * 3), Scripted([Step("ok")])
+    talk = [message for number in range(16) for message in (user(f"{number} {LONG}"), model("so it is"))]
+    assert (await ask(Retrying([small, large], Metrics()), talk)).text == "ok"
+    assert [len(request.messages) for request in small.requests] == [32, 16, 8]
+    assert len(large.requests[0].messages) == 32
+
+
 async def test_where_no_model_reads_so_much_the_user_hears_that() -> None:
     """After one attempt at each."""
     small, other = Scripted([too_much(0)]), Scripted([too_much(0)])
