@@ -46,7 +46,7 @@ class Refusals:
         """A model that cannot call functions."""
         model = self.failures.model
         mend = f"name another, or ask it as json:{model} with OPENAI_BASE_URL={self.address}/v1"
-        return ModelUnusable("request_refused", f"{self.failures.asker}: {model} knows no tools: {mend}")
+        return ModelUnusable("model_unfit", f"{self.failures.asker}: {model} knows no tools: {mend}")
 
 
 @contextmanager

@@ -210,7 +210,7 @@ async def test_a_model_that_knows_no_tools(fake: OllamaFake) -> None:
     mend = f"name another, or ask it as json:gemma:2b with OPENAI_BASE_URL={fake.base_url}/v1"
     cause = f"MODEL: gemma:2b knows no tools: {mend}"
     error = await failure(Ollama("gemma:2b", fake.base_url), *TOOLS)
-    assert (type(error), error.apology, error.cause) == (ModelUnusable, "request_refused", cause)
+    assert (type(error), error.apology, error.cause) == (ModelUnusable, "model_unfit", cause)
     provider = Ollama("gemma:2b", fake.base_url)
     with pytest.raises(ModelUnusable, match="knows no tools"):
         await provider.check()
