@@ -126,7 +126,7 @@ async def kaiwa(folder: Path, *arguments: str, ready: str = ADDRESS, **variables
         assert process.stdout is not None
         async for line in process.stdout:
             running.lines.append(line.decode().rstrip())
-            if match := re.search(ready, running.lines[-1]):
+            if not started.is_set() and (match := re.search(ready, running.lines[-1])):
                 running.base_url = match[0] if match[0].startswith("http") else ""
                 started.set()
         started.set()
