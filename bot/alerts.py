@@ -33,6 +33,7 @@ ALARMING: Mapping[str, Cause] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",
     "rate_limited": "rate_limited",
+    "credit_used_up": "rate_limited",
 }
 
 

@@ -78,7 +78,7 @@ class Failures:
         if kind in BAD_CALL:
             return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
         if kind in NO_CREDIT or status == 402:
-            return ModelUnusable("rate_limited", f"{self.setting}: the account has no credit left ({kind or status})")
+            return ModelUnusable("credit_used_up", f"{self.setting}: the account has no credit left ({kind or status})")
         if status in (401, 403):
             return ModelUnusable("key_refused", f"{self.setting} was refused ({status}): set a valid key")
         if status == 404 or kind in UNKNOWN_MODEL:

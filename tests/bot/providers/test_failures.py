@@ -23,11 +23,11 @@ FAILURES = Failures("m-1", "VENDOR_API_KEY", "secret-key")
         (400, "model_not_found", (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (400); name another")),
         (401, "", (ModelUnusable, "key_refused", "VENDOR_API_KEY was refused (401): set a valid key")),
         (403, "", (ModelUnusable, "key_refused", "VENDOR_API_KEY was refused (403): set a valid key")),
-        (402, "", (ModelUnusable, "rate_limited", "VENDOR_API_KEY: the account has no credit left (402)")),
+        (402, "", (ModelUnusable, "credit_used_up", "VENDOR_API_KEY: the account has no credit left (402)")),
         (
             429,
             "insufficient_quota",
-            (ModelUnusable, "rate_limited", "VENDOR_API_KEY: the account has no credit left (insufficient_quota)"),
+            (ModelUnusable, "credit_used_up", "VENDOR_API_KEY: the account has no credit left (insufficient_quota)"),
         ),
         (404, "", (ModelUnusable, "model_unknown", "MODEL: m-1 is not known there (404); name another")),
         (429, "", (TryAgain, "rate_limited", "m-1 is over its quota (429)")),
