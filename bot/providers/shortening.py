@@ -18,7 +18,7 @@ def tokens_of(messages: Sequence[Message]) -> int:
 
 
 def shortened(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
-    """The newest turns that fit; the turn under way is kept in any case, and so is the summary at the beginning.
+    """The newest turns that fit; the turn under way is kept in any case, and so is a summary that leaves room for it.
 
     Between a call and its result there is no place to cut: a turn begins where a user speaks and the model has
     finished before.
@@ -31,7 +31,10 @@ def shortened(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
         if _begins_turn(messages, place):
             size -= tokens_of(messages[first:place])
             first = place
-    return messages if first == start else [*messages[:start], *messages[first:]]
+    # A summary that fills half of it was written for a model that reads more.
+    is_kept = size <= tokens or tokens_of(messages[:start]) <= tokens // 2 or first == len(messages)
+    kept = messages[:start] if is_kept else ()
+    return messages if len(kept) == first else [*kept, *messages[first:]]
 
 
 def _begins_turn(messages: Sequence[Message], place: int) -> bool:

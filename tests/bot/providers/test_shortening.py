@@ -52,6 +52,16 @@ def too_much(window: int) -> Step:
     return Step(error=TooLong("too long", window))
 
 
+def test_a_summary_that_leaves_no_room_for_the_question_goes_last() -> None:
+    """Another model wrote it, which reads more: an answer without it is better than none."""
+    long = Message(SUMMARY_ID, "user", (Text(LONG),), 1)
+    talk = [user("1"), model("one"), user("2")]
+    assert shortened([long, *talk], 500) == talk[-1:]
+    assert shortened([long, *talk], 1_080) == [long, *talk[-1:]]
+    asked = user(LONG)
+    assert shortened([NOTE, asked], 500) == [NOTE, asked]
+
+
 async def test_a_request_that_is_too_long_is_sent_again_without_its_oldest_turns() -> None:
     """And again, until it is taken; what the model reads is remembered, where it says so."""
     small = Scripted([too_much(0), too_much(4_000), Step("ok"), Step("ok")])
