@@ -30,11 +30,9 @@ from toolset.tool import ToolDefinition
 CONNECT_S = 10.0
 KEEP_ALIVE_S = 60.0
 LOADING_S = 300.0  # what Ollama itself gives a model to be loaded
+DEFAULT_WINDOW = 4_096  # of a server that is told nothing; what goes beyond it is lost without a word
 
 _read = Decoder(JSON).decode
-
-
-DEFAULT_WINDOW = 4_096  # of a server that is told nothing; what goes beyond it is lost without a word
 
 
 class Ollama:
