@@ -21,6 +21,7 @@ Cause = Literal[
     "tokens_used_up",
     "key_refused",
     "model_unknown",
+    "model_unfit",
     "rate_limited",
     "dead_letters",
     "store_full",
@@ -32,6 +33,7 @@ Cause = Literal[
 ALARMING: Mapping[str, Cause] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",
+    "model_unfit": "model_unfit",
     "rate_limited": "rate_limited",
     "credit_used_up": "rate_limited",
 }

@@ -116,6 +116,23 @@ async def test_what_only_the_operator_can_mend_is_told(store: Store) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("apology", "told"),
+    [
+        ("model_unknown", "The language model is not known where I ask for it: why."),
+        ("model_unfit", "The language model cannot do what I need: why."),
+        ("rate_limited", "The language model refuses more requests: why."),
+        ("credit_used_up", "The language model refuses more requests: why."),
+    ],
+)
+async def test_a_model_that_cannot_be_used_is_told(store: Store, apology: str, told: str) -> None:
+    """With what the vendor said."""
+    place = Place(store, [Step(error=ModelUnusable(apology, "why"))], alert_to="mailbox:OPS")
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    assert await notices(store, place) == [told]
+
+
 async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     """The delivery waits for a new token; the log is all that is left."""
     place = Place(store, [Step("Hello")], alert_to="mailbox:OPS")
