@@ -50,12 +50,12 @@ def split(text: str, limit: int) -> list[str]:
 
 def units(text: str) -> int:
     """Length in UTF-16 code units."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _fitting(text: str, limit: int) -> int:
     """How many characters fit."""
-    return len(text.encode("utf-16-le")[: limit * 2].decode("utf-16-le", "ignore"))
+    return len(text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore"))
 
 
 def _end(text: str, most: int) -> int:

@@ -25,7 +25,7 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
 
 def size(text: str) -> int:
     """UTF-16 code units."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
