@@ -58,16 +58,18 @@ class GatheringWatcher:
         self._leaving = self._leaving or asyncio.create_task(self._leave())
 
     async def _leave(self) -> None:
-        while self._events:
-            if not self._urgent.is_set():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(FLUSH_S):
-                        await self._urgent.wait()
-            self._urgent.clear()
-            events, self._events = self._events, []
-            with suppress(StoreUnavailable):
-                await self._live.publish(self._conversation, *map(encode, _gathered(events)))
-        self._leaving = None
+        try:
+            while self._events:
+                if not self._urgent.is_set():
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(FLUSH_S):
+                            await self._urgent.wait()
+                self._urgent.clear()
+                events, self._events = self._events, []
+                with suppress(StoreUnavailable):
+                    await self._live.publish(self._conversation, *map(encode, _gathered(events)))
+        finally:
+            self._leaving = None
 
 
 def _gathered(events: list[LiveEvent]) -> Iterator[LiveEvent]:

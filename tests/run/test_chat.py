@@ -114,14 +114,20 @@ def test_a_conversation_goes_on_after_a_restart(opened: Open, gemini: GeminiFake
     assert [len(request.body["contents"]) for request in gemini.requests] == [1, 3, 5, 1]
 
 
-def test_ctrl_c_leaves_an_answer_which_is_kept(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
-    """Back at the prompt at once; what is typed there finds the answer as soon as it is there."""
+def answering(opened: Open, gemini: GeminiFake, wttr: WttrFake, answer: str) -> Terminal:
+    """A terminal whose question waits for the weather, and then for an answer."""
     wttr.fail("stalled")
     gemini.call("get_weather", {"location": "Tokyo"})
-    gemini.say("No weather today.")
+    gemini.say(answer)
     terminal = opened()
     terminal.type("Weather?\r")
     terminal.see(r"get_weather\(")
+    return terminal
+
+
+def test_ctrl_c_leaves_an_answer_which_is_kept(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
+    """Back at the prompt at once; what is typed there finds the answer as soon as it is there."""
+    terminal = answering(opened, gemini, wttr, "No weather today.")
     terminal.type(CTRL_C)
     terminal.see(PROMPT)
     assert WORDS["left"] in terminal.newest.replace("\n", " ")
@@ -133,12 +139,7 @@ def test_ctrl_c_leaves_an_answer_which_is_kept(opened: Open, gemini: GeminiFake,
 
 def test_keys_pressed_during_an_answer_wait_for_the_prompt(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
     """They do not get into the drawing, and are not lost."""
-    wttr.fail("stalled")
-    gemini.call("get_weather", {"location": "Tokyo"})
-    gemini.say("Done.")
-    terminal = opened()
-    terminal.type("Weather?\r")
-    terminal.see(r"get_weather\(")
+    terminal = answering(opened, gemini, wttr, "Done.")
     terminal.type("/he")
     terminal.see(PROMPT)
     assert "/he" not in terminal.newest
@@ -149,12 +150,7 @@ def test_keys_pressed_during_an_answer_wait_for_the_prompt(opened: Open, gemini:
 
 def test_leaving_during_an_answer_waits_for_the_prompt(opened: Open, gemini: GeminiFake, wttr: WttrFake) -> None:
     """Ctrl-D is a key like any other, and not lost."""
-    wttr.fail("stalled")
-    gemini.call("get_weather", {"location": "Tokyo"})
-    gemini.say("Done.")
-    terminal = opened()
-    terminal.type("Weather?\r")
-    terminal.see(r"get_weather\(")
+    terminal = answering(opened, gemini, wttr, "Done.")
     assert terminal.leave() == 0
     assert terminal.text.endswith("Done.\n\n›")
 

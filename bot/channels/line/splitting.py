@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from bot.utf16 import head, units
+
 LIMIT = 5_000  # UTF-16 code units of one message
 BUBBLES = 3  # more are a wall: the reader is asked whether to go on
 
@@ -42,20 +44,10 @@ def split(text: str, limit: int) -> list[str]:
     """The text in pieces of at most ``limit`` UTF-16 code units; joined, they are the text."""
     pieces: list[str] = []
     while units(text) > limit:
-        end = _end(text, _fitting(text, limit))
+        end = _end(text, len(head(text, limit)))
         pieces.append(text[:end])
         text = text[end:]
     return [*pieces, text]
-
-
-def units(text: str) -> int:
-    """Length in UTF-16 code units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _fitting(text: str, limit: int) -> int:
-    """How many characters fit."""
-    return len(text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore"))
 
 
 def _end(text: str, most: int) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bot.utf16 import head, units
+
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")
 BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
@@ -15,7 +17,7 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
     pieces: list[str] = []
     current = ""
     for block in _fitting_blocks(text, limit):
-        if current and size((current + block).strip("\n")) > limit:
+        if current and units((current + block).strip("\n")) > limit:
             pieces.append(current.strip("\n"))
             current = ""
         current += block
@@ -23,15 +25,10 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
     return [piece for piece in pieces if piece.strip()] or [text]
 
 
-def size(text: str) -> int:
-    """UTF-16 code units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
 def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
     """Paragraphs and code blocks, those that are too long cut up."""
     for block in _blocks(text):
-        if size(block.strip("\n")) <= limit:
+        if units(block.strip("\n")) <= limit:
             yield block
         elif opening := FENCE.match(block.lstrip("\n").partition("\n")[0]):
             yield from _cut_code(block.lstrip("\n"), opening, limit)
@@ -64,7 +61,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 def _cut_prose(block: str, limit: int) -> Iterator[str]:
     """Cut where a reader would pause: at a line's end, a sentence's, a word's; else anywhere."""
-    while size(block) > limit:
+    while units(block) > limit:
         first = head(block, limit)
         found = (_last_break(pattern, first) for pattern in BREAKS)
         end = next((place for place in found if place > len(first) // 2), len(first))
@@ -76,7 +73,7 @@ def _cut_prose(block: str, limit: int) -> Iterator[str]:
 def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
     """Code blocks of their own, each opened and closed as the long one was."""
     first, closing = opening[0], opening[1]
-    room = limit - size(first) - size(closing) - 2
+    room = limit - units(first) - units(closing) - 2
     if room < limit // 2:
         yield from _cut_prose(block, limit)
         return
@@ -86,7 +83,7 @@ def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
         lines.pop()
     body = ""
     for piece in (piece for line in lines for piece in _cut_line(line, room)):
-        if body and size((body + piece).rstrip("\n")) > room:
+        if body and units((body + piece).rstrip("\n")) > room:
             yield _fenced(first, body, closing)
             body = ""
         body += piece
@@ -99,16 +96,11 @@ def _fenced(first: str, body: str, closing: str) -> str:
 
 
 def _cut_line(line: str, limit: int) -> Iterator[str]:
-    while size(line) > limit:
+    while units(line) > limit:
         first = head(line, limit)
         yield first
         line = line[len(first) :]
     yield line
-
-
-def head(text: str, limit: int) -> str:
-    """The longest beginning of that size."""
-    return text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore")
 
 
 def _last_break(pattern: re.Pattern[str], text: str) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bot.channels.slack.splitting import LIMIT, head, size
+from bot.channels.slack.splitting import LIMIT
 from bot.channels.slack.words import harmless, open_tag
+from bot.utf16 import head, units
 
 ENOUGH = 80  # characters; a shorter answer is there as fast in one piece
 BREAK = "\n\n"
@@ -47,5 +48,5 @@ class Unfinished:
         ready = self._waiting[: open_tag(self._waiting)]
         self._waiting = self._waiting[len(ready) :]
         words = head(harmless(ready), LIMIT - self._shown)
-        self._shown += size(words)
+        self._shown += units(words)
         return words

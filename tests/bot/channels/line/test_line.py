@@ -9,7 +9,8 @@ import pytest
 
 from bot import texts
 from bot.channels import Delivery, Reply
-from bot.channels.line.splitting import LIMIT, units
+from bot.channels.line.splitting import LIMIT
+from bot.utf16 import units
 from tests.bot.channels.line.desk import Desk
 from tests.bot.place import ours
 from tests.fakes.line import LineFake

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.line.splitting import BUBBLES, bubbles, split, units
+from bot.channels.line.splitting import BUBBLES, bubbles, split
+from bot.utf16 import units
 
 FAMILY = "👨‍👩‍👧"
 CLUSTERS = ["a", "東", "🍎", FAMILY, "🇯🇵", "e\u0301", "👍🏽", " ", "\n", "\n\n", ". ", "。"]

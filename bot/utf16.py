@@ -1,0 +1,13 @@
+"""UTF-16 code units: what LINE and Slack measure a text in."""
+
+from __future__ import annotations
+
+
+def units(text: str) -> int:
+    """The length of a text."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def head(text: str, limit: int) -> str:
+    """The longest beginning of at most ``limit`` units; a character is never cut in two."""
+    return text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore")
