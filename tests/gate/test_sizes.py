@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.house import files, name_of
 
-MAX_FILE_LINES = 300
+MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 40
 
 # What may be longer: "path" or "path::function", each with its reason.
@@ -26,7 +26,7 @@ def functions() -> Iterator[tuple[str, Function]]:
 
 
 def test_files_are_short() -> None:
-    """A file holds one idea, in 300 lines at most, or stands in the list with a reason."""
+    """A file holds one idea, in 500 lines at most, or stands in the list with a reason."""
     lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in files("*.py")}
     long = {name: length for name, length in lengths.items() if length > MAX_FILE_LINES}
     assert long.keys() == LONG_FILES.keys(), long
