@@ -7,7 +7,7 @@ it gets on, and a few times while it does not.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import structlog
@@ -17,15 +17,15 @@ from bot.admission import Admission
 from bot.albums import gathered
 from bot.alerts import Alerts
 from bot.approval import Approvals
-from bot.arrivals import Sorted, sort_out
+from bot.arrivals import Sorted, belongs, count_of_one_turn, sort_out
 from bot.channels import Arrival, Channel, Delivery, Reply
 from bot.errors import LeaseLost, Parked, StoreUnavailable
 from bot.housekeeping import KEEP_TURNS, Housekeeping
-from bot.journal import joined, read_entries, readable_arrivals
+from bot.journal import Kept, decode_arrival, read_entries, readable_arrivals
 from bot.metrics import Metrics
 from bot.replying import Defaults, Outcome, Replying
 from bot.spoken_commands import SpokenCommands
-from bot.store import JournalledTurn, Lease, Store
+from bot.store import ARRIVAL, CHANGE, JournalledTurn, Lease, Store
 from bot.texts import Texts, language_of
 from bot.transcript import Message, Text, TurnRecord, encode, new_id
 from bot.turn import NOBODY, now_ms
@@ -86,10 +86,12 @@ class Answering:
             await self._give_up(lease, journalled, reason)
             return None
         try:
-            if (asked := read_entries(journalled.entries).open_question) is not None:
-                await self._approvals.decide(lease, journalled.turn_id, asked)
+            kept = read_entries(journalled.entries)
+            if kept.open_question is not None:
+                is_prompt = self._channels[lease.conversation.partition(":")[0]].is_prompt
+                await self._approvals.decide(lease, journalled, kept, is_prompt=is_prompt)
                 return None  # that is told first, then the turn goes on
-            await self._take(lease, journalled, quietly=quietly)
+            await self._take(lease, journalled, kept, quietly=quietly)
         except (LeaseLost, Parked, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log
@@ -133,11 +135,10 @@ class Answering:
         said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
         return Outcome((*asked, said) if asked else (), [(reply, address)])
 
-    async def _take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool) -> None:
+    async def _take(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, quietly: bool) -> None:
         started = time.monotonic()
-        kept = read_entries(journalled.entries)
         if not kept.steps:
-            kept.arrivals = await gathered(kept.arrivals, partial(joined, self._store, lease))
+            kept.arrivals = await self._begin(lease, kept.arrivals)
         batch = sort_out(kept.arrivals, self._commands.read)
         outcome = Outcome()
         await self._keep_house(lease, batch, outcome)
@@ -154,6 +155,27 @@ class Answering:
         self._metrics.turns.labels("failed" if failed else "answered").inc()
         self._metrics.turn_seconds.observe(seconds)
         log.info("turn", failed=failed, messages=len(outcome.messages), ms=round(seconds * 1000))
+
+    async def _begin(self, lease: Lease, arrivals: list[Arrival]) -> list[Arrival]:
+        """What the turn answers: the words of one person, with all pictures that were sent together."""
+        own = arrivals[: count_of_one_turn(arrivals, self._commands.read)]
+        if others := len(arrivals) - len(own):
+            await self._store.journal.give_back(lease, others)
+            return own
+        authors = {arrival.author_id for arrival in own if arrival.event == "message"}
+        return await gathered(own, partial(self._join, lease, authors))
+
+    async def _join(self, lease: Lease, authors: Collection[str]) -> list[Arrival]:
+        """What has arrived since the turn began and may join it, on record as its own."""
+        waiting = await self._store.inbox.read(lease.conversation)
+        joining = []
+        for entry in waiting:
+            arrival = decode_arrival(entry.body)
+            if not (entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(arrival, authors))):
+                break
+            joining.append((entry.frame, arrival))
+        await self._store.journal.join(lease, [frame for frame, _ in joining])
+        return [arrival for _, arrival in joining]
 
     async def _let_in(self, lease: Lease, turn_id: str, batch: Sorted, outcome: Outcome) -> None:
         """Leave out what goes beyond a day's limits."""

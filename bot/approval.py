@@ -11,9 +11,9 @@ from bot.arrivals import is_stop
 from bot.channels import Arrival, Delivery, Question, Reply
 from bot.disclosure import SHOWN, described, fenced, plain
 from bot.errors import Parked
-from bot.journal import ASKED, DECIDED, Asked, decode_arrival
+from bot.journal import ASKED, DECIDED, Asked, Kept, decode_arrival
 from bot.spoken_commands import SpokenCommands
-from bot.store import Lease, Store, Waiting
+from bot.store import JournalledTurn, Lease, Store, Waiting
 from bot.texts import Texts, language_of
 from bot.transcript import UNREADABLE, Author, ToolCall, encode, new_id
 from bot.turn import Decided
@@ -31,6 +31,7 @@ TOO_LONG = (
     "shown whole must not be approved. Use less at a time."
 )
 REASON_CAP = 500
+READING_MS = 1_500  # nobody reads a question faster: words from before that were written to something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,50 +93,72 @@ class Approvals:
         log.info("approval asked for", tool=call.name)
         raise Parked(until, len(waiting))
 
-    async def decide(self, lease: Lease, turn_id: str, asked: Asked) -> Decided:
-        """What has been decided; the first decision counts. Presses by people who may not decide are refused.
+    async def decide(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, is_prompt: bool) -> None:
+        """Record what has been decided; the first decision counts. Presses by people who may not decide are refused.
+
+        Args:
+            kept: the turn's journal, which ends with a question.
+            is_prompt: the channel's (``bot.channels.Channel``).
 
         Raises:
-            Parked: nothing has.
+            Parked: nothing has been.
         """
+        asked = kept.asked
+        now = await self._store.now_ms(lease.conversation)  # before the inbox: what came in time is in there
         waiting = await self._store.inbox.read(lease.conversation)
+        words_since = await self._words_since(lease.conversation, journalled, asked, is_prompt=is_prompt)
         left = len(waiting)
         for entry, arrival in _read(waiting[asked.before :]):
-            decided = self._decision(asked, arrival)
+            is_late = (entry.accepted_at or now) > asked.question.until
+            decided = None if is_late else self._decision(kept, arrival, words_since, is_prompt=is_prompt)
             if decided is not None:
                 answers = (entry.frame,) if arrival.event == "decision" else ()
-                await self._settle(lease, turn_id, asked, decided, arrival.message.author, answers)
-                return decided
+                await self._settle(lease, journalled.turn_id, asked, decided, arrival.message.author, answers)
+                return
             if arrival.event == "decision":
-                key = "not_yours" if arrival.target == asked.question.id else "over"
+                key = "not_yours" if arrival.target == asked.question.id and not is_late else "over"
                 reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
-                delivery = Delivery(new_id("notice"), turn_id, reply, arrival.address)
+                delivery = Delivery(new_id("notice"), journalled.turn_id, reply, arrival.address)
                 await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
                 left -= 1
-        if await self._store.now_ms(lease.conversation) < asked.question.until:
+        if now < asked.question.until:
             raise Parked(asked.question.until, left)
         expired = Decided(asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED)
-        await self._settle(lease, turn_id, asked, expired, None)
-        return expired
+        await self._settle(lease, journalled.turn_id, asked, expired, None)
 
-    def _decision(self, asked: Asked, arrival: Arrival) -> Decided | None:
+    async def _words_since(
+        self, conversation: str, journalled: JournalledTurn, asked: Asked, *, is_prompt: bool
+    ) -> int | None:
+        """From when on words can be an answer, by the platform's clock; None while the question is on its way."""
+        shown = journalled.shown
+        if shown and shown.question_id == asked.question.id:
+            return shown.at if is_prompt else shown.at + READING_MS
+        # An earlier version does not record that a question was delivered, and lets all words decide.
+        return 0 if await self._store.outbox.head(conversation) is None else None
+
+    def _decision(self, kept: Kept, arrival: Arrival, words_since: int | None, *, is_prompt: bool) -> Decided | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""
-        author, arguments = arrival.message.author or Author(), asked.question.arguments
-        is_asker = author.id == asked.question.asker_id != ""  # a platform may keep ids back: two of none are no one
+        question, author = kept.asked.question, arrival.message.author or Author()
+        is_asker = author.id == question.asker_id != ""  # a platform may keep ids back: two of none are no one
         if arrival.event == "decision":
-            if arrival.target != asked.question.id or not (is_asker or author.id in self._policy.approvers):
+            if arrival.target != question.id or not (is_asker or author.id in self._policy.approvers):
                 return None
             reason = "" if arrival.approved else REJECTED
-            return Decided(asked.question.call_id, arrival.approved, arguments, reason, arrival.address)
-        if arrival.event in ("stop", "unsent", "left") or is_stop(arrival, self._commands.read):
-            return Decided(asked.question.call_id, approved=False, arguments=arguments, reason=REJECTED)
-        if arrival.event != "message" or not is_asker:
+            return Decided(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
+        is_taken_back = arrival.event == "unsent" and arrival.target in kept.ids_of(question.asker_id)
+        if arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands.read):
+            return Decided(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
+        is_read = words_since is not None and arrival.message.at >= words_since
+        if arrival.event != "message" or not is_asker or not is_read:
             return None
-        said = self._commands.decision(arrival.message.text)
-        reason = "" if said else REJECTED
-        if said is None and arrival.message.text.strip():
-            reason = f"{REJECTED}: {arrival.message.text.strip()[:REASON_CAP]}"
-        return Decided(asked.question.call_id, bool(said), arguments, reason, arrival.address, arrival.message.id)
+        text = arrival.message.text.strip()
+        said = self._commands.decision(text)
+        if self._commands.is_polite(text):
+            if not is_prompt:
+                return None
+            said = True
+        reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
+        return Decided(question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id)
 
     async def _settle(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -68,6 +68,26 @@ def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | 
         else:
             _change(batch, arrival)
     return batch
+
+
+def belongs(arrival: Arrival, authors: Collection[str]) -> bool:
+    """Whether words may join a turn of these people.
+
+    A turn answers one person, who decides about what acts and in whose name it is done; everybody else has turns of
+    their own. In a group, two people whose ids the platform keeps back cannot be told apart.
+    """
+    return arrival.author_id in authors and bool(arrival.author_id or not arrival.group)
+
+
+def count_of_one_turn(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | None]) -> int:
+    """How many arrivals, from the first on, one turn takes in: all before the first words of another person."""
+    authors: set[str] = set()
+    for count, arrival in enumerate(arrivals):
+        if arrival.event == "message" and command_in(arrival.message.text) is None:
+            if authors and not belongs(arrival, authors):
+                return count
+            authors.add(arrival.author_id)
+    return len(arrivals)
 
 
 def is_stop(arrival: Arrival, command_in: Callable[[str], Command | None]) -> bool:

@@ -78,7 +78,7 @@ class Postman:
                 raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
             if (channel := self._channels.get(name)) is None:
                 raise DeliveryRefused(f"the channel {name} is switched off")
-            await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
+            shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
         except DeliverLater as later:
             outcomes.labels(name, "later").inc()
             return await self._postpone(lease, delivery, later)
@@ -87,7 +87,8 @@ class Postman:
             return await self._bury(lease, delivery, str(refused))
         else:
             outcomes.labels(name, "delivered").inc()
-            return await self._store.outbox.remove_head(lease)
+            question = delivery.reply.question
+            return await self._store.outbox.remove_head(lease, question.id if question else "", shown_at)
 
     async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
         now = await self._store.now_ms(lease.conversation)

@@ -48,7 +48,7 @@ class Intake:
         if accepted is not Accepted.ATTENDED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        if accepted is Accepted.ATTENDED and kind == CONTROL:
+        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands.read):
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 import structlog
 from msgspec import Struct
@@ -13,7 +12,7 @@ from msgspec.json import Decoder
 
 from bot.channels import Arrival, Question
 from bot.providers import StopReason
-from bot.store import ARRIVAL, CHANGE, Lease, Store
+from bot.store import Lease, Store
 from bot.store.entries import Entry
 from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, encode
 from bot.turn import Decided, Heard
@@ -78,6 +77,19 @@ class Kept:
         """What a person has been asked and has not decided."""
         last = self.steps[-1] if self.steps else None
         return last if isinstance(last, Asked) else None
+
+    @property
+    def asked(self) -> Asked:
+        """The same, for who knows that there is one."""
+        asked = self.open_question
+        if asked is None:
+            raise ValueError("no question is open")
+        return asked
+
+    def ids_of(self, author_id: str) -> set[str]:
+        """The messages of this person that the turn answers."""
+        arrivals = [*self.arrivals, *(step for step in self.steps if isinstance(step, Arrival))]
+        return {arrival.message.id for arrival in arrivals if arrival.author_id == author_id}
 
 
 def read_entries(entries: Iterable[Entry]) -> Kept:
@@ -157,11 +169,3 @@ class JournalLedger:
         # Records of parallel results may return in any order: what one has seen, a later one does not undo.
         if await self._store.journal.record(self._lease, kind, encode(step)):
             self._waiting = True
-
-
-async def joined(store: Store, lease: Lease) -> list[Arrival]:
-    """What has arrived since the turn began and may join it, on record as its own."""
-    waiting = await store.inbox.read(lease.conversation)
-    joining = list(takewhile(lambda entry: entry.kind in (ARRIVAL, CHANGE), waiting))
-    await store.journal.join(lease, [entry.frame for entry in joining])
-    return [decode_arrival(entry.body) for entry in joining]

@@ -8,7 +8,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from bot.albums import gathered
-from bot.arrivals import is_stop, sort_out
+from bot.arrivals import belongs, is_stop, sort_out
 from bot.channels import Arrival, Channel
 from bot.context import context_line, usable_zone
 from bot.housekeeping import Housekeeping
@@ -115,19 +115,23 @@ class Reception:
             self.decisions.add(decided.message_id)
 
     def _joining(self, waiting: Sequence[tuple[Waiting, Arrival]]) -> list[tuple[Waiting, Arrival]]:
-        """All up to a wish to stop, else what stands before the first thing that has to wait, and what has decided."""
-        arrivals = [arrival for _, arrival in waiting]
-        if stops := [place for place, arrival in enumerate(arrivals) if is_stop(arrival, self._commands.read)]:
-            return list(waiting[: stops[-1] + 1])
+        """What may join now.
+
+        With a wish to stop all before it, but for words of people whose turn does not end. Else what stands before the
+        first thing that has to wait, and what has decided.
+        """
+        stops = [place for place, (_, arrival) in enumerate(waiting) if is_stop(arrival, self._commands.read)]
+        if stops:
+            ended = self.authors | {waiting[place][1].author_id for place in stops}
+            return [one for one in waiting[: stops[-1] + 1] if one[0].kind != ARRIVAL or belongs(one[1], ended)]
         run = list(takewhile(lambda one: self._may_join(*one), waiting))
         return run + [one for one in waiting[len(run) :] if one[1].message.id in self.decisions]
 
     def _may_join(self, entry: Waiting, arrival: Arrival) -> bool:
-        author = arrival.message.author or NOBODY
-        return entry.kind == CHANGE or (entry.kind == ARRIVAL and author.id in self.authors)
+        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(arrival, self.authors))
 
     def _note(self, arrivals: Sequence[Arrival]) -> None:
-        self.authors |= {(arrival.message.author or NOBODY).id for arrival in arrivals if arrival.event == "message"}
+        self.authors |= {arrival.author_id for arrival in arrivals if arrival.event == "message"}
         self.address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), self.address)
 
     def _dated(self, arrival: Arrival) -> Message:

@@ -16,6 +16,7 @@ class SpokenCommands:
     def __init__(self, texts: Texts) -> None:
         self._commands = _words(texts, COMMANDS)
         self._decisions = {word: said == "approve" for word, said in _words(texts, ("approve", "reject")).items()}
+        self._polite = frozenset(_words(texts, ("polite",)))
 
     def read(self, text: str) -> str | None:
         """The command that a whole message is: ``help``, ``reset``, ``forget``, ``stop``, ``usage`` or None."""
@@ -24,6 +25,10 @@ class SpokenCommands:
     def decision(self, text: str) -> bool | None:
         """Yes or no, where a whole message is nothing else."""
         return self._decisions.get(_bare(text))
+
+    def is_polite(self, text: str) -> bool:
+        """Whether a whole message is a word of politeness: people add it to a request, or mean yes by it."""
+        return _bare(text) in self._polite
 
 
 def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:

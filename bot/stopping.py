@@ -38,7 +38,8 @@ class Stops:
             del self._runs[conversation]
 
     def stop(self, conversation: str) -> None:
-        """End the conversation's turn now; nothing happens where none is under way here."""
-        if run := self._runs.get(conversation):
+        """End the conversation's turn now; nothing happens where none is under way here, or it ends already."""
+        run = self._runs.get(conversation)
+        if run and not run.stopped and not run.limit.expired():
             run.stopped = True
             run.limit.reschedule(asyncio.get_running_loop().time())

@@ -145,8 +145,9 @@ class Turn:
 
     @property
     def asker(self) -> Author:
-        """The author of the newest user message."""
-        return next((m.author or NOBODY for m in reversed(self.added) if m.role == "user"), NOBODY)
+        """The author of the user messages; nobody where they are of several people, as earlier versions let them be."""
+        authors = [message.author or NOBODY for message in self.added if message.role == "user"]
+        return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
 
     @property
     def words(self) -> str:

@@ -107,6 +107,11 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
     album: str = ""
     album_size: int = 0
 
+    @property
+    def author_id(self) -> str:
+        """The platform's id of whoever it is from; empty where the platform does not tell."""
+        return self.message.author.id if self.message.author else ""
+
 
 StillOurs = Callable[[], Awaitable[None]]  # raises LeaseLost where another process delivers by now
 
@@ -129,10 +134,13 @@ class Channel(Protocol):
     Attributes:
         name: first word of its conversation ids.
         style: how to write here, for the system prompt; the same bytes in every turn.
+        is_prompt: what is written while a question is open answers it, as at a terminal's prompt. Elsewhere people
+            write on while a question is on its way to them.
     """
 
     name: str
     style: str
+    is_prompt: bool = False
 
     @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:
@@ -143,8 +151,12 @@ class Channel(Protocol):
         """Where a turn shows itself while it runs; whatever is shown as under way ends with the context."""
 
     @abstractmethod
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int | None:
         """Send one reply; returning means delivered.
+
+        Returns:
+            Since when a question is shown, milliseconds since the epoch by the clock that also dates what people
+            write; None where the platform does not tell, and for other replies.
 
         Args:
             still_ours: to be asked before every request that sends, but for the first if it is made at once.

@@ -28,7 +28,7 @@ from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
-from bot.store.journal import Journal, JournalledTurn
+from bot.store.journal import Journal, JournalledTurn, Shown
 from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, is_personal, lease_of, personal_pattern
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
@@ -56,6 +56,7 @@ __all__ = [
     "Recalled",
     "Relief",
     "ServerFacts",
+    "Shown",
     "Spent",
     "Store",
     "Unit",

@@ -2,7 +2,9 @@
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
-redis.call('RPUSH', inbox, ARGV[2])
+local kind, id, body = ARGV[2], ARGV[3], ARGV[4]
+local stamped = string.format('%s@%d', id, now_ms())
+redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
 redis.call('EXPIRE', inbox, WORK_S)
 if redis.call('EXISTS', lease) == 1 then
     -- Whoever holds it looks here again before leaving; should they die, the conversation is due when it expires.

@@ -1,8 +1,9 @@
 """The frame around an entry of inbox or journal, so that scripts can find one by its id without touching its bytes.
 
-    arrival 4:m-17{"message": …}
+    arrival 18:m-17@1763806429123{"message": …}
 
-That is kind, length of the id in bytes, id, body.
+That is kind, length of the stamped id in bytes, id, when the store took the entry in (ms of its clock), body. Steps of
+a turn have no id, and entries of earlier versions no time.
 """
 
 from __future__ import annotations
@@ -23,11 +24,17 @@ class Entry(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An entry of the inbox, with the frame by which it is known there."""
+    """An entry of the inbox.
+
+    Attributes:
+        frame: by which it is known there.
+        accepted_at: when the store took it in, milliseconds of its clock; 0 where an earlier version did.
+    """
 
     kind: str
     body: bytes
     frame: bytes
+    accepted_at: int
 
 
 def pack(kind: str, entry_id: str, body: bytes) -> bytes:
@@ -38,6 +45,19 @@ def pack(kind: str, entry_id: str, body: bytes) -> bytes:
 
 def unpack(frame: bytes) -> Entry:
     """Take the frame off."""
+    kind, _, body = _parts(frame)
+    return Entry(kind, body)
+
+
+def unpack_waiting(frame: bytes) -> Waiting:
+    """Take the frame off an entry of the inbox, and keep it."""
+    kind, stamped_id, body = _parts(frame)
+    _, stamp, at = stamped_id.rpartition(b"@")
+    return Waiting(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
+
+
+def _parts(frame: bytes) -> tuple[str, bytes, bytes]:
+    """Kind, id and body."""
     kind, _, rest = frame.partition(b" ")
     length, _, rest = rest.partition(b":")
-    return Entry(kind.decode(), rest[int(length) :])
+    return kind.decode(), rest[: int(length)], rest[int(length) :]

@@ -7,7 +7,7 @@ from typing import cast
 
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.entries import ARRIVAL, Waiting, pack, unpack
+from bot.store.entries import ARRIVAL, Waiting, unpack_waiting
 from bot.store.keys import Keys
 from bot.store.scripts import Scripts
 
@@ -34,7 +34,7 @@ class Inbox:
         """What waits, oldest first."""
         async with answering():
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))
-        return [Waiting(*unpack(frame), frame) for frame in frames]
+        return [unpack_waiting(frame) for frame in frames]
 
     async def accept(self, conversation: str, message_id: str, payload: bytes, kind: str = ARRIVAL) -> Accepted:
         """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
@@ -45,5 +45,5 @@ class Inbox:
         Raises:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
         """
-        entry = pack(kind, message_id, payload)
-        return Accepted(await self._scripts.run("accept", conversation, entry, message_id=message_id))
+        accepted = await self._scripts.run("accept", conversation, kind, message_id, payload, message_id=message_id)
+        return Accepted(accepted)

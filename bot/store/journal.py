@@ -14,6 +14,13 @@ from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
+class Shown(NamedTuple):
+    """A question that a person can have read, and since when: milliseconds since the epoch, by the platform's clock."""
+
+    question_id: str
+    at: int
+
+
 @dataclass(frozen=True, slots=True)
 class JournalledTurn:
     """A turn as its journal tells it.
@@ -22,12 +29,14 @@ class JournalledTurn:
         starts: how often it was begun and not given back since something was last recorded; 1 for a new turn.
         entries: oldest first; what came from the inbox keeps its kind.
         not_before: it has failed and rests until then, milliseconds of the store's clock; 0 where it does not.
+        shown: its newest question that has been delivered.
     """
 
     turn_id: str
     starts: int
     entries: list[Entry]
     not_before: int = 0
+    shown: Shown | None = None
 
 
 class Failures(NamedTuple):
@@ -53,8 +62,14 @@ class Journal:
         begun = await self._scripts.run("begin", lease.conversation, lease.token, turn_id)
         if begun is None:
             return None
-        own_id, starts, frames, not_before = begun
-        return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before)
+        own_id, starts, frames, not_before, shown = begun
+        at, _, question_id = shown.decode().partition(" ")
+        question = Shown(question_id, int(at)) if question_id else None
+        return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question)
+
+    async def give_back(self, lease: Lease, count: int) -> None:
+        """Put the newest entries of a turn that has taken no step yet back into the inbox, before all that waits."""
+        await self._scripts.run("give_back", lease.conversation, lease.token, count)
 
     async def join(self, lease: Lease, frames: Sequence[bytes]) -> None:
         """Move entries from the inbox into the journal. Not between a call and its result."""

@@ -34,9 +34,16 @@ class Outbox:
         """Put down how far the delivery has come."""
         await self._scripts.run("replace_head", lease.conversation, lease.token, delivery)
 
-    async def remove_head(self, lease: Lease) -> bytes | None:
-        """The delivery has arrived; the one that is next."""
-        return cast(bytes | None, await self._scripts.run("remove_head", lease.conversation, lease.token))
+    async def remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
+        """The delivery has arrived; the one that is next.
+
+        Args:
+            question_id: of the question that the delivery asked; the turn that waits keeps when it was shown.
+            shown_at: by the platform's clock, milliseconds since the epoch; None: now, by the store's clock.
+        """
+        at = "" if shown_at is None else shown_at
+        following = await self._scripts.run("remove_head", lease.conversation, lease.token, question_id, at)
+        return cast(bytes | None, following)
 
     async def bury_head(self, lease: Lease, reason: bytes) -> bytes | None:
         """The delivery will never arrive: put it, with the reason, to the dead letters; the one that is next."""

@@ -27,6 +27,7 @@ Name = Literal[
     "renew",
     "release",
     "begin",
+    "give_back",
     "join",
     "record",
     "commit",

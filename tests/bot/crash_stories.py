@@ -9,10 +9,11 @@ from bot.errors import TryAgain
 from bot.providers.scripted import Step
 from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.crashes import Happening, Think
+from tests.bot.place import WRITTEN_AT
 
 
 def says(message_id: str, text: str, author: str = "u1") -> Arrival:
-    return Arrival(Message(message_id, "user", (Text(text),), 1_000, Author(author)), "address")
+    return Arrival(Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author)), "address")
 
 
 def takes_back(message_id: str, target: str) -> Arrival:

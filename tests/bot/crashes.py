@@ -115,11 +115,12 @@ class Process(Mailbox):
         """How often it has asked the model."""
         return len(self.place.model.requests)
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
         if self._story.is_mute and delivery.reply.question:
             raise DeliveryRefused("no questions here")
-        await super().deliver(conversation, delivery, still_ours)
+        shown_at = await super().deliver(conversation, delivery, still_ours)
         (self._world.sent_by_the_dead if self.is_dead else self._world.sent).append(delivery)
+        return shown_at
 
 
 class LastJobs:

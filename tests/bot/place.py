@@ -32,6 +32,7 @@ from tests.fakes.tools import Echo, tool_map
 from toolset.tool import ToolMap
 
 HERE = "mailbox:room-0001"
+SHOWN_AT, WRITTEN_AT = 1_000, 10_000  # a question, and what people write when they have read it
 UNLIMITED = Limits()
 UTC = Days("UTC")
 
@@ -52,6 +53,7 @@ class Mailbox(Channel):
         self.delivered: list[Delivery] = []
         self.failures: list[Exception] = []
         self.seen: list[LiveEvent] = []
+        self.shown_at = SHOWN_AT
 
     def routes(self) -> Sequence[BaseRoute]:
         return ()
@@ -63,10 +65,11 @@ class Mailbox(Channel):
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
         if self.failures:
             raise self.failures.pop(0)
         self.delivered.append(delivery)
+        return self.shown_at
 
     @property
     def texts(self) -> list[str]:
@@ -129,7 +132,7 @@ class NoHints:
 
 def words(message_id: str, text: str, author: str = "u1") -> Message:
     """What somebody says."""
-    return Message(message_id, "user", (Text(text),), 1_000, Author(author))
+    return Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author))
 
 
 def edited(change_id: str, target: str, text: str) -> Arrival:

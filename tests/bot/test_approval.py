@@ -15,7 +15,7 @@ from bot.spoken_commands import SpokenCommands
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall
-from tests.bot.place import HERE, Mailbox, Place
+from tests.bot.place import HERE, SHOWN_AT, WRITTEN_AT, Mailbox, Place
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolContext
 
@@ -43,24 +43,26 @@ class Watched(Launch):
 class Scene:
     """A conversation in which a rocket may be launched."""
 
-    def __init__(self, store: Store, *steps: Step, policy: Policy | None = None) -> None:
+    def __init__(self, store: Store, *steps: Step, policy: Policy | None = None, first: Step | None = LAUNCH) -> None:
         self.launch = Watched()
-        self.place = Place(store, [LAUNCH, *steps], None, tool_map(self.launch, Echo()), policy)
+        self.place = Place(store, [first, *steps] if first else steps, None, tool_map(self.launch, Echo()), policy)
         self.launch.box = self.place.box
         self.store = store
         self._intake = Intake(store, NoHints(), SpokenCommands(load()), Metrics())
 
-    async def say(self, text: str, message_id: str, user: str = "u1") -> None:
-        await self.accept(text, message_id, user)
+    async def say(self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT) -> None:
+        await self.accept(text, message_id, user, at)
         await self.place.care.attend(HERE)
 
-    async def accept(self, text: str, message_id: str, user: str = "u1") -> None:
-        message = Message(message_id, "user", (Text(text),), 1_000, Author(user, user.upper()))
-        await self._intake(HERE, Arrival(message, f"at-{message_id}"))
+    async def accept(
+        self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
+    ) -> None:
+        message = Message(message_id, "user", (Text(text),), at, Author(user, user.upper()))
+        await self._intake(HERE, Arrival(message, f"at-{message_id}", group))
 
     async def press(self, approved: bool, press_id: str, user: str = "u1", question: str = "") -> None:
         target = question or self.question
-        message = Message(press_id, "user", (), 1_000, Author(user, user.upper()))
+        message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
         arrival = Arrival(message, f"at-{press_id}", event="decision", target=target, approved=approved)
         await self._intake(HERE, arrival)
         await self.place.care.attend(HERE)
@@ -194,13 +196,14 @@ async def test_the_outcome_is_told_before_the_turn_goes_on(store: Store) -> None
 
 
 async def test_what_a_stop_overtakes_stays_part_of_the_conversation(store: Store) -> None:
-    """Messages that waited are not answered, and not lost either."""
-    scene = Scene(store)
+    """Messages that waited are not answered, and not lost either; whoever did not want to stop is answered."""
+    scene = Scene(store, Step("Sunny"))
     await scene.say("launch it", "m1")
-    await scene.accept("and then another", "m2", "u2")
-    await scene.say("/stop", "m3")
+    await scene.accept("the weather?", "m2", "u2")
+    await scene.accept("and then another", "m3", at=SHOWN_AT)
+    await scene.say("/stop", "m4")
     texts = [message.text for message in await scene.place.care.past(HERE) if message.text]
-    assert texts == ["launch it", "and then another", "/stop", "Stopped."]
+    assert texts == ["launch it", "and then another", "/stop", "Stopped.", "the weather?", "Sunny"]
 
 
 async def test_a_stop_for_what_has_not_begun_says_so(store: Store) -> None:

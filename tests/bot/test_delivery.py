@@ -191,11 +191,11 @@ async def test_a_channel_is_asked_to_make_sure_of_the_lease(store: Store, redis:
     class Slept(Mailbox):
         """Was paused for longer than its lease."""
 
-        async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+        async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
             await still_ours()
             await redis.delete(key("lease", HERE))
             await still_ours()
-            await super().deliver(conversation, delivery, still_ours)
+            return await super().deliver(conversation, delivery, still_ours)
 
     place = Place(store, [Step("One")], Slept())
     await place.hear("hi", "m1")

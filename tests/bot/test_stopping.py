@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Any, ClassVar
 
 import pytest
 from redis.asyncio import Redis
@@ -21,6 +22,7 @@ from tests.bot.midway import Held, calling
 from tests.bot.place import HERE, Mailbox, Place, words
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
+from toolset.tool import ToolContext
 
 
 async def listens(redis: Redis) -> bool:
@@ -29,9 +31,9 @@ async def listens(redis: Redis) -> bool:
     return bool(listeners)
 
 
-def button() -> Arrival:
+def button(press_id: str = "s1") -> Arrival:
     """Pressed; it says nothing."""
-    return Arrival(Message("s1", "user", (), 1_000), event="stop")
+    return Arrival(Message(press_id, "user", (), 1_000), event="stop")
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,45 @@ async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Sto
         step.gate.set()
         await attending
     assert place.box.texts == ["Here you are"]
+
+
+class Unwinding(Held):
+    """Needs its time to end when it is cancelled."""
+
+    name: ClassVar[str] = "unwinding"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancelled, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        try:
+            return await super().call(arguments, context)
+        finally:
+            self.cancelled.set()
+            await self.may_end.wait()
+
+
+async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store: Store, redis: Redis) -> None:
+    """Whoever is impatient presses again; the next turn can still be stopped."""
+    slow, next_tool = Unwinding(), Held()
+    place = Place(store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool))
+    await place.hear("go", "m1")
+    async with place.care.listening():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await slow.called.wait()
+        await place.arrive(button("s1"))
+        await slow.cancelled.wait()
+        await place.arrive(button("s2"))
+        async with store.live.subscribe(TOPIC) as told:  # what is told now comes after what was told before
+            await store.live.publish(TOPIC, b"mailbox:another")
+            await anext(told)
+        slow.may_end.set()
+        await attending
+        await place.hear("again", "m2")
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await next_tool.called.wait()
+        await place.arrive(button("s3"))
+        await attending
+    assert place.box.texts[0] == place.box.texts[-1] == "Stopped."

@@ -27,9 +27,10 @@ def test_the_history_stands_before_what_the_turn_adds() -> None:
     assert make(now, history=(before,)).messages == [before, now]
 
 
-def test_the_asker_is_the_author_of_the_newest_user_message() -> None:
-    """In a group the last one to speak is the one who is answered."""
-    assert make(user("a", Author("u1")), user("b", Author("u2"))).asker == Author("u2")
+def test_the_asker_is_the_author_of_the_messages() -> None:
+    """A turn of several people, which an earlier version has begun, is nobody's: nobody decides in another's name."""
+    assert make(user("a", Author("u1")), user("b", Author("u1", "Hanako"))).asker == Author("u1", "Hanako")
+    assert make(user("a", Author("u1")), user("b", Author("u2"))).asker == NOBODY
     assert make(user("a")).asker == NOBODY
     assert make().asker == NOBODY
 

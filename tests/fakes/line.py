@@ -85,7 +85,8 @@ class LineFake:
         """An event with a reply token that works."""
         token = secrets.token_hex(16)
         self._tokens[token] = Token(place, self._now())
-        return line_events.event(kind, place, user, replyToken=token, **fields)
+        timestamp = time.time_ns() // 1_000_000 + round(self._ahead * 1000)
+        return line_events.event(kind, place, user, **{"replyToken": token, "timestamp": timestamp, **fields})
 
     def press(self, label: str, user: str | None = USER) -> JSON:
         """The event of a button being pressed, where it was shown last."""
@@ -105,7 +106,7 @@ class LineFake:
         self._tokens[token].issued_at -= MINUTE_S
 
     def advance(self, seconds: float) -> None:
-        """Let time pass for reply tokens."""
+        """Let time pass for reply tokens and events."""
         self._ahead += seconds
 
     def image(self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0) -> None:

@@ -49,6 +49,7 @@ class Console(Channel):
 
     name = "console"
     style = STYLE
+    is_prompt = True
 
     def __init__(self, accept: Accept, live: Live, past: Past, question: Open, texts: Texts, language: str) -> None:
         self._accept = accept
@@ -145,9 +146,9 @@ class Console(Channel):
             watcher = self._watchers[conversation] = GatheringWatcher(self._live, conversation)
         return watcher
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
         """Tell whoever watches. The committed history is the truth: an answer nobody sees is delivered too."""
-        reply = delivery.reply
+        reply, shown_at = delivery.reply, _now_ms()
         event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note)
         if reply.question is not None:
             event = _asked(reply.question)
@@ -156,6 +157,7 @@ class Console(Channel):
         elif reply.private:
             event = Noticed(reply.text)
         await self.watcher(conversation).show(event)
+        return shown_at
 
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""
@@ -230,7 +232,12 @@ class Console(Channel):
 
 
 def _message(message_id: str, author: Author, *parts: Text) -> Message:
-    return Message(message_id, "user", parts, time.time_ns() // 1_000_000, author=author)
+    return Message(message_id, "user", parts, _now_ms(), author=author)
+
+
+def _now_ms() -> int:
+    """The clock of what is said and shown here."""
+    return time.time_ns() // 1_000_000
 
 
 def _asked(question: Question) -> ApprovalAsked:

@@ -126,16 +126,17 @@ class Slack(Channel):
         where = read_address(address)
         return showing(self._status, self._buttons, self._streaming, where, where.language or self._options.language)
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int | None:
         """Post one reply, or make it of what was shown of it.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        await self._posting.deliver(conversation, read_address(delivery.address), delivery, still_ours)
+        shown_at = await self._posting.deliver(conversation, read_address(delivery.address), delivery, still_ours)
         if self._pulse.is_due(DELIVERY):
             await self._pulse.beat(DELIVERY)
+        return shown_at
 
     async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
         """Names, time zones, files that a mention left out, and what a thread was about. Never raises."""

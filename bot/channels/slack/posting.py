@@ -32,32 +32,40 @@ class Posting:
         self._finishing = finishing
         self._questions = questions
 
-    async def deliver(self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(
+        self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs
+    ) -> int | None:
         """Post one reply; returning means that it is there.
+
+        Returns:
+            The time of a question's message by Slack's clock, milliseconds since the epoch.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
         try:
-            await self._deliver(conversation, address, delivery, still_ours)
+            return await self._deliver(conversation, address, delivery, still_ours)
         except TokenRefused:
             raise
         except DeliverLater as later:
             patience = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
             raise DeliverLater(str(later), max(later.after, patience)) from later
 
-    async def _deliver(self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def _deliver(
+        self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs
+    ) -> int | None:
         reply = delivery.reply
         if reply.question is not None:
             await self._finishing.give_up(address, delivery.turn_id)
-            await self._questions.ask(conversation, address, delivery, reply.question, still_ours)
-        elif reply.settles:
+            return await self._questions.ask(conversation, address, delivery, reply.question, still_ours)
+        if reply.settles:
             await self._questions.settle(conversation, reply, still_ours)
         elif reply.private:
             await self._whisper(address, harmless(reply.text), still_ours)
         else:
             await self._say(address, delivery, harmless(reply.text), still_ours)
+        return None
 
     async def _say(self, address: Address, delivery: Delivery, text: str, still_ours: StillOurs) -> None:
         if address.response_url and await self._api.respond(address.response_url, _ephemeral(address, text)):

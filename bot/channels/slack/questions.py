@@ -12,7 +12,7 @@ from bot.channels import Delivery, Question, Reply, StillOurs
 from bot.channels.notes import Notes
 from bot.channels.slack.api import Api
 from bot.channels.slack.earmark import earmark
-from bot.channels.slack.events import Address
+from bot.channels.slack.events import Address, ms
 from bot.channels.slack.question_blocks import buttons, outcome_block, question_block
 from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
 from bot.channels.slack.sending import Sending
@@ -56,8 +56,11 @@ class Questions:
 
     async def ask(
         self, conversation: str, address: Address, delivery: Delivery, question: Question, still_ours: StillOurs
-    ) -> None:
+    ) -> int | None:
         """Post the question.
+
+        Returns:
+            The time of its message by Slack's clock, milliseconds since the epoch; None where Slack gives none.
 
         Raises:
             DeliverLater: passing failure.
@@ -77,6 +80,7 @@ class Questions:
             await self._notes.set(_name(conversation), note, KEPT_S)
         except StoreUnavailable as error:
             raise DeliverLater("not noted where the question stands", FIRST_WAIT_S) from error
+        return ms(sent.ts) or None
 
     async def settle(self, conversation: str, reply: Reply, still_ours: StillOurs) -> None:
         """Put the outcome in the place of the buttons; where the message is not known any more, say nothing.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
 from bot.errors import LeaseLost
-from bot.store import ARRIVAL, Accepted, Waiting
+from bot.store import ARRIVAL, Accepted, Shown, Waiting
 from bot.store.entries import Entry, pack, unpack
 from bot.store.keys import CONVERSATION_KINDS
 from tests.bot.store.bench import Bench
@@ -104,6 +104,7 @@ class Workers(Bench):
             store.leases.release(lease),
             store.journal.begin(lease, "late"),
             store.journal.join(lease, waiting),
+            store.journal.give_back(lease, 1),
             store.journal.record(lease, "said", b"late", sends=b"late", answers=waiting),
             store.journal.dismiss(lease, NOT_THERE, b"late"),
             store.journal.fail(lease, "late", 0),
@@ -124,6 +125,13 @@ class Workers(Bench):
         turn_id = self.fresh("turn").decode()
         turn, now = self.held(self.store.journal.begin, turn_id)
         assert turn == self.model.begin(turn_id, now)
+
+    @precondition(lambda self: self.lease and self.model.turn and not self.model.turn.has_steps)
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        count = data.draw(st.integers(0, len(self.turn().entries)), "of the journal")
+        self.held(self.store.journal.give_back, count)
+        self.model.give_back(count)
 
     @under_way
     @rule(data=st.data())
@@ -175,14 +183,17 @@ class Workers(Bench):
         assert posted is self.model.post(notice_id, notice, now)
 
     @precondition(lambda self: self.lease and self.model.outbox)
-    @rule(fate=st.sampled_from(["replace", "remove", "bury"]))
-    def deliver(self, fate: str) -> None:
+    @rule(fate=st.sampled_from(["replace", "remove", "bury"]), question=st.sampled_from(["", "question 1"]))
+    def deliver(self, fate: str, question: str) -> None:
         attempt, outbox = self.fresh("attempt"), self.store.outbox
         if fate == "replace":
             self.held(outbox.replace_head, attempt)
             self.model.outbox[0] = attempt
             return
-        done, _ = self.held(outbox.remove_head) if fate == "remove" else self.held(outbox.bury_head, b"refused")
+        remove = partial(outbox.remove_head, question_id=question, shown_at=self.count)
+        done, _ = self.held(remove) if fate == "remove" else self.held(outbox.bury_head, b"refused")
+        if fate == "remove" and question and self.model.turn:
+            self.model.turn.shown = Shown(question, self.count)
         gone, *following = self.model.outbox
         self.model.outbox = following
         assert done == next(iter(following), None)

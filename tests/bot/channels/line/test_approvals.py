@@ -171,6 +171,7 @@ async def test_words_decide_too(store: Store, fake: LineFake, words: str, launch
     pad = Pad(store, fake, "Well")
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch it")))
+        fake.advance(2)
         said = fake.event(message=text_message(words))
         await here.hear(said)
     assert (pad.launched, fake.texts[1:]) == (launched, [["Well"]])
@@ -184,6 +185,7 @@ async def test_among_others_words_decide_with_a_mention_only(store: Store, fake:
         await here.hear(in_group(fake, "launch it"))
         await here.hear(fake.event(place=GROUP, message=text_message("はい")))
         assert (pad.launched, len(fake.sent)) == (0, 1)
+        fake.advance(2)
         await here.hear(in_group(fake, "はい"))
     assert (pad.launched, fake.texts[1:]) == (1, [["Launched"]])
 

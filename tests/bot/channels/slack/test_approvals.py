@@ -38,6 +38,12 @@ LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
 OTHER = "U00000002"
 
 
+def later(fake: SlackFake, seconds: float) -> str:
+    """A timestamp of Slack's that much after the newest message of the thread."""
+    newest = max(float(message["ts"]) for message in fake.messages["C00000001"])
+    return f"{newest + seconds:.6f}"
+
+
 class House:
     """One process: Slack's channel, the core behind it, and a model that plays a script."""
 
@@ -163,8 +169,8 @@ async def test_a_plain_yes_in_the_thread_is_enough(street: Street) -> None:
     ):
         await house.take(as_json(message(words, f"170000001{n}.000100", user=user, thread_ts=thread)))
     assert (house.runs, len(street.fake.shown)) == (0, 1)
-    await house.take(as_json(message("Yes!", "1700000020.000100", thread_ts=TS)))
+    await house.take(as_json(message("Yes!", later(street.fake, 2), thread_ts=TS)))
     assert house.runs == 1
     assert street.fake.shown[1] == "Launched"
-    await house.take(as_json(message("ok", "1700000030.000100", thread_ts=TS)))
+    await house.take(as_json(message("ok", later(street.fake, 3), thread_ts=TS)))
     assert len(street.fake.shown) == 2
