@@ -263,3 +263,39 @@ async def test_stop_ends_what_waits_for_a_decision(store: Store, fake: LineFake,
             assert fake.texts[-1] == [texts().get("apology.stopped", language)]
             await here.hear(fake.press("Yes"))
         assert (pad.launched, fake.texts[-1]) == (0, [over])
+
+
+async def test_words_that_come_while_line_is_away_write_nothing(store: Store, fake: LineFake) -> None:
+    """Whoever says please has not seen the question: neither reply nor push has got through."""
+    pad = Pad(store, fake, "Launched")
+    fake.fail("reply", 500)
+    fake.fail("push", 500, times=9)
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        for words in ("お願いします", "ok", "はい"):
+            await here.hear(fake.event(message=text_message(words)))
+    assert (pad.launched, fake.texts) == (0, [])
+
+
+async def test_a_yes_that_is_delivered_again_keeps_its_time(store: Store, fake: LineFake) -> None:
+    """It was said to something else, a minute before the question, and met a 503."""
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        old = fake.event(message=text_message("ok"), deliveryContext={"isRedelivery": True})
+        await here.hear(old | {"timestamp": old["timestamp"] - 60_000})
+        assert pad.launched == 0
+        await here.hear(fake.press("Yes"))
+    assert pad.launched == 1
+
+
+async def test_a_polite_second_bubble_writes_nothing(store: Store, fake: LineFake) -> None:
+    """The way a request is written in Japanese; nobody reads a question within a second."""
+    pad = Pad(store, fake, "Launched")
+    async with pad.open() as here:
+        await here.hear(fake.event(message=text_message("launch it")))
+        await here.hear(fake.event(message=text_message("お願いします")))
+        await here.hear(fake.event(message=text_message("はい")))
+        assert pad.launched == 0
+        await here.hear(fake.press("Yes"))
+    assert pad.launched == 1
