@@ -44,17 +44,7 @@ async def run(
     Raises:
         ToolError: it took too long.
     """
-    inherited = () if stdin is None else (stdin.fileno(),)
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=DEVNULL if stdin is None else stdin.fileno(),
-        stdout=PIPE,
-        stderr=STDOUT,
-        env={},
-        cwd="/",
-        start_new_session=True,
-        pass_fds=inherited,
-    )
+    process = await _started(argv, stdin)
     ending = asyncio.create_task(_end_of(process))
     guard = asyncio.ensure_future(beside())
     try:
@@ -69,6 +59,27 @@ async def run(
         guard.cancel()
         _kill(process)
         await asyncio.gather(ending, guard, return_exceptions=True)
+
+
+async def _started(argv: Sequence[str], stdin: socket.socket | None) -> Process:
+    """A start that is cancelled half way would leave behind what the program has started by then."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv,
+            stdin=DEVNULL if stdin is None else stdin.fileno(),
+            stdout=PIPE,
+            stderr=STDOUT,
+            env={},
+            cwd="/",
+            start_new_session=True,
+            pass_fds=() if stdin is None else (stdin.fileno(),),
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        _kill(await starting)
+        raise
 
 
 async def _end_of(process: Process) -> Finished:
