@@ -49,7 +49,7 @@ format: dev ## format the code and mend what can be mended
 MODELS = --extra anthropic --extra openai
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
-LOCK = $(COMPILE) pyproject.toml
+LOCK = $(COMPILE) pyproject.toml --group build
 lock: dev ## compile the requirements from pyproject.toml; UPGRADE=1 takes the newest versions
 	@$(LOCK) --output-file requirements.txt
 	@$(LOCK) --output-file requirements-models.txt $(MODELS) --constraints requirements.txt

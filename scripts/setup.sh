@@ -59,10 +59,10 @@ make_venv() {
     trap - EXIT INT TERM
 }
 
-# Every list is whole, so no dependency is looked for beside it.
+# Every list is whole, what builds Kaiwa included, so nothing is looked for beside it.
 install() {
     echo "setup: installing $lock into $venv …"
-    for what in "--require-hashes --no-deps --requirement $lock" "--no-deps --editable ."; do
+    for what in "--require-hashes --no-deps --requirement $lock" "--no-index --no-build-isolation --no-deps --editable ."; do
         # shellcheck disable=SC2086  # several words on purpose
         "$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what ||
             fail "pip failed for the reason above: mend it and run make again"

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import httpx
 from pydantic import AfterValidator, BaseModel
 
-from toolset.confined import reading, writing
-from toolset.confined.process import run
-from toolset.confined.sandbox import PROGRAMS, SECONDS, NoSandbox, Sandbox
-from toolset.confined.workspace import FULL, Usage, Workspace
+from toolset.confined import carrying, reading, writing
+from toolset.confined.box import Box, require
+from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
+from toolset.confined.workspace import Workspace
 from toolset.ordering import OrderedLocks
 from toolset.tool import Risk, ToolContext, ToolError
 
 COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
 PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 COMMAND_CAP = 1_000  # characters as they are shown: whoever approves a command sees all of it
-TRIAL = ""  # the conversation of calls by hand
+NOTHING_KEPT = "nothing the command did was kept"
 NO_SANDBOX = "commands are switched off: they cannot be confined on this machine"
 
 Answer = TypeVar("Answer")
@@ -41,9 +44,10 @@ def _split(value: str) -> tuple[str, ...]:
 
 
 class WorkspaceConfig(BaseModel):
-    """Where the folders are, and what may be run in them."""
+    """Where the folders are, what may be run in them, and what must not be seen there."""
 
     workspace_dir: str = ""
+    kaiwa_data_dir: str = ".kaiwa"
     workspace_commands: Annotated[str, AfterValidator(_programs)] = COMMANDS
 
 
@@ -179,8 +183,30 @@ class WriteFile(_InWorkspace):
         return {"path": path, "bytes": len(content)}
 
 
+class DeleteFile(_InWorkspace):
+    """Files, links, and folders with all that is in them."""
+
+    name: ClassVar[str] = "delete_file"
+    description: ClassVar[str] = (
+        "Deletes a file of this conversation's workspace, or a folder with everything in it. Use it when the user "
+        "wants something gone, or agrees to make room in a full workspace."
+    )
+    risk: ClassVar[Risk] = "high"
+    idempotent: ClassVar[bool] = True
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Delete a file or a folder.
+
+        Raises:
+            ToolError: there is none.
+        """
+        path = arguments["path"]
+        await self._in_folder(context, lambda folder: writing.delete(folder, path))
+        return {"path": path}
+
+
 class RunCommand(_InWorkspace):
-    """A program in its box, with the conversation's folder and nothing else.
+    """A program in its box, with the conversation's files and nothing else.
 
     Args:
         sandbox: None refuses every command.
@@ -191,7 +217,8 @@ class RunCommand(_InWorkspace):
         "Runs one program on the files of this conversation's workspace, which is its current folder. Use it for what "
         "the other tools cannot do: counting, sorting, comparing. `command` is the program and its arguments, one "
         "each; there is no shell, so no pipes, wildcards or redirections, and no network. An unknown program is "
-        "answered with the list of those that may be run."
+        "answered with the list of those that may be run. Plain files and folders are kept when the command has ended; "
+        "of one that is stopped nothing is."
     )
     risk: ClassVar[Risk] = "high"
     concurrency: ClassVar[int] = 4
@@ -207,7 +234,7 @@ class RunCommand(_InWorkspace):
         if not config.workspace_dir:
             return None
         workspace = Workspace.at(config.workspace_dir)
-        return cls(workspace, _split(config.workspace_commands), working_sandbox(workspace))
+        return cls(workspace, _split(config.workspace_commands), working_sandbox(workspace, _private(config)))
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Run a command.
@@ -216,19 +243,21 @@ class RunCommand(_InWorkspace):
             ToolError: it may not be run, or took too much of something.
         """
         sandbox, command = self._require_allowed(arguments["command"])
-        before = await self._usage(context)
-
-        async def check() -> None:
-            if (await self._usage(context)).exceeds(before):
-                raise ToolError(FULL)
-
-        folder = self._workspace.path_of(context.conversation)
-        finished = await run(sandbox.argv(folder, command), SECONDS, check)
-        if sandbox.failed(finished.code, finished.output):
-            log.error("a sandbox could not be made", extra={"reason": finished.output})
-            raise ToolError(NO_SANDBOX)
-        await check()
-        return {"exit_code": finished.code, "output": finished.output}
+        archive = await self._in_folder(context, carrying.archived)
+        with Box(sandbox, command) as box:
+            try:
+                finished = await box.run(archive)
+                if finished.is_whole:
+                    await self._in_folder(
+                        context, lambda folder: carrying.keep(box.work, folder, self._workspace.owner)
+                    )
+            except NoSandbox as reason:
+                log.error("a sandbox could not be made", extra={"reason": str(reason)})
+                raise ToolError(NO_SANDBOX) from None
+            except ToolError as error:
+                raise ToolError(f"{error}; {NOTHING_KEPT}") from error
+        stopped = "" if finished.is_whole else f"[stopped: {NOTHING_KEPT}]"
+        return {"exit_code": finished.code, "output": finished.output + stopped}
 
     def _require_allowed(self, command: list[str]) -> tuple[Sandbox, list[str]]:
         if self._sandbox is None:
@@ -242,24 +271,28 @@ class RunCommand(_InWorkspace):
                 raise ToolError("invalid parameters: command: it has a NUL character")
         return self._sandbox, command
 
-    async def _usage(self, context: ToolContext) -> Usage:
-        return await asyncio.to_thread(self._workspace.usage, context.conversation)
 
-
-def working_sandbox(workspace: Workspace, programs: str = PROGRAMS) -> Sandbox | None:
+def working_sandbox(workspace: Workspace, private: Iterable[Path], programs: str = PROGRAMS) -> Sandbox | None:
     """A sandbox that has been tried, or none and a word in the log.
 
     Args:
+        private: folders that no command may see.
         programs: where the programs are that make it.
     """
     try:
-        sandbox = Sandbox(as_root=workspace.owner is not None, programs=programs)
-        with workspace.folder(TRIAL):
-            sandbox.require(workspace.path_of(TRIAL))
+        sandbox = Sandbox(workspace.owner is not None, private, programs)
+        require(sandbox)
     except NoSandbox as reason:
         log.warning("run_command refuses every command", extra={"reason": str(reason)})
         return None
     return sandbox
+
+
+def _private(config: WorkspaceConfig) -> list[Path]:
+    """Where keys and people's words lie, or may lie."""
+    named = [config.workspace_dir, config.kaiwa_data_dir, "~"]
+    installed = [Path(__file__).parents[1], *([Path(sys.prefix)] if sys.prefix != sys.base_prefix else [])]
+    return [*(Path(os.path.expanduser(name)).absolute() for name in named), Path.cwd(), *installed]
 
 
 def _encoded(text: str) -> bytes:

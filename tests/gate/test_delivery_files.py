@@ -77,6 +77,17 @@ def test_the_lock_knows_every_dependency() -> None:
         assert {re.split(r"[^a-z0-9-]", requirement)[0] for requirement in requirements} <= names
 
 
+def test_kaiwa_is_built_by_what_the_lists_hold() -> None:
+    """Every step that installs Kaiwa itself is kept from fetching a build backend, which would come without a hash."""
+    project = tomllib.loads(text("pyproject.toml"))
+    assert project["dependency-groups"]["build"] == project["build-system"]["requires"]
+    for lock in [*LOCKS, BENCHMARKS]:
+        assert "hatchling" in {name for name, _ in pins(lock)}
+    for script, step in (("scripts/setup.sh", "--editable ."), ("bin/post_compile", "--no-deps .")):
+        (line,) = (line for line in text(script).splitlines() if step in line)
+        assert "--no-index --no-build-isolation" in line
+
+
 def test_nothing_tracked_names_a_registry_or_a_machine() -> None:
     """Addresses of package registries and paths of one machine mean nothing elsewhere."""
     found = [name_of(path) for path in files() if FOREIGN.search(path.read_bytes().decode(errors="replace"))]

@@ -112,5 +112,6 @@ def test_a_list_is_installed_as_it_stands(clone: Path) -> None:
     python(clone / ".venv" / "bin", "python", 'echo "$@" >>installed')
     (clone / ".venv" / ".made-in").write_text(f"{clone}\n", "utf-8")
     assert setup(clone, "llm")[1] == ["setup: installing requirements-llm.txt into .venv …"]
-    installed = (clone / "installed").read_text("utf-8").splitlines()[0]
-    assert installed.endswith("install --require-hashes --no-deps --requirement requirements-llm.txt")
+    lists, kaiwa = (clone / "installed").read_text("utf-8").splitlines()
+    assert lists.endswith("install --require-hashes --no-deps --requirement requirements-llm.txt")
+    assert kaiwa.endswith("install --no-index --no-build-isolation --no-deps --editable .")

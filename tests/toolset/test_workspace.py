@@ -33,10 +33,11 @@ async def test_without_a_folder_the_tools_are_not_offered() -> None:
 
 
 async def test_what_reads_is_low_risk_and_what_acts_is_high(tools: Desk) -> None:
-    """A write may be repeated after a crash, a command may not."""
+    """A write or a deletion may be repeated after a crash, a command may not."""
     told = {one.name: (one.risk, one.idempotent) for one in tools.tools.definitions}
     low = dict.fromkeys(["list_files", "read_file", "search_files"], ("low", True))
-    assert told == low | {"write_file": ("high", True), "run_command": ("high", False)}
+    high = {"delete_file": ("high", True), "write_file": ("high", True), "run_command": ("high", False)}
+    assert told == low | high
 
 
 async def test_what_was_written_is_read_by_lines(tools: Desk) -> None:
@@ -160,6 +161,40 @@ async def test_a_full_workspace_takes_nothing_more_but_may_shrink(tools: Desk) -
         (tools.folder / f"{number}").touch()
     assert await tools.call("write_file", path="b", content="x") == {"error": FULL}
     assert await tools.call("write_file", path="big", content="y") == {"path": "big", "bytes": 1}
+
+
+async def test_what_is_deleted_makes_room(tools: Desk) -> None:
+    """A file, a folder with all in it, a link and not what it leads to; also where there is too much to be counted."""
+    await tools.call("write_file", path="a/b/c.txt", content="x")
+    await tools.call("write_file", path="kept", content="x")
+    (tools.folder / "link").symlink_to("kept")
+    (tools.folder / "out").symlink_to(tools.folder.parent)
+    for number in range(2_001):
+        (tools.folder / "a" / f"{number}").touch()
+    for path in ("a/b/c.txt", "a/", "link", "out"):
+        assert await tools.call("delete_file", path=path) == {"path": path}
+    assert os.listdir(tools.folder) == ["kept"]
+    assert tools.folder.parent.is_dir()
+    assert await tools.call("write_file", path="b", content="x") == {"path": "b", "bytes": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("missing", "no such file or folder: missing"),
+        ("out/secret.txt", "not a folder: out/secret.txt"),
+        ("../secret.txt", "invalid parameters: path: write it relative to the workspace, such as notes/today.txt"),
+        (".", "invalid parameters: path: write the name of a file"),
+        ("/", "invalid parameters: path: write the name of a file"),
+    ],
+)
+async def test_nothing_outside_is_deleted(tools: Desk, path: str, error: str) -> None:
+    """Nor the workspace itself."""
+    (tools.folder.parent / "secret.txt").touch()
+    (tools.folder / "out").symlink_to("..")
+    assert await tools.call("delete_file", path=path) == {"error": error}
+    assert (tools.folder.parent / "secret.txt").exists()
+    assert (tools.folder / "out").is_symlink()
 
 
 async def test_a_folder_that_is_nested_too_deeply_is_not_measured(tools: Desk) -> None:

@@ -8,15 +8,19 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from pydantic import ValidationError
 
+from tests.house import ROOT
 from tests.toolset.workspaces import Desk, desk
+from toolset.confined.box import TOO_MANY
 from toolset.confined.sandbox import ENVIRONMENT
 from toolset.confined.workspace import FULL
-from toolset.workspace import COMMAND_CAP, WorkspaceConfig
+from toolset.workspace import COMMAND_CAP, NOTHING_KEPT, WorkspaceConfig
 
 COMMANDS = "cat,cp,echo,env,ls,ln,mkfifo,python3,rm,sh,touch,wc"
 
@@ -72,7 +76,7 @@ async def test_removing_everything_removes_the_conversations_files_alone(box: De
     """The folder itself, other conversations and the machine stay."""
     (tmp_path / "workspace" / "other").mkdir()
     (box.folder / "a").touch()
-    assert (await box.run("rm", "-rf", "--no-preserve-root", "/"))["exit_code"] != 0
+    assert (await box.run("sh", "-c", "rm -rf --no-preserve-root / 2>/dev/null"))["exit_code"] != 0
     assert [path.name for path in box.folder.iterdir()] == []
     assert (tmp_path / "workspace" / "other").is_dir()
     assert os.access("/usr/bin/env", os.X_OK)
@@ -100,6 +104,31 @@ async def test_there_is_nothing_in_the_box_but_programs_and_the_folder(box: Desk
     for path in ("/proc/1/environ", "/proc/self/environ", "/etc/passwd", "/etc/shadow", "/root", "/home", "/mnt"):
         assert (await box.run("cat", path))["output"].endswith("No such file or directory\n")
     assert str(box.folder) not in json.dumps(await box.run("sh", "-c", "cd /; ls -laR . 2>&1 | grep -v ^./usr | head"))
+
+
+async def test_kaiwas_own_folders_are_not_in_the_box(
+    box: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever they lie: installation, current folder, data, other conversations; also among the programs."""
+    if not os.access("/usr/share", os.W_OK):
+        pytest.skip("nothing can be laid among the programs here")
+    with TemporaryDirectory(dir="/usr/share") as among, TemporaryDirectory(dir="/usr") as beside:
+        os.chmod(among, 0o755)  # noqa: S103 -- as folders among the programs are
+        places = {name: Path(among, name) for name in ("app", "data", "work", "home", "other")}
+        for place in (*places.values(), Path(beside)):
+            place.mkdir(exist_ok=True)
+            (place / ".env").write_text(KEY)
+        monkeypatch.chdir(places["app"])
+        monkeypatch.setenv("HOME", str(places["home"]))
+        inside = await desk(places["work"], COMMANDS, kaiwa_data_dir=str(places["data"]))
+        told = await inside.run(
+            "sh", "-c", f"cat {among}/*/.env {beside}/.env 2>&1; touch {among}/app/x {among}/data/x"
+        )
+        assert told["output"].count(KEY) == 1, "only what is nobody's of Kaiwa's"
+        assert "Read-only file system" in told["output"]
+        assert (await inside.run("cat", f"{among}/other/.env"))["output"] == KEY
+    for folder in (ROOT, Path(sys.prefix)):
+        assert "No such file" in (await box.run("ls", str(folder)))["output"]
 
 
 async def test_there_is_no_network_in_the_box(box: Desk) -> None:
@@ -143,34 +172,94 @@ async def test_the_box_cannot_be_built_upon(box: Desk) -> None:
     assert said == "-1 -1 -1 -1\n"
 
 
-async def test_a_command_that_fills_the_folder_is_stopped(box: Desk) -> None:
-    """By files or by bytes; emptying it is then still possible."""
-    for size in (0, 1 << 20):
-        script = f"i = 0\nwhile True: i += 1; open(str(i), 'wb').write(bytes({size}))"
-        (box.folder / "attack.py").write_text(script)
-        (box.folder / "attack.py").chmod(0o644)
-        stopped = await box.run("python3", "attack.py")
-        assert stopped["error"] in (FULL, "there are too many files, or folders nested too deeply")
-        for path in box.folder.iterdir():
-            path.unlink()
+async def test_a_command_cannot_fill_the_disk(box: Desk) -> None:
+    """What it writes is memory of a fixed size, and nothing of what is too much for the folder gets there."""
+    await box.call("write_file", path="kept.txt", content="kept")
+    script = 'i=0; while head -c 1000000 /dev/zero >"$i"; do i=$((i + 1)); done'
+    assert await box.run("sh", "-c", script) == {"error": f"{FULL}; {NOTHING_KEPT}"}
+    assert os.listdir(box.folder) == ["kept.txt"]
+    stopped = 'i=0; while echo "$i"; do head -c 1000000 /dev/zero >"$i" || exec rm *; i=$((i + 1)); done'
+    told = await box.run("sh", "-c", stopped)
+    assert "No space left on device" in told["output"]
+    assert told["output"].splitlines()[-2] in ("21", "22"), "megabytes"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for number in range(501): open(str(number), 'w')",
+        "while True: os.mkdir('a'); os.chdir('a')",
+        "open('a', 'wb').write(bytes(1 << 20))\nfor number in range(40): os.link('a', str(number))",
+        "for number in range(400): os.truncate(os.open(str(number), os.O_CREAT | os.O_WRONLY), 1 << 20)",
+        "number = 0\nwhile True: number += 1; open(f'/tmp/{number}', 'w')",
+        "number = 0\nwhile True: number += 1; open(str(number), 'w')",
+    ],
+    ids=["files", "depth", "hard links", "holes", "in /tmp", "for ever"],
+)
+async def test_nothing_is_kept_of_a_command_that_makes_too_much(box: Desk, script: str) -> None:
+    """Neither by number nor by size; the folder is as it was, and the next command runs."""
+    await box.call("write_file", path="attack.py", content=f"import os\nopen('attack.py', 'w')\n{script}")
+    before = (box.folder / "attack.py").read_text()
+    refused = await box.run("python3", "attack.py")
+    deep = "there are too many files, or folders nested too deeply"
+    assert refused.get("error") in [f"{reason}; {NOTHING_KEPT}" for reason in (FULL, TOO_MANY, deep)]
+    assert os.listdir(box.folder) == ["attack.py"]
+    assert (box.folder / "attack.py").read_text() == before
+    assert await box.run("ls") == {"exit_code": 0, "output": "attack.py\n"}
+
+
+async def test_a_full_folder_can_be_emptied(box: Desk) -> None:
+    """By a command, where it is not over its limits; by delete_file always."""
     for number in range(25):
         (box.folder / f"{number}").write_bytes(bytes(1 << 20))
-    assert (await box.run("rm", *map(str, range(10))))["exit_code"] == 0
-    assert len(os.listdir(box.folder)) == 15
+        (box.folder / f"{number}").chmod(0o644)
+    assert await box.run("ls") == {"error": f"{FULL}; delete something first"}
+    for number in range(5):
+        assert await box.call("delete_file", path=str(number)) == {"path": str(number)}
+    assert (await box.run("rm", *map(str, range(5, 15))))["exit_code"] == 0
+    assert len(os.listdir(box.folder)) == 10
 
 
-async def test_links_a_command_has_made_lead_nowhere(box: Desk) -> None:
-    """Neither those to files of the machine nor a pipe."""
-    assert (await box.run("ln", "-s", "/etc/passwd", "link"))["exit_code"] == 0
-    assert (await box.run("ln", "-s", "/", "root"))["exit_code"] == 0
-    assert (await box.run("mkfifo", "pipe"))["exit_code"] == 0
-    for path, error in (
-        ("link", "not a plain file: link"),
-        ("root/etc/passwd", "not a folder: root/etc/passwd"),
-        ("pipe", "not a plain file: pipe"),
-    ):
-        assert await box.call("read_file", path=path) == {"error": error}
-    assert (await box.call("search_files", text="root"))["matches"] == []
+async def test_what_a_command_did_is_in_the_folder(box: Desk) -> None:
+    """Made, changed, deleted, turned from a file into a folder; what it left alone is not written again."""
+    for path in ("changed", "deleted", "turned", "gone/below", "left"):
+        await box.call("write_file", path=path, content="before")
+    untouched = (box.folder / "left").stat().st_ino
+    script = "echo after >changed; rm -r deleted gone turned; mkdir -p turned made/empty; echo new >turned/x"
+    assert await box.run("sh", "-c", script) == {"exit_code": 0, "output": ""}
+    found = {str(path.relative_to(box.folder)) for path in box.folder.rglob("*")}
+    assert found == {"changed", "left", "made", "made/empty", "turned", "turned/x"}
+    assert (box.folder / "changed").read_text() == "after\n"
+    assert (box.folder / "left").stat().st_ino == untouched
+
+
+async def test_what_a_command_leaves_running_ends_with_it(box: Desk) -> None:
+    """Before anything is taken out of the box: nobody writes into what is looked at."""
+    script = "(while :; do echo x >>more; done) >/dev/null 2>&1 & while [ ! -s more ]; do :; done; echo done"
+    assert await box.run("sh", "-c", script) == {"exit_code": 0, "output": "done\n"}
+    size = (box.folder / "more").stat().st_size
+    assert size > 0
+    assert await box.run("wc", "-c", "more") == {"exit_code": 0, "output": f"{size} more\n"}
+
+
+async def test_a_flood_of_words_ends_the_command_and_keeps_nothing(box: Desk) -> None:
+    """It was stopped in the middle of its work."""
+    said = await box.run("sh", "-c", "echo x >made; while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done")
+    assert said["exit_code"] == 128 + 9
+    assert said["output"].endswith(f"[stopped: {NOTHING_KEPT}]")
+    assert os.listdir(box.folder) == []
+
+
+async def test_links_stay_in_the_box(box: Desk) -> None:
+    """Neither those to files of the machine nor a pipe get out; two names of one file become two files."""
+    (box.folder / "older").symlink_to("/etc/passwd")
+    script = "ln -s /etc/passwd link; ln -s / root; mkfifo pipe; echo x >one; ln one two; mkdir a; ln -s / a/root"
+    assert await box.run("sh", "-c", script) == {"exit_code": 0, "output": ""}
+    assert sorted(os.listdir(box.folder)) == ["a", "older", "one", "two"]
+    assert os.listdir(box.folder / "a") == []
+    assert (await box.call("read_file", path="two"))["content"] == "x"
+    assert await box.call("read_file", path="older") == {"error": "not a plain file: older"}
+    assert await box.call("delete_file", path="older") == {"path": "older"}
 
 
 async def test_words_that_no_program_can_be_given_are_refused(box: Desk) -> None:

@@ -12,7 +12,7 @@ from toolset.confined.workspace import Workspace
 from toolset.sources import own
 from toolset.tool import ToolMap
 
-NAMES = ["list_files", "read_file", "run_command", "search_files", "write_file"]
+NAMES = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Desk:
         return await self.call("run_command", command=list(command))
 
 
-async def desk(root: Path, commands: str = "") -> Desk:
+async def desk(root: Path, commands: str = "", **more: str) -> Desk:
     """The tools of the family on a folder."""
-    given = {"workspace_dir": str(root)} | ({"workspace_commands": commands} if commands else {})
+    given = {"workspace_dir": str(root)} | more | ({"workspace_commands": commands} if commands else {})
     async with http_client() as http:
         family = (found for found in own() if found.tool.name in NAMES)
         tools = toolset.build(family, http, lambda config: config(**given))

@@ -27,6 +27,11 @@ class Usage:
     entries: int
     size: int
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it is over the limits."""
+        return self.entries > MOST_ENTRIES or self.size > TOTAL_CAP
+
     def exceeds(self, other: Usage) -> bool:
         """Whether it is over the limits in something that has grown since; what shrinks is let through."""
         return (self.entries > MOST_ENTRIES and self.entries > other.entries) or (
@@ -77,15 +82,6 @@ class Workspace:
                 yield folder
         finally:
             os.close(root)
-
-    def usage(self, conversation: str) -> Usage:
-        """What the folder of a conversation holds.
-
-        Raises:
-            ToolError: it cannot be measured.
-        """
-        with self.folder(conversation) as folder:
-            return usage(folder)
 
 
 def usage(folder: int) -> Usage:

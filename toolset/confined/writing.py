@@ -1,8 +1,10 @@
-"""Writes a text file whole: whoever reads meanwhile sees the old one or the new one."""
+"""Writes a file whole: whoever reads meanwhile sees the old one or the new one. And deletes."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 from contextlib import suppress
 from secrets import token_hex
 
@@ -26,7 +28,21 @@ def write(folder: int, path: str, content: bytes, owner: int | None) -> None:
     with plainly(path):
         _require_room(folder, within, name, len(content))
         with opened(folder, within, make=True, owner=owner) as parent:
-            _replace(parent, name, content, owner)
+            replace(parent, name, content, owner)
+
+
+def delete(folder: int, path: str) -> None:
+    """Delete a file, a link, or a folder with all in it. No link is followed.
+
+    Raises:
+        ToolError: there is none.
+    """
+    within, name = name_of_file(path.rstrip("/"))
+    with plainly(path), opened(folder, within) as parent:
+        if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=parent)
+        else:
+            os.unlink(name, dir_fd=parent)
 
 
 def _require_room(folder: int, within: tuple[str, ...], name: str, size: int) -> None:
@@ -39,7 +55,12 @@ def _require_room(folder: int, within: tuple[str, ...], name: str, size: int) ->
         raise ToolError(FULL)
 
 
-def _replace(parent: int, name: str, content: bytes, owner: int | None) -> None:
+def replace(parent: int, name: str, content: bytes, owner: int | None) -> None:
+    """Make or replace a file of an open folder.
+
+    Raises:
+        OSError: the disk failed, or a folder stands there.
+    """
     draft = f".{token_hex(8)}.part"
     file = os.open(draft, NEW, 0o600, dir_fd=parent)
     try:

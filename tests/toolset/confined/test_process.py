@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ from toolset.tool import ToolError
 
 async def fine() -> None:
     """No objection."""
+
+
+async def never() -> None:
+    """No end."""
+    await asyncio.Event().wait()
 
 
 def shell(script: str) -> list[str]:
@@ -49,10 +55,20 @@ async def test_long_output_is_cut_with_the_number_of_bytes() -> None:
     assert (await run(shell("printf '\\377'"), 10, fine)).output == "\ufffd"
 
 
+async def test_a_program_is_given_a_socket_by_its_number_and_as_input() -> None:
+    """Nothing else that is open here is open there."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"hello\n")
+        script = f"read line; echo $line; test /dev/fd/{theirs.fileno()} -ef /dev/stdin && ls /dev/fd | wc -l"
+        finished = await run(shell(script), 10, never, theirs)
+    assert finished == Finished(0, "hello\n5\n"), "0, 1, 2, the socket, and the folder that ls reads"
+
+
 async def test_a_flood_is_stopped() -> None:
     """Long before its time is over."""
     finished = await run(shell("exec yes"), 10, fine)
-    assert finished.code == 128 + 9
+    assert (finished.code, finished.is_whole) == (128 + 9, False)
     assert "bytes dropped" in finished.output
 
 
@@ -63,6 +79,7 @@ async def test_a_stopped_program_takes_its_children_along(tmp_path: Path, how: s
 
     async def check() -> None:
         if how == "check":
+            await until(lambda: told.exists() and told.read_text().endswith("\n"))
             raise ToolError("too much")
 
     running = asyncio.create_task(run(shell(f"sleep 60 & echo $! > {told}; wait"), 0.5 if how == "time" else 30, check))

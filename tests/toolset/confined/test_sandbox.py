@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.toolset.contexts import context
+from toolset.confined.box import require
 from toolset.confined.sandbox import NEEDED, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
+from toolset.confined.writing import write
 from toolset.tool import ToolError
 from toolset.workspace import NO_SANDBOX, RunCommand, working_sandbox
 
@@ -32,13 +36,10 @@ def test_missing_programs_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("script", ["echo 'bwrap: No permissions to create new namespace' >&2; exit 1", "#"])
 def test_a_box_is_tried_before_it_is_trusted(tmp_path: Path, script: str) -> None:
     """Many containers do not allow one; what bubblewrap says is what the operator reads."""
-    sandbox = Sandbox(as_root=False, programs=programs(tmp_path, script))
-    if script == "#":
-        sandbox.require(tmp_path)
-    else:
-        with pytest.raises(NoSandbox) as raised:
-            sandbox.require(tmp_path)
-        assert str(raised.value) == "bubblewrap does not work: bwrap: No permissions to create new namespace"
+    said = "" if script == "#" else "bwrap: No permissions to create new namespace"
+    with pytest.raises(NoSandbox) as raised:
+        require(Sandbox(as_root=False, programs=programs(tmp_path, script)))
+    assert str(raised.value) == f"bubblewrap does not work: {said}"
 
 
 def test_a_program_that_cannot_be_started_is_no_box(tmp_path: Path) -> None:
@@ -47,14 +48,22 @@ def test_a_program_that_cannot_be_started_is_no_box(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"\x7fELF?")
         (tmp_path / name).chmod(0o755)
     with pytest.raises(NoSandbox, match=r"^bubblewrap does not work: "):
-        Sandbox(as_root=False, programs=str(tmp_path)).require(tmp_path)
+        require(Sandbox(as_root=False, programs=str(tmp_path)))
+
+
+@pytest.mark.parametrize("told", ['{"child-pid": 1}', '{"child-pid": 999999999}'])
+def test_a_box_that_cannot_be_looked_into_is_none(tmp_path: Path, told: str) -> None:
+    """Its files could not be taken out."""
+    script = f"echo '{told}' >&0; echo ready >&0; read rest"
+    with pytest.raises(NoSandbox, match=r"^a box cannot be looked into: "):
+        require(Sandbox(as_root=False, programs=programs(tmp_path, script)))
 
 
 def test_the_operator_is_told_at_start_why_commands_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not only when the first one is asked for."""
-    assert working_sandbox(Workspace(tmp_path, None), programs=str(tmp_path)) is None
+    assert working_sandbox(Workspace(tmp_path, None), (), programs=str(tmp_path)) is None
     (told,) = caplog.records
     assert told.message == "run_command refuses every command"
     assert vars(told)["reason"] == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
@@ -68,32 +77,41 @@ async def test_without_a_box_every_command_is_refused(tmp_path: Path) -> None:
     assert str(raised.value) == NO_SANDBOX
 
 
-@pytest.mark.parametrize(
-    ("script", "says"),
-    [("echo 'bwrap: no source path /secret/path'; exit 1", NO_SANDBOX), ("echo 'bwrap: fine'", ""), ("exit 1", "")],
-)
+@pytest.mark.parametrize("script", ["echo 'bwrap: no source path /secret/path'; exit 1", "exit 1", "#"])
 async def test_a_box_that_breaks_later_names_no_folder(
-    tmp_path: Path, script: str, says: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, script: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The operator finds its words in the log; what a command says is passed on."""
+    """The operator finds its words in the log; the conversation's files stay."""
     (tmp_path / "bin").mkdir()
     sandbox = Sandbox(as_root=False, programs=programs(tmp_path / "bin", script))
-    calling = RunCommand(Workspace(tmp_path, None), ("ls",), sandbox).call({"command": ["ls"]}, context())
-    if says:
-        with pytest.raises(ToolError) as raised:
-            await calling
-        assert str(raised.value) == says
-    else:
-        assert set(await calling) == {"exit_code", "output"}
-    assert [record.message for record in caplog.records] == (["a sandbox could not be made"] if says else [])
+    workspace = Workspace(tmp_path, None)
+    with workspace.folder(context().conversation) as folder:
+        write(folder, "a.txt", b"kept", None)
+    with pytest.raises(ToolError) as raised:
+        await RunCommand(workspace, ("ls",), sandbox).call({"command": ["ls"]}, context())
+    assert str(raised.value) == NO_SANDBOX
+    assert [record.message for record in caplog.records] == ["a sandbox could not be made"]
+    assert (workspace.path_of(context().conversation) / "a.txt").read_text() == "kept"
 
 
 @pytest.mark.parametrize("as_root", [False, True])
 def test_root_gives_up_its_rights_before_the_box_is_made(tmp_path: Path, as_root: bool) -> None:
     """Limits do not hold for root; others have no rights to give up."""
-    argv = Sandbox(as_root, programs(tmp_path, "#")).argv(Path("/srv/x"), ["ls", "-l"])
+    argv = Sandbox(as_root, (), programs(tmp_path, "#")).argv(["ls", "-l"], 7)
     assert (str(tmp_path / "setpriv") in argv) == as_root
-    bound = argv[argv.index("/work") - 1]
-    assert bound == ("/mnt" if as_root else "/srv/x")
     assert argv[-3:] == ["--", "ls", "-l"]
+    assert "--bind" not in argv, "no folder of this machine can be written to"
     assert {"--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--clearenv"} <= set(argv)
+
+
+def test_private_folders_are_covered_where_they_would_be_seen(tmp_path: Path) -> None:
+    """Only those among the programs, the outermost, and never the programs themselves."""
+    link = tmp_path / "link"
+    link.symlink_to("/usr/share")
+    share = {"/usr/share/doc", "/usr/share/perl5"}
+    inner = {f"/usr/share/doc/{name}" for name in sorted(os.listdir("/usr/share/doc"))[:3]}
+    given = [*inner, *share, "/", "/usr", "/usr/bin", "/usr/share", "/home", str(tmp_path), str(link / "doc"), "/none"]
+    argv = Sandbox(False, map(Path, given), programs(tmp_path, "#")).argv(["ls"], 7)
+    covered = [path for option, path in pairwise(argv) if option == "--tmpfs"]
+    assert sorted(covered) == sorted([*(path for path in share if os.path.isdir(path)), "/tmp", "/work"])  # noqa: S108 -- the box's own
+    assert all(path in argv[argv.index("--remount-ro") :] for path in covered if path in share)
