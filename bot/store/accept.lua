@@ -1,7 +1,8 @@
 #!lua
-if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
+if redis.call('EXISTS', seen_before) == 1 or not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
+redis.call('SET', seen_before, '', 'EX', SEEN_BEFORE_S)
 redis.call('RPUSH', inbox, ARGV[2])
 redis.call('EXPIRE', inbox, WORK_S)
 if redis.call('EXISTS', lease) == 1 then
