@@ -92,9 +92,7 @@ class Journal:
         """
         frames = [pack(entry.kind, "", entry.body) for entry in others or ()]
         ends = "no" if others is None else "yes"
-        await self._scripts.run(
-            "withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames
-        )
+        await self._scripts.run("withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames)
 
     async def _note(self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]) -> int:
         return int(await self._scripts.run("record", lease.conversation, lease.token, frame, sends, *answers))

@@ -72,7 +72,7 @@ class Keys:
 
         It bears a digest of both, for it outlives a wish to be forgotten.
         """
-        return f"{self._shard}seen:{_digest(f'{self._conversation}\0{message_id}')}"
+        return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
 
     def seen_before(self, message_id: str) -> str:
         """The name by which earlier versions know a message, while some of their processes still run."""

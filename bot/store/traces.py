@@ -63,14 +63,14 @@ class Traces:
         holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
         names_of_notes = [raw.decode() async for raw in self._client.scan_iter(notes_pattern(), count=1_000)]
         keys = [
-            key
-            for key in names_of_notes
-            if channel in (name := note_of(key)).split(":") and not name.startswith(SETS)
+            key for key in names_of_notes if channel in (name := note_of(key)).split(":") and not name.startswith(SETS)
         ]
         values: list[Any] = []
         for start in range(0, len(keys), BATCH):
             values += await self._client.ask_each(("GET", key) for key in keys[start : start + BATCH])
-        return await self._delete([key for key, value in zip(keys, values, strict=True) if value and holds.search(value)])
+        return await self._delete(
+            [key for key, value in zip(keys, values, strict=True) if value and holds.search(value)]
+        )
 
     async def _delete(self, keys: list[str]) -> int:
         return sum([await self._client.delete(key) for key in keys])

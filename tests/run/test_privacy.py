@@ -67,7 +67,9 @@ async def traces(folder: Path, *needles: str) -> list[str]:
             held = repr((key, await redis.dump(key), await value_of(redis, key)))
             found += [f"{needle} in {key.decode()}" for needle in needles if needle in held]
     for path in files_below(folder):
-        found += [f"{needle} in {path}" for needle in needles if needle in str(path) or needle.encode() in bytes_of(path)]
+        found += [
+            f"{needle} in {path}" for needle in needles if needle in str(path) or needle.encode() in bytes_of(path)
+        ]
     return found
 
 
