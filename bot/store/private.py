@@ -49,7 +49,8 @@ def private_file(path: Path) -> None:
 
 def _close_to_others(folder: int, path: Path) -> None:
     """From the top down: in a folder that is closed nobody can exchange what is looked at."""
-    os.fchmod(folder, FOLDER)
+    with suppress(PermissionError):
+        os.fchmod(folder, FOLDER)
     if os.fstat(folder).st_mode & OTHERS:
         raise SettingsError("KAIWA_DATA_DIR", f"{path} cannot be made private on this disk; choose another place")
     for name in os.listdir(folder):
