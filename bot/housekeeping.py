@@ -148,7 +148,8 @@ class Housekeeping:
     async def _forget_under(self, lease: Lease, kind: str, arrival: Arrival) -> Forgotten:
         """In a conversation where nothing else is done, and which is given back."""
         try:
-            await self._withdraw(lease, kind, _author_id(arrival))
+            if kind == SHARED:
+                await self._withdraw(lease, _author_id(arrival))
             return await self._forget_in(lease, kind, arrival)
         finally:
             await self._store.leases.release(lease)
@@ -163,29 +164,23 @@ class Housekeeping:
             await self._store.inbox.accept(conversation, wish.message.id, encode(wish), ASIDE)
             return
         author_id = _author_id(arrival)
-        entries = [*await self._store.journal.read(conversation), *await self._store.inbox.read(conversation)]
-        recalled = await self._store.history.recall(conversation, KEEP_TURNS)
-        turns = read_turns(recalled)
+        bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in TAKEN_IN]
+        bodies += [entry.body for entry in await self._store.inbox.read(conversation)]
+        turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
         said = [message for _, record in (*turns.told, *turns.since) for message in record.messages]
-        said += [told.message for entry in entries if entry.kind in TAKEN_IN and (told := _arrival(entry.body))]
+        said += [told.message for told in map(_arrival, bodies) if told]
         for message in said:
             if message.author and message.author.id == author_id:
                 back = Message(f"{wish.message.id}:{message.id}", "user", (), arrival.message.at)
                 unsent = encode(Arrival(back, event="unsent", target=message.id))
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
 
-    async def _withdraw(self, lease: Lease, kind: str, author_id: str) -> None:
+    async def _withdraw(self, lease: Lease, author_id: str) -> None:
         """What somebody has said in a conversation and nobody has answered yet; a turn that waits for them goes too."""
-        if kind == OWN:
-            return
         waiting = await self._store.inbox.read(lease.conversation)
-        deliveries = await self._store.outbox.read(lease.conversation)
         journal = [entry for entry in await self._store.journal.read(lease.conversation) if entry.kind in TAKEN_IN]
         theirs = [entry for entry in journal if not _is_by(entry.body, author_id)]
-        gone = [
-            *(entry.frame for entry in waiting if _is_by(entry.body, author_id)),
-            *(delivery for delivery in deliveries if _holds(delivery, author_id)),
-        ]
+        gone = [entry.frame for entry in waiting if _is_by(entry.body, author_id)]
         ends = len(theirs) < len(journal)
         if gone or ends:
             await self._store.journal.withdraw(lease, gone, theirs if ends else None)
@@ -228,11 +223,12 @@ class Housekeeping:
             return kept
 
         await self._rewrite(lease, without, stale=True)  # a summary does not say whose words it tells
-        files = 0
         if kind == OWN:
             await self._store.history.erase(lease, whole=not is_here)
-            files = await self._forget_files(lease.conversation)
-        return Forgotten(1, gone, files)
+            return Forgotten(1, gone, await self._forget_files(lease.conversation))
+        deliveries = await self._store.outbox.read(lease.conversation)
+        await self._store.journal.withdraw(lease, [one for one in deliveries if _holds(one, author_id)])
+        return Forgotten(1, gone)
 
     async def _rewrite(
         self, lease: Lease, change: Callable[[list[Message]], list[Message]], *, stale: bool = False

@@ -21,7 +21,7 @@ log = structlog.stdlib.get_logger(__name__)
 LOOK_S = 2.0
 SPACING_S = 50  # between two rewrites, whatever the number of processes; with all else it makes less than a minute
 POLL_S = 0.05
-LAST_S = 3.0  # for a rewrite before the server is stopped
+LAST_S = 2.0  # for a rewrite before the server is stopped
 
 DROP_OLDER = """#!lua flags=allow-oom
 local at = redis.call('GET', KEYS[1])

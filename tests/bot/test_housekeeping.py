@@ -218,6 +218,21 @@ async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: St
     assert await redis.keys(f"*{HERE}*") == []
 
 
+async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(store: Store) -> None:
+    """Those that name them; the wish itself is answered there."""
+    place = Place(store, [])
+    lease = await leased(store, GROUP)
+    to_them, to_others = (
+        encode(Delivery(f"d_{user}", "t1", Reply(f"for {user}"), f'{{"user":"{user}"}}')) for user in ("u1", "u2")
+    )
+    await store.journal.commit(lease, None, [to_them, to_others], keep_turns=1)
+    place.box.failures = [DeliverLater("503", 0.0)]
+    await store.leases.release(lease)
+    await arrive(store, GROUP, said("g1", "/forget me", group=True))
+    await place.care.attend(GROUP)
+    assert [text[:6] for text in place.box.texts] == ["for u2", "Done: "]
+
+
 async def test_a_group_that_the_bot_has_left_is_forgotten(store: Store, redis: Redis) -> None:
     """With its files; what its people have said elsewhere stays."""
     place = Place(store, [Step("One"), Step("Two")])
