@@ -20,7 +20,7 @@ from bot.approval import Approvals
 from bot.arrivals import Sorted, belongs, count_of_one_turn, sort_out
 from bot.channels import Arrival, Channel, Delivery, Reply
 from bot.errors import LeaseLost, Parked, StoreUnavailable
-from bot.housekeeping import KEEP_TURNS, Housekeeping
+from bot.housekeeping import KEEP_TURNS, Forgotten, Housekeeping
 from bot.journal import Kept, decode_arrival, read_entries, readable_arrivals
 from bot.metrics import Metrics
 from bot.replying import Defaults, Outcome, Replying
@@ -187,7 +187,7 @@ class Answering:
     async def _keep_house(self, lease: Lease, batch: Sorted, outcome: Outcome) -> None:
         """Edits, commands and our own sentences."""
         if batch.left:
-            await self._housekeeping.reset(lease)
+            await self._housekeeping.leave(lease, batch.left)
         await self._housekeeping.apply(lease, batch.edited)
         channel = self._channel(lease)
         told = await channel.prepare(lease.conversation, batch.told, is_new=False) if channel and batch.told else []
@@ -214,9 +214,16 @@ class Answering:
         if command == "usage":
             return await self._admission.usage(lease.conversation, arrival)
         if command == "forget":
-            gone = await self._housekeeping.forget(lease, arrival)
-            return self._sentence("command.forget", arrival, conversations=gone.conversations, messages=gone.messages)
+            return self._forgotten(await self._housekeeping.forget(lease, arrival), lease, arrival)
         return self._sentence("command.help", arrival)
+
+    def _forgotten(self, gone: Forgotten, lease: Lease, arrival: Arrival) -> Reply:
+        """What was deleted, and what cannot be; it names its reader by its address, so it is kept for nobody."""
+        values = {"conversations": gone.conversations, "messages": gone.messages, "files": gone.files}
+        reply = self._sentence("command.forget", arrival, **values)
+        keeper = f"forget_elsewhere.{lease.conversation.partition(':')[0]}"
+        elsewhere = self._texts.sentences[self._language(arrival)].get(keeper, "")
+        return replace(reply, text=f"{reply.text} {elsewhere}".strip(), fleeting=True)
 
     async def _commit(self, lease: Lease, turn_id: str, outcome: Outcome, given_up: str = "") -> None:
         channel = self._channel(lease)
@@ -237,12 +244,14 @@ class Answering:
         return self._channels.get(lease.conversation.partition(":")[0])
 
     def _sentence(self, key: str, arrival: Arrival, **values: object) -> Reply:
-        author = arrival.message.author or NOBODY
-        language = language_of(arrival.message.text, author.locale[:2] or self._defaults.language)
-        if language not in self._texts.sentences:
-            language = self._defaults.language
+        language = self._language(arrival)
         known = {"bot_name": self._defaults.bot_name, "days": self._defaults.history_days}
         text = self._texts.get(key, language, **known, **values)
         if key == "command.help" and (commands := self._replying.tool_commands(language)):
             text = f"{text}\n{self._texts.get('command.tools', language, commands=' '.join(commands))}"
         return Reply(text, kind="help" if key == "command.help" else "greeting" if key.endswith(".greeting") else "")
+
+    def _language(self, arrival: Arrival) -> str:
+        author = arrival.message.author or NOBODY
+        language = language_of(arrival.message.text, author.locale[:2] or self._defaults.language)
+        return language if language in self._texts.sentences else self._defaults.language

@@ -22,7 +22,7 @@ class Sorted:
         edited: new words for messages of earlier turns, by message id; None takes the message back.
         commands: a command and the arrival that gave it, in order.
         told: arrivals answered with our own sentence.
-        left: the conversation has ended.
+        left: what ended the conversation.
         stopped: somebody wants the turn under way to end.
         dropped: messages that are therefore not answered, and still part of the conversation.
     """
@@ -31,7 +31,7 @@ class Sorted:
     edited: dict[str, Message | None] = field(default_factory=dict)
     commands: list[tuple[Command, Arrival]] = field(default_factory=list)
     told: list[Arrival] = field(default_factory=list)
-    left: bool = False
+    left: Arrival | None = None
     stopped: bool = False
     dropped: list[Arrival] = field(default_factory=list)
 
@@ -64,7 +64,7 @@ def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | 
         elif arrival.event == "stop":
             _stop(batch)
         elif arrival.event == "left":
-            batch = Sorted(left=True)
+            batch = Sorted(left=arrival)
         else:
             _change(batch, arrival)
     return batch

@@ -29,6 +29,7 @@ from bot.new_tool import next_steps, own_folder, write_tool
 from bot.report import parts
 from bot.settings import Settings
 from bot.spoken_commands import SpokenCommands
+from bot.store.private import private_folder
 from bot.terminal import Screen, keyboard, machine
 from bot.terminal.background import background
 from bot.terminal.plain_screen import PlainScreen
@@ -229,6 +230,7 @@ def _started() -> Settings:
 
 def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     """Hold a conversation; true where its last message got an answer."""
+    private_folder(config.kaiwa_data_dir)
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, config.secrets, file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()

@@ -176,7 +176,7 @@ def conversations(
         channels: by name; may be filled later.
     """
     commands, stops = SpokenCommands(texts), Stops()
-    housekeeping = Housekeeping(store, defaults.history_days)
+    housekeeping = Housekeeping(store, defaults.history_days, agent.tools.forget)
     approvals = Approvals(store, texts, commands, policy, defaults.language)
     replying = Replying(
         store, agent, past, channels, texts, housekeeping, commands, approvals, stops, budgets, alerts, defaults

@@ -107,6 +107,8 @@ class Postman:
     async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
         log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
+        if delivery.reply.fleeting:
+            return await self._store.outbox.remove_head(lease)
         is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
         following = await self._store.outbox.bury_head(lease, reason.encode())
         await self._alerts.notice("dead_letters", reason)

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -32,6 +32,8 @@ ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
 COMMAND = re.compile(r"[^\W_][\w-]{0,31}")
+
+Forget = Callable[[str], Awaitable[int]]
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +97,9 @@ class Tool(Protocol):
         concurrency: may be left out; calls at once in this process (16).
         strict: may be left out; vendors that can hold the model to the schema do, where all of it is required.
         commands: may be left out; words such as ``weather``, so that ``/weather Tokyo`` has this tool called.
+        forget: may be left out; an async method that takes a conversation's id, deletes all that the tool keeps of it,
+            and returns how many files that were. It is called when somebody wants to be forgotten, in any process, and
+            again after a crash.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
 
@@ -176,6 +181,15 @@ class ValidatedTool:
             log.exception("tool crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
 
+    async def forget(self, conversation: str) -> int:
+        """Have the tool delete what it keeps of a conversation; how many files that were.
+
+        Raises:
+            Exception: it could not, and all that it has is still there, or a part.
+        """
+        forget: Forget | None = getattr(self._tool, "forget", None)
+        return await forget(conversation) if forget else 0
+
     async def _validated(self, arguments: object, context: ToolContext, budget: float) -> dict[str, Any]:
         given = _normal(arguments)
         if complaint := self._parameters.complaint(given):
@@ -237,6 +251,10 @@ class ToolMap(Mapping[str, ValidatedTool]):
             known = ", ".join(self._tools)
             return ToolOutcome.error(f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}")
         return await tool.call(arguments, context)
+
+    async def forget(self, conversation: str) -> int:
+        """Have every tool delete what it keeps of a conversation; how many files that were."""
+        return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
     def low_risk(self) -> ToolMap:
         """The tools that only read."""

@@ -64,6 +64,10 @@ class _InWorkspace:
         """None without a folder to work in."""
         return cls(Workspace.at(config.workspace_dir)) if config.workspace_dir else None
 
+    async def forget(self, conversation: str) -> int:
+        """Delete the conversation's folder; how many files were in it."""
+        return await asyncio.to_thread(self._workspace.forget, conversation)
+
     async def _in_folder(self, context: ToolContext, work: Callable[[int], Answer]) -> Answer:
         """Do something with the conversation's open folder, off the event loop, and to its end even when cancelled:
         what follows must not meet it half done."""

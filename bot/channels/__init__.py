@@ -49,6 +49,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         settles: the id of a question that is decided; the text says how. A channel that cannot change what it has
             sent says nothing.
         private: only for the eyes of the person it is addressed to, where the channel can do that.
+        fleeting: where it cannot be delivered it is dropped, not kept as a dead letter.
         kind: a greeting, or the help: a channel that has buttons may offer with it what can be said next.
     """
 
@@ -59,6 +60,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     settles: str = ""
     private: bool = False
     kind: Literal["", "greeting", "help"] = ""
+    fleeting: bool = False
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):

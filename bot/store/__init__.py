@@ -7,7 +7,8 @@
     live        what is shown meanwhile        notes            small things, short-lived
     connection  how Redis is reached           clients          one server, or a cluster
     pressure    how full it is                 budget           what a day has cost
-    embedded    the Valkey that comes with Kaiwa
+    traces      what names a person           embedded         the Valkey that comes with Kaiwa
+    rewriting   what its files still hold      server           its process
 
 What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
 change its journal, history and outbox; where nobody does, a full store may shorten the history.
@@ -29,13 +30,14 @@ from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Shown
-from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, is_personal, lease_of, personal_pattern
+from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.notes import Notes
 from bot.store.outbox import Outbox
 from bot.store.pressure import Memory, Pressure, Relief
 from bot.store.scripts import Scripts
+from bot.store.traces import Traces
 
 __all__ = [
     "ARRIVAL",
@@ -66,7 +68,6 @@ __all__ = [
 ]
 
 
-ERASE_S = 60.0
 CONNECTIONS = 6  # of one process; with those of its Docket no more than ten
 SAFE_POLICY = "noeviction"
 CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
@@ -115,6 +116,7 @@ class Store:
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.notes = Notes(client)
+        self.traces = Traces(client)
         self.budget = Budget(client)
         self.live = live
         self.pressure = Pressure(client, scripts)
@@ -140,23 +142,6 @@ class Store:
             due = await self._client.ask_each(("ZCARD", index) for index in due_indexes())
             dead = await self._client.ask_each(("XLEN", letters) for letters in dead_letters())
         return Depths(sum(due), sum(dead))
-
-    async def erase(self, channel: str, author_id: str) -> int:
-        """Delete every seen-key, note and fence that bears a person's id; a fence whose lease is held stays.
-
-        This looks at every key of the store: for the rare case that somebody wants to be forgotten.
-
-        Returns:
-            How many keys are gone.
-        """
-        gone = 0
-        async with answering(ERASE_S):
-            async for raw in self._client.scan_iter(personal_pattern(author_id), count=1_000):
-                key = raw.decode()
-                lease = lease_of(key)
-                if is_personal(key, channel, author_id) and not (lease and await self._client.exists(lease)):
-                    gone += await self._client.delete(key)
-        return gone
 
     async def facts(self) -> ServerFacts:
         """Ask the server about itself; a cluster is as good as its worst node."""

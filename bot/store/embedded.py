@@ -16,12 +16,15 @@ from typing import IO
 
 import structlog
 
-from bot.errors import KaiwaError, SettingsError
+from bot.errors import KaiwaError
+from bot.store.private import private_file, private_folder
+from bot.store.rewriting import finish_rewriting, rewriting
 from bot.store.server import Server, locked, take, taken
 
 log = structlog.stdlib.get_logger(__name__)
 
 RESTART_S = 1.0
+FILES = ("users.lock", "start.lock", "server.lock", "valkey.log")
 
 
 @asynccontextmanager
@@ -35,7 +38,9 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
         SettingsError: it cannot work here, with the variable to mend.
         StoreUnavailable: it runs, and does not answer.
     """
-    home = _prepared(data_dir)
+    home = private_folder(data_dir)
+    for name in FILES:
+        private_file(home / name)
     server = Server(home)
     start_lock = home / "start.lock"
     with (home / "users.lock").open("ab") as users:
@@ -43,7 +48,7 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
             async with locked(start_lock):
                 await taken(users, fcntl.LOCK_SH)
                 await server.start()
-            async with _kept_alive(server, start_lock):
+            async with _kept_alive(server, start_lock), rewriting(server.url):
                 yield server.url
         finally:
             await _leave(server, start_lock, users)
@@ -52,6 +57,7 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
 async def _leave(server: Server, start_lock: Path, users: IO[bytes]) -> None:
     async with locked(start_lock):
         if take(users):
+            await finish_rewriting(server.url)
             await server.stop()
         else:
             server.leave()
@@ -78,12 +84,3 @@ async def _watch(server: Server, start_lock: Path) -> None:
         except KaiwaError as error:
             log.error("the bundled Valkey does not start", error=str(error))
             await asyncio.sleep(RESTART_S)
-
-
-def _prepared(data_dir: Path) -> Path:
-    try:
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (data_dir / "users.lock").touch()
-    except OSError as error:
-        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another place") from error
-    return data_dir.resolve()

@@ -65,9 +65,20 @@ class History:
         await self._scripts.run("rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs)
 
     async def purge(self, lease: Lease) -> None:
-        """Delete what was said and what was not yet delivered. The turn under way and what waits for the next remain.
+        """Delete what was said. The turn under way, what waits for the next and what is to be delivered remain.
 
         Raises:
             LeaseLost: nothing was deleted.
         """
         await self._scripts.run("purge", lease.conversation, lease.token)
+
+    async def erase(self, lease: Lease, *, whole: bool) -> None:
+        """Delete what was said, and what was not yet delivered.
+
+        Args:
+            whole: the turn under way and what waits for the next go too.
+
+        Raises:
+            LeaseLost: nothing was deleted.
+        """
+        await self._scripts.run("erase", lease.conversation, lease.token, "whole" if whole else "")

@@ -99,6 +99,16 @@ class Journal:
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1))
         return [unpack(frame) for frame in frames]
 
+    async def withdraw(self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None) -> None:
+        """Take entries out of the inbox and deliveries out of the outbox.
+
+        Args:
+            others: given, the turn under way is given up, and these wait in the inbox again, for another one.
+        """
+        frames = [pack(entry.kind, "", entry.body) for entry in others or ()]
+        ends = "no" if others is None else "yes"
+        await self._scripts.run("withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames)
+
     async def _note(self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]) -> int:
         return int(await self._scripts.run("record", lease.conversation, lease.token, frame, sends, *answers))
 

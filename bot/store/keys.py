@@ -17,14 +17,15 @@ DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform sends a message again after that
 WORK_S = 7 * DAY_S  # inbox, journal and outbox
+SEEN_BEFORE_S = 600  # a seen-key by the name that earlier versions look for: as long as a deploy takes
 INDEX_S = 8 * DAY_S  # due index and fence: they outlive the work they guard
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # what counts against a day's limit: the day has ended everywhere by then
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator: longer than any month
 DEAD_LETTERS = 250  # kept per shard, so that a refused token cannot fill the store
 
-CONVERSATION_KINDS = ("lease", "fence", "inbox", "turn", "journal", "history", "summary", "outbox")
-SHARD_KINDS = ("due", "dead")
+CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting")
+SHARD_KINDS = ("due", "dead", "fence", "forgotten")
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -67,7 +68,14 @@ class Keys:
         return self._own("live")
 
     def seen(self, message_id: str) -> str:
-        """The conversation is part of it: a page chooses its own message ids, and must not use up another's."""
+        """The conversation is part of it: a page chooses its own message ids, and must not use up another's.
+
+        It bears a digest of both, for it outlives a wish to be forgotten.
+        """
+        return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
+
+    def seen_before(self, message_id: str) -> str:
+        """The name by which earlier versions know a message, while some of their processes still run."""
         return f"{self._own('seen')}:{message_id}"
 
     def _own(self, kind: str) -> str:
@@ -91,8 +99,7 @@ def conversation_of(history_key: str) -> str:
 
 def spent_key(day: str, scope: str, name: str) -> str:
     """A day's counter. It bears a digest of the name only: it outlives a wish to be forgotten."""
-    digest = sha256(name.encode()).hexdigest()[:16]
-    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}spent:{day}:{scope}:{digest}"
+    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}spent:{day}:{scope}:{_digest(name)[:16]}"
 
 
 def totals_keys(day: str) -> tuple[str, str, str]:
@@ -101,22 +108,29 @@ def totals_keys(day: str) -> tuple[str, str, str]:
     return prefix, f"{prefix}:users", f"{prefix}:conversations"
 
 
-def personal_pattern(author_id: str) -> str:
+def personal_pattern(name: str) -> str:
     """A pattern for all keys that may be a person's; ``is_personal`` decides."""
-    literally = re.sub(r"([*?\[\]\\])", r"\\\1", author_id)
+    literally = re.sub(r"([*?\[\]\\])", r"\\\1", name)
     return f"kaiwa:*:*{literally}*"
 
 
-def is_personal(key: str, channel: str, author_id: str) -> bool:
-    """Whether a key only remembers a person of a channel: their id must be a whole part of it, not a piece of one."""
+def is_personal(key: str, channel: str, name: str) -> bool:
+    """Whether a key only remembers a person of a channel: their name must be a whole part of it, not a piece of one.
+
+    Fences of single conversations are those of earlier versions.
+    """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence") and {channel, author_id} <= set(parts)
+    return kind in ("seen", "note", "fence") and {channel, name} <= set(parts)
 
 
-def lease_of(key: str) -> str | None:
-    """The lease that a fence guards, None for another key."""
-    shard, fence, rest = key.partition("}:fence:")
-    return f"{shard}}}:lease:{rest}" if fence else None
+def notes_pattern() -> str:
+    """A pattern for all notes; ``note_of`` reads them."""
+    return "kaiwa:{*}:note:*"
+
+
+def note_of(key: str) -> str:
+    """The name of a note."""
+    return key.partition("}:note:")[2]
 
 
 def due_indexes() -> list[str]:
@@ -127,6 +141,15 @@ def due_indexes() -> list[str]:
 def dead_letters() -> list[str]:
     """The dead letters of every shard."""
     return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
+
+
+def forgotten_marks() -> list[str]:
+    """Where each shard marks that something was deleted which its server's files may still hold."""
+    return [_shard_prefix(shard) + "forgotten" for shard in range(SHARDS)]
+
+
+def _digest(name: str) -> str:
+    return sha256(name.encode()).hexdigest()[:32]
 
 
 def _shard_prefix(shard: int) -> str:

@@ -71,6 +71,15 @@ class Leases:
         retry_at = "" if retry_at_ms is None else retry_at_ms
         return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at, known))
 
+    async def forget(self, lease: Lease) -> None:
+        """Mark that something is deleted here: once the lease is given back with nothing left to do, the server's files
+        want to be written anew.
+
+        Raises:
+            LeaseLost: nothing was marked.
+        """
+        await self._scripts.run("forget", lease.conversation, lease.token)
+
     async def due(self, limit: int) -> list[str]:
         """The conversations that need care now, those that have waited longest first."""
         async with answering():

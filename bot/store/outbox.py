@@ -26,6 +26,11 @@ class Outbox:
         async with answering():
             return cast(bytes | None, await self._client.lindex(Keys(conversation).outbox, 0))
 
+    async def read(self, conversation: str) -> list[bytes]:
+        """All deliveries, oldest first."""
+        async with answering():
+            return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
+
     async def post(self, conversation: str, delivery_id: str, delivery: bytes) -> bool:
         """Put a delivery that answers nobody behind the others, once in three days; whether that was now."""
         return bool(await self._scripts.run("post", conversation, delivery, message_id=delivery_id))

@@ -8,6 +8,10 @@ end
 local waiting = redis.call('LLEN', inbox) > tonumber(ARGV[4])
 if redis.call('EXISTS', inbox, journal, outbox) == 0 then
     redis.call('ZREM', due, conversation)
+    if redis.call('DEL', forgetting) == 1 then
+        -- The last word about it has been delivered: what the server's files still hold of it can go now.
+        redis.call('SET', forgotten, now_ms(), 'EX', INDEX_S)
+    end
 elseif ARGV[3] == '' or waiting then
     due_at(now_ms())
 else

@@ -1,5 +1,4 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
 redis.call('PEXPIRE', lease, ARGV[3])
-redis.call('EXPIRE', fence, INDEX_S)
 due_at(now_ms() + ARGV[3])

@@ -19,7 +19,7 @@ from redis.exceptions import NoScriptError, ResponseError
 from bot.errors import LeaseLost
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.keys import DEAD_LETTERS, DEAD_S, INDEX_S, SCRIPT_KINDS, SEEN_S, WORK_S, Keys
+from bot.store.keys import DEAD_LETTERS, DEAD_S, INDEX_S, SCRIPT_KINDS, SEEN_BEFORE_S, SEEN_S, WORK_S, Keys
 
 Name = Literal[
     "accept",
@@ -38,6 +38,9 @@ Name = Literal[
     "summarise",
     "rewrite",
     "purge",
+    "erase",
+    "withdraw",
+    "forget",
     "shorten",
     "fail",
     "revive",
@@ -69,14 +72,14 @@ class Scripts:
         """Run a script on a conversation.
 
         Args:
-            message_id: whose seen-key the script gets as its last key.
+            message_id: whose seen-keys the script gets as its last keys.
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
             StoreUnavailable: see ``answering``.
         """
         keys = Keys(conversation)
-        names = (*keys.for_scripts, keys.seen(message_id))
+        names = (*keys.for_scripts, keys.seen(message_id), keys.seen_before(message_id))
         async with answering():
             try:
                 return await self._evaluate(self._scripts[name], len(names), *names, conversation, *arguments)
@@ -96,6 +99,7 @@ def _read(name: Name, history_s: int) -> _Script:
     folder = files(__package__)
     lifetimes = {
         "SEEN_S": SEEN_S,
+        "SEEN_BEFORE_S": SEEN_BEFORE_S,
         "WORK_S": WORK_S,
         "INDEX_S": INDEX_S,
         "HISTORY_S": history_s,
@@ -103,7 +107,7 @@ def _read(name: Name, history_s: int) -> _Script:
         "DEAD_LETTERS": DEAD_LETTERS,
     }
     first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
-    names = f"local {', '.join(SCRIPT_KINDS)}, seen = unpack(KEYS)"
+    names = f"local {', '.join(SCRIPT_KINDS)}, seen, seen_before = unpack(KEYS)"
     values = f"local {', '.join(lifetimes)} = {', '.join(map(str, lifetimes.values()))}"
     shared = (folder / "shared.lua").read_text("utf-8")
     text = "\n".join([first_line, names, values, shared, body])

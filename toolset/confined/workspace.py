@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from toolset.confined.tree import opened, plainly, walk
+from toolset.confined.tree import opened, plainly, removed, walk
 from toolset.tool import ToolError, ToolSetupError
 
 FILE_CAP = 1024 * 1024  # bytes
@@ -82,6 +82,28 @@ class Workspace:
                 yield folder
         finally:
             os.close(root)
+
+    def forget(self, conversation: str) -> int:
+        """Delete the folder of a conversation, however a command has left it; how many files were in it.
+
+        Raises:
+            ToolError: it cannot be deleted.
+        """
+        with plainly(""):
+            root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                return removed(root, self.path_of(conversation).name)
+            finally:
+                os.close(root)
+
+    def usage(self, conversation: str) -> Usage:
+        """What the folder of a conversation holds.
+
+        Raises:
+            ToolError: it cannot be measured.
+        """
+        with self.folder(conversation) as folder:
+            return usage(folder)
 
 
 def usage(folder: int) -> Usage:

@@ -145,7 +145,7 @@ async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     for number in range(30):
         await store.notes.set(f"line:U1:{number}", b"x", 60)
         await store.notes.set(f"line:U2:{number}", b"x", 60)
-    assert await store.erase("line", "U1") == 30
+    assert await store.traces.erase("line", ["U1"]) == 30
     assert await store.notes.get("line:U1:7") is None
     assert await store.notes.get("line:U2:7") == b"x"
 

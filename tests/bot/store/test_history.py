@@ -44,7 +44,7 @@ async def test_a_long_history_costs_no_more_than_what_is_read(store: Store, redi
 
 
 async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_after_it(store: Store) -> None:
-    """What was said and what was not delivered is gone at once; a message behind ``/reset`` is a new beginning."""
+    """What was said is gone at once; a message behind ``/reset`` is a new beginning, and answers may be others'."""
     await store.inbox.accept(HERE, "m1", b"one")
     lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn-1")
@@ -54,11 +54,26 @@ async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_afte
     await store.inbox.accept(HERE, "m3", b"three")
     await store.history.purge(lease)
     assert await store.history.read(HERE, 3) == []
-    assert await store.outbox.head(HERE) is None
+    assert await store.outbox.head(HERE) == b"reply"
     going_on = await store.journal.begin(lease, "turn-3")
     assert going_on is not None
     assert (going_on.turn_id, [entry.body for entry in going_on.entries]) == ("turn-2", [b"two"])
     assert await join(store, lease) == [b"three"]
+
+
+async def test_erasing_takes_what_is_not_delivered_too_and_the_rest_where_it_is_to_be_whole(store: Store) -> None:
+    """Of the conversation at hand the turn under way stays, for it still has something to say."""
+    await store.inbox.accept(HERE, "m1", b"one")
+    lease = await leased(store, HERE)
+    await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=3)
+    assert await store.journal.begin(lease, "turn-1") is not None
+    await store.inbox.accept(HERE, "m2", b"two")
+    await store.history.erase(lease, whole=False)
+    assert (await store.history.read(HERE, 3), await store.outbox.read(HERE)) == ([], [])
+    assert [entry.body for entry in await store.journal.read(HERE)] == [b"one"]
+    await store.history.erase(lease, whole=True)
+    assert (await store.journal.read(HERE), await store.inbox.read(HERE)) == ([], [])
+    assert await store.journal.begin(lease, "turn-2") is None
 
 
 async def test_turns_are_rewritten_in_their_places(store: Store) -> None:
@@ -108,4 +123,6 @@ async def test_only_the_holder_of_the_lease_changes_a_history(store: Store) -> N
         await store.history.summarise(lease, b"summary")
     with pytest.raises(LeaseLost):
         await store.history.purge(lease)
+    with pytest.raises(LeaseLost):
+        await store.history.erase(lease, whole=True)
     assert await store.history.read(HERE, 10) == [b"one"]

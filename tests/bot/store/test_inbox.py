@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from bot.store import Depths, Store
-from bot.store.keys import SEEN_S, WORK_S, Keys
+from bot.store.keys import SEEN_BEFORE_S, SEEN_S, WORK_S, Keys
 from tests.bot.store.turns import arrivals, key
 
 HERE = "console:alice"
@@ -79,6 +79,15 @@ async def test_an_inbox_entry_can_be_found_by_its_id(store: Store, redis: Redis)
     """The stored form carries the id in front, where a script finds it without reading the payload."""
     await store.inbox.accept(HERE, "m-17", b"\x00\xff")
     assert await redis.lrange(key("inbox", HERE), 0, -1) == [b"arrival 4:m-17\x00\xff"]
+
+
+async def test_processes_of_an_earlier_version_and_this_one_take_a_message_once(store: Store, redis: Redis) -> None:
+    """During a deploy each looks for what the other has written: the name in clear, for as long as a deploy takes."""
+    await redis.set(Keys(HERE).seen_before("m1"), b"", ex=SEEN_S)
+    assert not await store.inbox.accept(HERE, "m1", b"taken by the earlier one")
+    assert not await store.outbox.post(HERE, "m1", b"posted by the earlier one")
+    assert await store.inbox.accept(HERE, "m2", b"taken by this one")
+    assert await redis.ttl(Keys(HERE).seen_before("m2")) == SEEN_BEFORE_S
 
 
 async def test_what_is_accepted_goes_away_one_day(store: Store, redis: Redis) -> None:

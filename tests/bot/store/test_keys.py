@@ -24,7 +24,14 @@ conversations = st.one_of(
 def test_all_keys_of_a_script_share_a_slot(conversation: str, message_id: str) -> None:
     """A cluster refuses a script whose keys live in different slots, braces in a name included."""
     keys = Keys(conversation)
-    names = (*keys.for_scripts, keys.seen(message_id), keys.history, keys.outbox, keys.live)
+    names = (
+        *keys.for_scripts,
+        keys.seen(message_id),
+        keys.seen_before(message_id),
+        keys.history,
+        keys.outbox,
+        keys.live,
+    )
     assert len({key_slot(name.encode()) for name in names}) == 1
 
 

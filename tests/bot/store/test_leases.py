@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 from redis.asyncio import Redis
@@ -13,12 +14,16 @@ from bot.store import ARRIVAL, Lease, Store, open_store
 from bot.store.entries import pack
 from bot.store.keys import INDEX_S
 from tests.bot.store.turns import key, leased
+from tests.waiting import until_true
 
 HERE = "console:alice"
 
 FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
     "renew": lambda store, lease: store.leases.renew(lease),
     "release": lambda store, lease: store.leases.release(lease),
+    "forget": lambda store, lease: store.leases.forget(lease),
+    "erase": lambda store, lease: store.history.erase(lease, whole=True),
+    "withdraw": lambda store, lease: store.journal.withdraw(lease, [b"first reply"]),
     "begin": lambda store, lease: store.journal.begin(lease, "turn-9"),
     "join": lambda store, lease: store.journal.join(lease, [pack(ARRIVAL, "m3", b"three")]),
     "record": lambda store, lease: store.journal.record(lease, "said", b"late"),
@@ -52,15 +57,18 @@ async def test_only_one_gets_the_lease(store: Store, store_url: str) -> None:
         for round_ in range(20):
             here = f"console:{round_}"
             taken = await asyncio.gather(*(one.leases.acquire(here) for one in (store, other) * 5))
-            assert [lease for lease in taken if lease] == [Lease(here, 1, 6_000)]
+            (lease,) = [lease for lease in taken if lease]
+            assert lease == Lease(here, lease.token, 6_000)
 
 
 async def test_a_released_lease_can_be_taken_at_once_with_a_greater_token(store: Store) -> None:
     """Tokens only grow, whoever takes the lease."""
-    for token in range(1, 4):
+    tokens = []
+    for _ in range(9):
         lease = await leased(store, HERE)
-        assert lease == Lease(HERE, token, 6_000)
+        tokens.append(lease.token)
         await store.leases.release(lease)
+    assert tokens == sorted(set(tokens))
 
 
 async def test_an_expired_lease_is_taken_over(store: Store) -> None:
@@ -69,7 +77,7 @@ async def test_an_expired_lease_is_taken_over(store: Store) -> None:
     async with asyncio.timeout(5):
         while (second := await store.leases.acquire(HERE)) is None:
             pass
-    assert second.token == 2
+    assert second.token > first.token
     with pytest.raises(LeaseLost):
         await store.leases.renew(first)
 
@@ -82,13 +90,45 @@ async def test_a_renewed_lease_lives_on(store: Store, redis: Redis) -> None:
     assert 5_000 < await redis.pttl(key("lease", HERE)) <= 60_000
 
 
-async def test_the_fence_outlives_everything_it_guards(store: Store, redis: Redis) -> None:
-    """Tokens must not begin anew while a journal is alive; each acquisition and renewal sees to that."""
+async def test_a_fence_names_nobody_and_one_that_has_gone_begins_at_the_clock(store: Store, redis: Redis) -> None:
+    """So no token comes twice, whatever becomes of the fence, and none of the small ones of an earlier version."""
+    first = await leased(store, HERE)
+    assert HERE not in key("fence", HERE)
+    assert await redis.ttl(key("fence", HERE)) == INDEX_S
+    await store.leases.release(first)
+    await redis.delete(key("fence", HERE))
+    await until_true(partial(_is_later, store, first.token))
+    second = await leased(store, HERE)
+    assert first.token < second.token <= await store.now_ms(HERE)
+
+
+async def _is_later(store: Store, token: int) -> bool:
+    return await store.now_ms(HERE) > token
+
+
+async def test_tokens_grow_while_the_clock_goes_back(store: Store, redis: Redis) -> None:
+    """A fence that is ahead of the clock is the one that counts, for every conversation of the shard."""
+    ahead = await store.now_ms(HERE) + 60_000
+    await redis.set(key("fence", HERE), ahead)
     lease = await leased(store, HERE)
-    assert await redis.ttl(key("fence", HERE)) == INDEX_S
-    await redis.expire(key("fence", HERE), 60)
+    assert lease.token == ahead + 1
     await store.leases.renew(lease)
-    assert await redis.ttl(key("fence", HERE)) == INDEX_S
+
+
+async def test_a_conversation_that_was_forgotten_is_marked_when_nothing_is_left_to_do(
+    store: Store, redis: Redis
+) -> None:
+    """Not before its last word has been delivered; the mark is the shard's and names nobody."""
+    lease = await leased(store, HERE)
+    await store.leases.forget(lease)
+    await store.journal.commit(lease, None, [b"Done"], keep_turns=1)
+    await store.leases.release(lease)
+    assert await redis.exists(key("forgotten", HERE)) == 0
+    lease = await leased(store, HERE)
+    await store.outbox.remove_head(lease)
+    await store.leases.release(lease)
+    assert await redis.ttl(key("forgotten", HERE)) == INDEX_S
+    assert [name async for name in redis.scan_iter(f"*{HERE}*")] == []
 
 
 @pytest.mark.parametrize("operation", FENCED)

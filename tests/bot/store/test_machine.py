@@ -13,7 +13,7 @@ from hypothesis.stateful import invariant, precondition, rule, run_state_machine
 from bot.errors import LeaseLost
 from bot.store import ARRIVAL, Accepted, Shown, Waiting
 from bot.store.entries import Entry, pack, unpack
-from bot.store.keys import CONVERSATION_KINDS
+from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
 from tests.bot.store.model import KINDS, Letter, fail
 from tests.bot.store.turns import key
@@ -115,6 +115,9 @@ class Workers(Bench):
             store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),
+            store.history.erase(lease, whole=True),
+            store.journal.withdraw(lease, [NOT_THERE], []),
+            store.leases.forget(lease),
         ):
             with pytest.raises(LeaseLost):
                 self.runner.run(doing)
@@ -230,6 +233,13 @@ class Workers(Bench):
     @rule()
     def purge(self) -> None:
         self.held(self.store.history.purge)
+        self.model.history, self.model.summary = [], b""
+
+    @precondition(lambda self: self.lease and (self.model.history or self.model.outbox))
+    @rule()
+    def erase(self) -> None:
+        self.held(partial(self.store.history.erase, whole=False))
+        self.held(self.store.leases.forget)
         self.model.history, self.model.summary, self.model.outbox = [], b"", []
 
     @precondition(lambda self: self.model.history)
@@ -241,7 +251,7 @@ class Workers(Bench):
     @invariant()
     def the_store_is_as_it_should_be(self) -> None:
         """All that there is to see is asked for at once."""
-        model, names = self.model, [key(kind, self.here) for kind in (*CONVERSATION_KINDS, "due", "dead")]
+        model, names = self.model, [key(kind, self.here) for kind in SCRIPT_KINDS]
         with self.redis.pipeline(transaction=False) as pipe:
             for kind in ("inbox", "journal", "history", "outbox"):
                 pipe.lrange(key(kind, self.here), 0, -1)

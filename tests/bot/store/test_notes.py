@@ -1,12 +1,10 @@
-"""Notes: small, short-lived, shared; and the erasing of everything that bears somebody's id."""
+"""Notes: small, short-lived, shared."""
 
 from __future__ import annotations
 
 from redis.asyncio import Redis
 
 from bot.store import Store
-
-HERE = "line:bot:user:u1"
 
 
 async def test_a_note_is_read_back_until_its_time_is_over(store: Store, redis: Redis) -> None:
@@ -35,21 +33,3 @@ async def test_a_set_keeps_each_member_once(store: Store) -> None:
         await store.notes.add("person:u1", member, 60)
     assert await store.notes.members("person:u1") == ["a", "b"]
     assert await store.notes.members("person:nobody") == []
-
-
-async def test_erasing_takes_what_bears_the_id_and_nothing_else(store: Store, redis: Redis) -> None:
-    """Seen-keys, notes and fences go; what is under way, other channels' and people with a longer id stay."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    assert await store.leases.acquire(HERE) is not None
-    idle = await store.leases.acquire("line:bot:room:u1")
-    assert idle is not None
-    await store.leases.release(idle)
-    for name in ("line:name:u1", "line:name:u12", "slack:name:u1", "line:name:*"):
-        await store.notes.set(name, b"x", 60)
-    assert await store.erase("line", "u1") == 3
-    left = {key.decode().split(":", 2)[2] async for key in redis.scan_iter("kaiwa:*")}
-    assert {"note:line:name:u12", "note:slack:name:u1", "note:line:name:*"} <= left
-    assert {f"fence:{HERE}", f"inbox:{HERE}", f"lease:{HERE}"} <= left
-    assert not any(name.startswith("seen:") for name in left)
-    assert await store.erase("line", "*") == 1
-    assert await store.notes.get("line:name:u12") == b"x"

@@ -1,0 +1,110 @@
+"""The bundled Valkey's files keep what was deleted until they are written anew: soon after somebody was forgotten.
+
+A shard's mark says that this is due. It goes when it is done, so a kill in between only puts it off to the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from bot.errors import StoreUnavailable
+from bot.store.clients import Client
+from bot.store.connection import answering, connect
+from bot.store.keys import forgotten_marks, note_key
+
+log = structlog.stdlib.get_logger(__name__)
+
+LOOK_S = 2.0
+SPACING_S = 50  # between two rewrites, whatever the number of processes; with all else it makes less than a minute
+POLL_S = 0.05
+LAST_S = 2.0  # for a rewrite before the server is stopped
+
+DROP_OLDER = """#!lua flags=allow-oom
+local at = redis.call('GET', KEYS[1])
+if at and tonumber(at) < tonumber(ARGV[1]) then
+    redis.call('DEL', KEYS[1])
+end
+"""
+
+
+class Rewriting:
+    """Has the server write its append-only file anew when something must not stand there any longer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def run(self) -> None:
+        """For ever; what fails is tried again."""
+        while True:
+            with suppress(StoreUnavailable):
+                if await self._is_due() and await self._claimed():
+                    await self._rewrite()
+            await asyncio.sleep(LOOK_S)
+
+    async def finish(self) -> None:
+        """What is due is done now, if it does not take long; else the next start does it."""
+        with suppress(StoreUnavailable, TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                if await self._is_due():
+                    await self._rewrite()
+
+    async def _is_due(self) -> bool:
+        async with answering(1.0):
+            return bool(await self._client.exists(*forgotten_marks()))
+
+    async def _claimed(self) -> bool:
+        async with answering():
+            return bool(await self._client.set(note_key("rewriting"), b"", nx=True, ex=SPACING_S))
+
+    async def _rewrite(self) -> None:
+        await self._at_rest()  # one that the server has begun by itself may have begun too early
+        async with answering():
+            seconds, microseconds = await self._client.time()
+            await self._client.bgrewriteaof()
+        if await self._at_rest() != "ok":
+            log.warning("the bundled Valkey cannot write its files anew, see valkey.log")
+            return
+        begun = seconds * 1000 + microseconds // 1000
+        async with answering():
+            await self._client.ask_each(("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks())
+
+    async def _at_rest(self) -> str:
+        """Wait until no rewrite is under way; how the last one ended."""
+        while True:
+            async with answering():
+                about = await self._client.info("persistence")
+            if not (about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]):
+                return str(about["aof_last_bgrewrite_status"])
+            await asyncio.sleep(POLL_S)
+
+
+@asynccontextmanager
+async def rewriting(url: str) -> AsyncIterator[None]:
+    """While the context is open, this process sees to it."""
+    async with _opened(url) as server:
+        running = asyncio.create_task(server.run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+async def finish_rewriting(url: str) -> None:
+    """Before the server is stopped."""
+    async with _opened(url) as server:
+        await server.finish()
+
+
+@asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[Rewriting]:
+    client = connect(url, 1)
+    try:
+        yield Rewriting(client)
+    finally:
+        await client.aclose()

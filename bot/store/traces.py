@@ -1,0 +1,76 @@
+"""What people leave beside their conversations: seen-keys and notes that name them, and what deletions leave behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from bot.store.clients import Client
+from bot.store.connection import answering
+from bot.store.keys import DEAD_S, dead_letters, is_personal, note_of, notes_pattern, personal_pattern
+
+ERASE_S = 60.0
+BATCH = 500
+SETS = "person:"  # notes with members; they are found by their name alone
+
+# A stream keeps the bytes of what was deleted in it for as long as something beside it stays. So it is written anew.
+COMPACT = """#!lua flags=allow-oom
+local letters = KEYS[1]
+if redis.call('EXISTS', letters) == 0 then
+    return 0
+end
+local kept = redis.call('XRANGE', letters, '-', '+')
+redis.call('DEL', letters)
+for _, letter in ipairs(kept) do
+    redis.call('XADD', letters, letter[1], unpack(letter[2]))
+end
+redis.call('EXPIRE', letters, ARGV[1])
+return #kept
+"""
+
+
+class Traces:
+    """Finds what bears a name, in every key of the store: for the rare case that somebody wants to be forgotten."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def erase(self, channel: str, names: Collection[str]) -> int:
+        """Delete every seen-key of earlier versions and every note that bears one of these names, or holds it.
+
+        Args:
+            names: a person's id, and the last words of the ids of conversations they have alone.
+
+        Returns:
+            How many keys are gone.
+        """
+        async with answering(ERASE_S):
+            gone = [await self._erase_named(channel, name) for name in names]
+            return sum(gone) + await self._erase_holding(channel, names)
+
+    async def compact(self) -> None:
+        """Let nothing be left of dead letters that were deleted."""
+        async with answering(ERASE_S):
+            _ = await self._client.ask_each(("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letters())
+
+    async def _erase_named(self, channel: str, name: str) -> int:
+        found = self._client.scan_iter(personal_pattern(name), count=1_000)
+        keys = [key async for raw in found if is_personal(key := raw.decode(), channel, name)]
+        return await self._delete(keys)
+
+    async def _erase_holding(self, channel: str, names: Collection[str]) -> int:
+        holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
+        names_of_notes = [raw.decode() async for raw in self._client.scan_iter(notes_pattern(), count=1_000)]
+        keys = [
+            key for key in names_of_notes if channel in (name := note_of(key)).split(":") and not name.startswith(SETS)
+        ]
+        values: list[Any] = []
+        for start in range(0, len(keys), BATCH):
+            values += await self._client.ask_each(("GET", key) for key in keys[start : start + BATCH])
+        return await self._delete(
+            [key for key, value in zip(keys, values, strict=True) if value and holds.search(value)]
+        )
+
+    async def _delete(self, keys: list[str]) -> int:
+        return sum([await self._client.delete(key) for key in keys])

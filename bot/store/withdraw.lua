@@ -1,0 +1,15 @@
+#!lua flags=allow-oom
+-- Takes entries out of inbox and outbox, and gives a turn up: what others wrote for it waits for another one.
+if lease_lost() then return LEASE_LOST end
+local ends_turn, entries = ARGV[3], tonumber(ARGV[4])
+for i = 5, 4 + entries do
+    redis.call('LREM', inbox, 0, ARGV[i])
+    redis.call('LREM', outbox, 0, ARGV[i])
+end
+if ends_turn == 'yes' then
+    redis.call('DEL', turn, journal)
+    for i = #ARGV, 5 + entries, -1 do
+        redis.call('LPUSH', inbox, ARGV[i])
+    end
+    redis.call('EXPIRE', inbox, WORK_S)
+end
