@@ -216,4 +216,4 @@ async def test_a_folder_that_has_gone_is_an_error_without_its_path(tools: Desk) 
 def test_an_approval_shows_a_command_word_by_word() -> None:
     """What is one argument is seen to be one; what could turn the text round is seen too."""
     shown = described({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})
-    assert shown == r'command: ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]'
+    assert shown == r'▸ command: ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]'

@@ -13,7 +13,7 @@ from tests.visit import expect_thread, say, thread, visit
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MAIL = {"to": "hanako@example.com", "body": "<b>Hi</b>\nat noon?\u202egnp.exe"}
-SHOWN = ["to: hanako@example.com", 'body: "<b>Hi</b>\\nat noon?\\u202egnp.exe"']
+SHOWN = ["▸ to: hanako@example.com", '▸ body: "<b>Hi</b>\\nat noon?\\u202egnp.exe"']
 
 
 def card(page: Page) -> Locator:
@@ -57,7 +57,7 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
         await turn.shows(ToolStarted(call.id, call.name, call.arguments))
         await expect(card(page)).to_be_hidden()
         earlier = ["user: Invite Hanako", "answer: Let me write to her.", "tool: find_address Hanako 312 ms"]
-        made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?\u202egnp.exe"
+        made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?gnp.exe"
         await expect(page.locator(".tool")).to_have_count(2)
         assert await thread(page) == [*earlier, "question: This has been decided.", f"{made} running…"]
         await turn.returns(call, {"sent": True})

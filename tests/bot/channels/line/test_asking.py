@@ -34,7 +34,7 @@ async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, desk: 
 
 async def test_the_longest_question_fits_one_bubble(fake: LineFake, desk: Desk) -> None:
     """So that the core's limit is the only one."""
-    await desk.say(question_of(text="🍎" * (SHOWN - 6)), desk.address(fake.token()))
+    await desk.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), desk.address(fake.token()))
     assert [len(sent.texts) for sent in fake.sent] == [2]
 
 
@@ -92,7 +92,7 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
         assert bubble.text == texts().get(key, language, tool="launch", asker="Hanako")
     faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
     [_, bubble] = asked("text", faked, texts(), language, is_group=True)
-    assert "Taro\\nApproved\\u202e" in bubble.text
+    assert "Taro Approved" in bubble.text
 
 
 @pytest.mark.parametrize("argument", ["月", "moon"])

@@ -20,7 +20,7 @@ from tests.waiting import until
 POST, UPDATE, WHISPER = "chat.postMessage", "chat.update", "chat.postEphemeral"
 ID = f"question_{'0' * 32}"
 UNTIL = 1_800_003_600_000
-ASKED = "May I do this?\nlaunch\nwhat: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
+ASKED = "May I do this?\nlaunch\n▸ what: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
 ENGLISH, JAPANESE = "May I do this? launch with\n\nwhat: ロケット", "次の操作をしてもよろしいですか。launch"
 
 
@@ -66,7 +66,7 @@ async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: Sla
     """Not in that of the arguments, which may be words for somebody else."""
     await deliver(desk, question(text=JAPANESE))
     assert fake.shown == [
-        "次の操作をしてもよろしいですか。\nlaunch\nwhat: rocket\n"
+        "次の操作をしてもよろしいですか。\nlaunch\n▸ what: rocket\n"
         "依頼者： @U00000001\n期限： 2027-01-15 09:00 UTC\n[許可する] [許可しない]"
     ]
     assert fake.posted[0]["text"] == "launch を実行してもよろしいですか。"
