@@ -15,9 +15,9 @@ BULLET = "▸"  # begins an argument, and a line of no value, however long value
 SPACE = "␣"  # stands for a space that could be overlooked, or be taken for the end of a line
 
 NAME = re.compile(r"\w[\w.-]*")
-WORD = re.compile(r"[^\W\d_][^\s\"\\]*|[/~.][^\s\"\\]*[^\W\d][^\s\"\\]*")  # one that no number begins like
+WORD = re.compile(r"(?:[^\W\d_]|[/~.])[^\s\"\\]*")  # begins like no number
 CONSTANT = re.compile("true|false|null|nan|[+-]?infinity", re.IGNORECASE)
-STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|-?Infinity')
 BLANKS = re.compile(r"\A[ \u3000]+|[ \u3000]{2,}|[ \u3000]+\Z")
 OURS = frozenset(f"{SPACE}⎵⌴{BULLET}▹►▻▶▷‣⏵➤➢➣❯⯈\U0001f782")  # with what looks like them
 QUOTES = frozenset("“”„‟″＂ʺ〝〞〟״")
@@ -27,8 +27,8 @@ def described(arguments: Mapping[str, Any]) -> str:
     """The arguments, one a line, as they will really be used.
 
     A text that is one plain word stands as it is; every other stands in quotes, as JSON writes it, with escapes for
-    line breaks, for what nobody sees, for what covers other letters, and for letters that pose as others. Of spaces that
-    follow each other each is visible. Words that are read from right to left keep their place.
+    line breaks, for what nobody sees, for what covers other letters, and for letters that pose as others. Each of
+    several spaces is visible. Words that are read from right to left keep their place.
     """
     return "\n".join(in_order(f"{BULLET} {_name(name)}: {_value(value)}") for name, value in arguments.items())
 
@@ -55,15 +55,17 @@ def _name(name: str) -> str:
 
 def _value(value: object) -> str:
     if not isinstance(value, str):
-        return STRING.sub(_nested, json.dumps(value, ensure_ascii=False))
+        return PART.sub(_part, json.dumps(value, ensure_ascii=False))
     written = _written(value)
     is_word = written == value and WORD.fullmatch(value) and not CONSTANT.fullmatch(value)
     return value if is_word else f'"{written}"'
 
 
-def _nested(string: re.Match[str]) -> str:
-    """A text in a list or an object; what looks like a quotation mark could seem to part it."""
-    return f'"{_written(json.loads(string[0]), QUOTES)}"'
+def _part(part: re.Match[str]) -> str:
+    """A text in a list or an object: what looks like a quotation mark could seem to part it."""
+    if not part[0].startswith('"'):
+        return "null"  # what a number too large for JSON is on record, and so what a tool is given
+    return f'"{_written(json.loads(part[0]), QUOTES)}"'
 
 
 def _written(text: str, also: frozenset[str] = frozenset()) -> str:

@@ -46,10 +46,8 @@ KEYS = frozenset("0123456789#*")
 SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 WORD = re.compile(r"\S+")
 # Right-to-left words with what stands between them, and numbers in Arabic digits, each of which turns by itself.
-TURNING = re.compile(
-    "[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]+"
-    "|[\u0590-\u065f\u066a\u066d-\u06ef\u06fa-\u08ff]+(?:[ ,.!?'-]{1,2}[\u0590-\u065f\u066a\u066d-\u06ef\u06fa-\u08ff]+)*"
-)
+TURNED = "\u0590-\u065f\u066a\u066d-\u06ef\u06fa-\u08ff"
+TURNING = re.compile(f"[\u0660-\u0669\u066b\u066c\u06f0-\u06f9]+|[{TURNED}]+(?:[ ,.!?'-]{{1,2}}[{TURNED}]+)*")
 
 
 def unseen(text: str) -> set[int]:

@@ -60,7 +60,9 @@ def assert_shown(place: Scene) -> None:
         question = asked.reply.question
         assert question is not None
         assert described(question.arguments) in asked.reply.text
-        assert {unicodedata.category(letter) for letter in asked.reply.text if letter not in f" \n{LEFT_TO_RIGHT}"}.isdisjoint(HIDDEN)
+        assert {
+            unicodedata.category(letter) for letter in asked.reply.text if letter not in f" \n{LEFT_TO_RIGHT}"
+        }.isdisjoint(HIDDEN)
 
 
 def assert_nothing_leaves(place: Scene, logged: str) -> None:

@@ -68,7 +68,8 @@ def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
         ),
         (
             "打ち上げて",
-            "次の操作をしてもよろしいですか。launch\n\n▸ what: rocket\n▸ to: 月\n\n「はい」か「いいえ」でお答えください。",
+            "次の操作をしてもよろしいですか。launch\n\n▸ what: rocket\n▸ to: 月\n\n"
+            "「はい」か「いいえ」でお答えください。",
             "launch を実行してもよろしいですか。",
             "はい",
             "いいえ",
