@@ -9,9 +9,10 @@ import structlog
 
 from bot.arrivals import is_stop
 from bot.channels import Arrival, Delivery, Question, Reply
-from bot.disclosure import SHOWN, described, fenced, plain
+from bot.disclosure import SHOWN, described_whole, fenced
 from bot.errors import Parked
 from bot.journal import ASKED, DECIDED, Asked, Kept, decode_arrival
+from bot.names import name_in_words
 from bot.spoken_commands import SpokenCommands
 from bot.store import JournalledTurn, Lease, Store, Waiting
 from bot.texts import Texts, language_of
@@ -81,8 +82,8 @@ class Approvals:
         waiting = await self._store.inbox.read(lease.conversation)
         if any(is_stop(arrival, self._commands.read) for _, arrival in _read(waiting)):
             return Decided(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
-        shown = described(call.arguments)
-        if len(shown) > SHOWN:
+        shown = described_whole(call.arguments)
+        if shown is None:
             return Decided(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = Question(new_id("question"), call.id, call.name, call.arguments, asker.name, asker.id, until)
@@ -171,9 +172,9 @@ class Approvals:
     ) -> None:
         outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
         text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.tool)
-        who = author.name if author else ""
+        who = name_in_words(author.name) if author else ""
         if who:
-            text = self._texts.get("approval.by", asked.language, outcome=text, name=plain(who))
+            text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
         reply = Reply(text, settles=asked.question.id)
         delivery = Delivery(f"{asked.question.id}_settled", turn_id, reply, asked.address)
         await self._store.journal.record(lease, DECIDED, encode(decided), sends=encode(delivery), answers=answers)

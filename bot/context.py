@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.channels import Arrival
+from bot.names import safe_name
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-UNSAFE = re.compile(r"[\x00-\x1f\x7f\[\]]+")
-NAME_CAP = 50  # characters of a display name
 
 
 def context_line(arrival: Arrival, channel: str, time_zone: str) -> str:
     """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
 
-    The same bytes for the same arrival, so that a model's prompt cache holds; a name cannot break out of the brackets.
+    The same bytes for the same arrival, so that a model's prompt cache holds; a name can neither break out of the
+    brackets nor imitate what stands between them.
     """
     author = arrival.message.author
     at = datetime.fromtimestamp(arrival.message.at / 1000, ZoneInfo(time_zone))
     words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if arrival.group else "1:1"]
-    if arrival.group and author and author.name:
-        words.append(f"from {UNSAFE.sub(' ', author.name)[:NAME_CAP].strip()}")
+    name = safe_name(author.name) if author else ""
+    if arrival.group and name:
+        words.append(f"from {name}")
     return f"[{', '.join(words)}]"
 
 

@@ -8,29 +8,38 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from bot.glyphs import in_order, posing, unseen
+
 SHOWN = 2_000  # characters of the arguments; with the words around them they fit one message of every channel
+BULLET = "▸"  # begins an argument, and a line of no value, however long values are wrapped
+SPACE = "␣"  # stands for a space that could be overlooked, or be taken for the end of a line
 
 NAME = re.compile(r"\w[\w.-]*")
-WORD = re.compile(r"\w+")
-HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
-SPACES = " \u3000"  # the ones people type
-# Letters and marks that show nothing: fillers of Hangul, the empty Braille cell, joiners and variation selectors.
-BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-ALIKE = ("GREEK ", "CYRILLIC ")  # alphabets with letters that look like Latin ones
+WORD = re.compile(r"(?:[^\W\d_]|[/~.])[^\s\"\\]*")  # begins like no number
+CONSTANT = re.compile("true|false|null|nan|[+-]?infinity", re.IGNORECASE)
+PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|-?Infinity')
+BLANKS = re.compile(r"\A[ \u3000]+|[ \u3000]{2,}|[ \u3000]+\Z")
+OURS = frozenset(f"{SPACE}⎵⌴{BULLET}▹►▻▶▷‣⏵➤➢➣❯⯈\U0001f782")  # with what looks like them
+QUOTES = frozenset("“”„‟″＂ʺ〝〞〟״")
 
 
 def described(arguments: Mapping[str, Any]) -> str:
     """The arguments, one a line, as they will really be used.
 
-    A text stands as it is only where that is plain; otherwise it stands in quotes, as JSON writes it, with escapes for
-    line breaks, for what nobody sees, for what turns a text round, and for letters that pose as others.
+    A text that is one plain word stands as it is; every other stands in quotes, as JSON writes it, with escapes for
+    line breaks, for what nobody sees, for what covers other letters, and for letters that pose as others. Each of
+    several spaces is visible. Words that are read from right to left keep their place.
     """
-    return "\n".join(f"{_name(name)}: {_value(value)}" for name, value in arguments.items())
+    return "\n".join(in_order(f"{BULLET} {_name(name)}: {_value(value)}") for name, value in arguments.items())
 
 
-def plain(text: str) -> str:
-    """A text with escapes in place of what cannot be seen or is not what it seems."""
-    return WORD.sub(lambda word: _unmasked(word[0]), "".join(map(_seen, text)))
+def described_whole(arguments: Mapping[str, Any]) -> str | None:
+    """The arguments as they are described; None where that takes more than is shown."""
+    # Nothing is shown by fewer characters than it has, and JSON takes less than twice as many for what stands between.
+    if len(json.dumps(arguments, ensure_ascii=False)) > 2 * SHOWN:
+        return None
+    shown = described(arguments)
+    return shown if len(shown) <= SHOWN else None
 
 
 def fenced(text: str) -> str:
@@ -41,35 +50,37 @@ def fenced(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    return name if NAME.fullmatch(name) and plain(name) == name else _quoted(name)
+    return name if NAME.fullmatch(name) and _written(name) == name else f'"{_written(name)}"'
 
 
 def _value(value: object) -> str:
-    is_plain = isinstance(value, str) and value and not value.startswith('"') and "\\" not in value
-    if is_plain and value == str(value).strip() and plain(str(value)) == value:
-        return str(value)
-    return _quoted(value)
+    if not isinstance(value, str):
+        return PART.sub(_part, json.dumps(value, ensure_ascii=False))
+    written = _written(value)
+    is_word = written == value and WORD.fullmatch(value) and not CONSTANT.fullmatch(value)
+    return value if is_word else f'"{written}"'
 
 
-def _quoted(value: object) -> str:
-    return plain(json.dumps(value, ensure_ascii=False))
+def _part(part: re.Match[str]) -> str:
+    """A text in a list or an object: what looks like a quotation mark could seem to part it."""
+    if not part[0].startswith('"'):
+        return "null"  # what a number too large for JSON is on record, and so what a tool is given
+    return f'"{_written(json.loads(part[0]), QUOTES)}"'
 
 
-def _seen(letter: str) -> str:
-    is_hidden = unicodedata.category(letter) in HIDDEN and letter not in SPACES
-    return _escaped(letter) if is_hidden or BLANK.match(letter) else letter
-
-
-def _unmasked(word: str) -> str:
-    """A word of Latin letters in which letters of another alphabet pose as Latin is shown with those escaped."""
-    if word.isascii() or not any(map(_is_latin, word)):
-        return word
-    return "".join(_escaped(letter) if unicodedata.name(letter, "").startswith(ALIKE) else letter for letter in word)
-
-
-def _is_latin(letter: str) -> bool:
-    return unicodedata.name(letter, "").startswith("LATIN ")
-
-
-def _escaped(letter: str) -> str:
-    return json.dumps(letter).strip('"')
+def _written(text: str, also: frozenset[str] = frozenset()) -> str:
+    """The text as it stands between quotation marks."""
+    hidden = unseen(text)
+    escaped = hidden | posing(text) | {place for place, letter in enumerate(text) if letter in OURS or letter in also}
+    blanks = {place for match in BLANKS.finditer(text) for place in range(*match.span())}
+    pieces: list[str] = []
+    is_bare = False  # the letter before is an escape, which carries no mark
+    for place, letter in enumerate(text):
+        is_bare = place in escaped or (is_bare and unicodedata.category(letter)[0] == "M")
+        if place in blanks and letter == " ":
+            pieces.append(SPACE)
+        elif is_bare or place in blanks or letter in '"\\':
+            pieces.append(json.dumps(letter)[1:-1])
+        else:
+            pieces.append(letter)
+    return "".join(pieces)

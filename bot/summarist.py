@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 
 from bot.errors import TryAgain
 from bot.metrics import Metrics
+from bot.names import safe_name
 from bot.providers import Completed, ModelResponse, Provider
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode, new_id
 
@@ -71,9 +72,9 @@ def notes_of(response: ModelResponse) -> str:
 def _lines(message: Message) -> Iterator[str]:
     """A message as a transcript shows it; what it says cannot begin a line, nor end the transcript."""
     if message.role == "user":
-        name = message.author.name if message.author else ""
+        name = safe_name(message.author.name) if message.author else ""
         words = " ".join(filter(None, (message.text, *_pictures(message))))
-        yield f"{_tame(message.context)} {_tame(name) or 'User'}: {_tame(words, WORDS_CAP)}".lstrip()
+        yield f"{_tame(message.context)} {name or 'User'}: {_tame(words, WORDS_CAP)}".lstrip()
     for part in message.parts:
         if isinstance(part, ToolCall):
             yield f"Assistant calls {_tame(part.name)}: {_tame(encode(part.arguments).decode(), RESULT_CAP)}"

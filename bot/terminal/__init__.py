@@ -14,6 +14,8 @@ from typing import Any, Protocol
 from bot.live import LiveEvent
 from bot.transcript import encode
 
+LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
+TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # directions of text, open until they are closed
 SHORT = 600  # characters of arguments or of a result: more never fits on a line
 
 
@@ -54,8 +56,9 @@ class Screen(Protocol):
 
 
 def printable(text: str) -> str:
-    """The text without control characters: what a model or a tool says must not steer a terminal."""
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs"))
+    """The text without what steers a terminal or turns round what stands after it: models and tools say anything."""
+    text = text.translate(LINE_ENDS)
+    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in TURNS))
 
 
 def call_text(name: str, arguments: dict[str, Any]) -> str:

@@ -27,9 +27,9 @@ JOINED = Joined(("ours",))
 CALLED = ToolStarted("c1", "slow", {})
 UNTIL = 1_763_703_600_000
 LAUNCH = Question("question_1", "c2", "launch", {"what": "rocket"}, until=UNTIL)
-ASKED = ApprovalAsked("question_1", "c2", "launch", "what: rocket", UNTIL)
+ASKED = ApprovalAsked("question_1", "c2", "launch", "▸ what: rocket", UNTIL)
 TIME = clock_time(UNTIL)
-SHOWN = f"? launch\n  what: rocket\n{WORDS['question'].format(time=TIME)}\n"
+SHOWN = f"? launch\n  ▸ what: rocket\n{WORDS['question'].format(time=TIME)}\n"
 OPEN = f"{WORDS['unanswered'].format(time=TIME)}\n"
 
 

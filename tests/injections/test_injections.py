@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.calling import MOST_REJECTED
-from bot.disclosure import HIDDEN, described
+from bot.disclosure import described
+from bot.glyphs import HIDDEN, LEFT_TO_RIGHT
 from bot.store import Store
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection, corpus
@@ -59,7 +60,9 @@ def assert_shown(place: Scene) -> None:
         question = asked.reply.question
         assert question is not None
         assert described(question.arguments) in asked.reply.text
-        assert {unicodedata.category(letter) for letter in asked.reply.text if letter not in " \n"}.isdisjoint(HIDDEN)
+        assert {
+            unicodedata.category(letter) for letter in asked.reply.text if letter not in f" \n{LEFT_TO_RIGHT}"
+        }.isdisjoint(HIDDEN)
 
 
 def assert_nothing_leaves(place: Scene, logged: str) -> None:

@@ -279,4 +279,4 @@ async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: De
 def test_an_approval_shows_a_command_word_by_word() -> None:
     """What is one argument is seen to be one; what could turn the text round is seen too."""
     shown = described({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})
-    assert shown == r'command: ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]'
+    assert shown == r'▸ command: ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.channels import Question
 from bot.channels.line.bubble import Bubble, Button
 from bot.channels.line.splitting import split
-from bot.disclosure import plain
+from bot.names import name_in_words, safe_name
 from bot.texts import Texts
 
 NAME_LIMIT = 40  # UTF-16 code units of a name, in a sentence of at most 240 characters
@@ -21,7 +21,7 @@ def asked(text: str, question: Question, texts: Texts, language: str, *, is_grou
         Button(texts.get(f"line.{sign}", language), texts.get(f"line.{sign}", language), f"{sign}:{question.id}")
         for sign in SIGNS
     )
-    name = split(plain(question.asker), NAME_LIMIT)[0].strip()
+    name = name_in_words(split(safe_name(question.asker), NAME_LIMIT)[0])
     if not is_group:
         key = "confirm"
     elif not question.asker_id:

@@ -10,6 +10,7 @@ from msgspec import ValidationError, convert
 from bot.channels.slack.api import Api
 from bot.channels.slack.events import Posted
 from bot.channels.slack.words import named, plain
+from bot.names import safe_name
 
 KEPT = 50  # messages
 PAGE = 200
@@ -76,12 +77,12 @@ def retold(messages: Sequence[Posted], names: Mapping[str, str]) -> str:
 
 def _quoted(speaker: str, words: str) -> str:
     """Every line marked, and only the first at the margin: no words can end the quotation or bring in a speaker."""
-    first, *rest = f"{' '.join(speaker.split())}: {words}".splitlines()
+    first, *rest = f"{speaker}: {words}".splitlines()
     return "\n".join([f"> {first}", *(f">   {line}" for line in rest)])
 
 
 def _speaker(message: Posted, names: Mapping[str, str]) -> str:
     if message.bot_id:
         profile = message.bot_profile.name if message.bot_profile else None
-        return f"{profile or message.username or 'a bot'} (bot)"
+        return f"{safe_name(profile or message.username or '') or 'a bot'} (bot)"
     return names.get(message.user or "") or "somebody"

@@ -16,6 +16,7 @@ from bot.channels.slack.identity import Identity
 from bot.channels.slack.people import People
 from bot.channels.slack.words import mentioned, named
 from bot.errors import DeliverLater
+from bot.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text
 
 
@@ -46,7 +47,7 @@ class Preparing:
             message for message in messages if is_new and (message.ts or "") < first and not self._is_ours(message)
         ]
         people = await self._known(team, ids | speakers(before) | _mentions(before))
-        names = {user: person.name for user, person in people.items() if person.name}
+        names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
         introduced = [_introduced(arrival, people, names) for arrival in told]
         background = retold(before, names)
         return [_background(introduced[0], background), *introduced] if background else introduced

@@ -1,6 +1,7 @@
 // Markdown blocks as DOM nodes, for text nobody has checked: nothing here ever parses HTML.
 
 import { appendInline } from "./inline.js";
+import { unturned } from "./turning.js";
 
 const MAX_DEPTH = 8;
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
@@ -17,7 +18,7 @@ const rendered = new WeakMap(); // element → the source it was made from
  * or scrolls in a growing answer stays as it is.
  */
 export function renderMarkdown(container, text, decorateCode = () => {}) {
-  const blocks = parseBlocks(text.replaceAll("\r\n", "\n").split("\n"));
+  const blocks = parseBlocks(unturned(text).replaceAll("\r\n", "\n").split("\n"));
   blocks.forEach((block, index) => {
     const present = container.children[index];
     if (present && rendered.get(present) === block.source) return;

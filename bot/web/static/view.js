@@ -2,6 +2,7 @@
 
 import { renderMarkdown } from "./markdown.js";
 import { createQuestion, updateQuestion } from "./question.js";
+import { unturned, unturnedJSON } from "./turning.js";
 
 const JAPANESE = /[\u3040-\u30ff]/;
 
@@ -54,7 +55,7 @@ const update = {
   },
 
   user(element, item, words) {
-    setText(element.firstChild, item.text);
+    setText(element.firstChild, unturned(item.text));
     setLanguage(element, item.text);
     element.title = words.time(item.at);
   },
@@ -65,7 +66,7 @@ const update = {
     setLanguage(body, item.text);
     element.classList.toggle("failed", Boolean(item.failed));
     note.hidden = !item.note;
-    setText(note, item.note ? words.say("note", { note: item.note }) : "");
+    setText(note, item.note ? words.say("note", { note: unturned(item.note) }) : "");
   },
 
   tool(element, { call }, words) {
@@ -73,15 +74,15 @@ const update = {
     element.dataset.state = state;
     const [name, gist, result] = element.querySelectorAll("summary > span");
     setText(name, call.name);
-    setText(gist, gistOf(call.arguments));
+    setText(gist, unturned(gistOf(call.arguments)));
     setText(result, outcome(state, call.ms, words));
     const [given, returned] = element.querySelectorAll("dt");
     setText(given, words.say("arguments"));
     setText(returned, words.say("result"));
     const [shownArguments, shownResult] = element.querySelectorAll("pre");
-    setText(shownArguments, JSON.stringify(call.arguments, null, 2));
+    setText(shownArguments, unturnedJSON(call.arguments));
     const none = words.say(call.running ? "tool_running" : "no_result");
-    setText(shownResult, call.response ? JSON.stringify(call.response, null, 2) : none);
+    setText(shownResult, call.response ? unturnedJSON(call.response) : none);
   },
 
   question(element, { question }, words) {

@@ -176,7 +176,7 @@ async def test_an_open_question_comes_with_the_history(site: Site, client: httpx
         "question_id": "question_1",
         "call_id": "call_1",
         "tool": "launch",
-        "shown": "what: rocket",
+        "shown": "▸ what: rocket",
         "until": AT,
     }
 

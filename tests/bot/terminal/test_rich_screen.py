@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import pytest
 from rich.console import Console
 
 from bot import texts
+from bot.disclosure import BULLET, described
 from bot.live import (
     Answered,
     AnswerRestarted,
@@ -22,6 +23,7 @@ from bot.live import (
 )
 from bot.terminal import clock_time
 from bot.terminal.rich_screen import RichScreen
+from tests.bot.disclosures import ATTACKS
 from tests.fakes.glass import Glass
 
 WORDS = texts.load().table("terminal", "en")
@@ -55,6 +57,20 @@ def room() -> Room:
 def streamed(text: str, size: int = 4) -> Iterator[AnswerText]:
     """The text in small pieces."""
     return (AnswerText(text[start : start + size]) for start in range(0, len(text), size))
+
+
+@pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
+def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any]) -> None:
+    """However narrow the terminal is: a line that a value was wrapped into begins with no bullet."""
+    asked = ApprovalAsked("q1", "c1", "launch", described(arguments), 1_763_703_600_000)
+    lines = Room(width=24).draw(asked)
+    assert len([line for line in lines if line.lstrip().startswith(BULLET)]) == len(arguments)
+
+
+def test_an_answer_turns_nothing_round(room: Room) -> None:
+    """Directions that are opened in it would hold for what stands after it."""
+    turned = "a\u202eb\u2067c\u2028d\x9be"
+    assert room.draw(*streamed(turned), Answered("t1", turned))[1:] == ["abc", "de"]
 
 
 def test_a_growing_answer_is_read_once(room: Room) -> None:

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from bot.disclosure import BULLET, described
+from bot.glyphs import TURNING
 from bot.live import ToolStarted
 from bot.transcript import ToolCall
+from tests.bot.disclosures import ATTACKS
 from tests.fakes.site import Site, Turn
 from tests.visit import expect_thread, say, thread, visit
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# Of each letter of each line: itself, the line it stands on, and how far to the right.
+PLACES = """lines => lines.map((line) => {
+  const [text, range, places] = [line.firstChild, document.createRange(), []];
+  let at = 0;
+  for (const letter of text.data) {
+    range.setStart(text, at);
+    range.setEnd(text, (at += letter.length));
+    const box = range.getBoundingClientRect();
+    places.push([letter, Math.round(box.bottom / 8), Math.round(box.left)]);
+  }
+  return places;
+})"""
 MAIL = {"to": "hanako@example.com", "body": "<b>Hi</b>\nat noon?\u202egnp.exe"}
-SHOWN = ["to: hanako@example.com", 'body: "<b>Hi</b>\\nat noon?\\u202egnp.exe"']
+SHOWN = ["▸ to: hanako@example.com", '▸ body: "<b>Hi</b>\\nat noon?\\u202egnp.exe"']
 
 
 def card(page: Page) -> Locator:
@@ -57,7 +74,7 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
         await turn.shows(ToolStarted(call.id, call.name, call.arguments))
         await expect(card(page)).to_be_hidden()
         earlier = ["user: Invite Hanako", "answer: Let me write to her.", "tool: find_address Hanako 312 ms"]
-        made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?\u202egnp.exe"
+        made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?gnp.exe"
         await expect(page.locator(".tool")).to_have_count(2)
         assert await thread(page) == [*earlier, "question: This has been decided.", f"{made} running…"]
         await turn.returns(call, {"sent": True})
@@ -74,6 +91,31 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
         await page.reload()
         await expect_thread(page, "user: Invite Hanako", "tool: find_address Hanako", made, "answer: She has it.")
         assert site.waiting == 0
+
+
+async def test_no_argument_looks_like_another(browser: Browser) -> None:
+    """On a narrow screen, letter by letter: nothing leaves its place, and only an argument begins at the edge."""
+    names = [name for arguments in ATTACKS.values() for name in arguments if len(name) > 2]
+    values = [value for arguments in ATTACKS.values() for value in arguments.values()]
+    arguments = {f"of{at}": value for at, value in enumerate(values)} | dict.fromkeys((*names, "א", "ב"), "x")
+    del arguments[next(name for name, value in arguments.items() if value == "\ud800")]  # no call arrives with it
+    async with Site().open() as site, visit(browser, site.url, viewport={"width": 320, "height": 640}) as page:
+        await say(page, "Launch it")
+        await (await site.turn()).asks("launch", arguments)
+        lines = page.locator(".card li")
+        await expect(lines).to_have_count(len(arguments))
+        shown = described(arguments).split("\n")
+        for line, places in zip(shown, await lines.evaluate_all(PLACES), strict=True):
+            assert "".join(letter for letter, *_ in places) == line
+            edge = places[0][2]
+            assert [letter for letter, _, left in places if left <= edge + 1] in ([BULLET], [BULLET, " "])
+            turning = {at for match in TURNING.finditer(line) for at in range(*match.span())}
+            order = [
+                (top, left)
+                for at, (letter, top, left) in enumerate(places)
+                if at not in turning and (letter.isascii() or unicodedata.category(letter) in ("Lu", "Ll", "Po", "Sc"))
+            ]
+            assert order == sorted(order), line
 
 
 async def test_a_call_is_refused_by_keyboard(browser: Browser) -> None:

@@ -31,6 +31,27 @@ async def test_scripts_in_any_text_stay_text(browser: Browser) -> None:
         assert await page.title() == "Kaiwa"
 
 
+async def test_no_text_turns_round_what_stands_beside_it(browser: Browser) -> None:
+    """Neither an answer, nor the user's own words, nor a call's; JSON shows what it holds."""
+    turned = "a\u202eb\u2067c"
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, turned)
+        turn = await site.turn()
+        await turn.returns(await turn.calls("look", {"a": turned}), {"b": turned})
+        await turn.answers(f"{turned}\n\nשלום 1\n\n`א` 1/2 [ב](https://example.com) 3", note=turned)
+        await expect_thread(
+            page, "user: abc", "tool: look abc 312 ms", "answer: abc שלום 1 א 1/2 ב 3 For whoever runs this bot: abc"
+        )
+        await page.locator("summary").click()
+        assert [await pre.inner_text() for pre in await page.locator(".tool pre").all()] == [
+            '{\n  "a": "a\\u202eb\\u2067c"\n}',
+            '{\n  "b": "a\\u202eb\\u2067c"\n}',
+        ]
+        directions = "all => all.map((one) => getComputedStyle(one).unicodeBidi)"
+        assert set(await page.locator(".markdown p").evaluate_all(directions)) == {"plaintext"}
+        assert set(await page.locator(".markdown :is(a, code)").evaluate_all(directions)) == {"isolate"}
+
+
 async def test_links_lead_to_the_web_only(browser: Browser) -> None:
     """Neither scripts, nor data, nor files; and the page that is opened learns nothing of ours."""
     async with Site().open() as site, visit(browser, site.url) as page:

@@ -61,14 +61,15 @@ def in_group(fake: LineFake, words: str, user: str | None = USER) -> JSON:
     [
         (
             "launch it",
-            "May I do this? launch with\n\nwhat: rocket\nto: 月\n\nAnswer yes or no.",
+            "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月\n\nAnswer yes or no.",
             "May I run launch?",
             "Yes",
             "No",
         ),
         (
             "打ち上げて",
-            "次の操作をしてもよろしいですか。launch\n\nwhat: rocket\nto: 月\n\n「はい」か「いいえ」でお答えください。",
+            "次の操作をしてもよろしいですか。launch\n\n▸ what: rocket\n▸ to: 月\n\n"
+            "「はい」か「いいえ」でお答えください。",
             "launch を実行してもよろしいですか。",
             "はい",
             "いいえ",

@@ -6,10 +6,11 @@ import pytest
 
 from bot.channels import Question, Reply
 from bot.channels.line.asking import asked, pressed
-from bot.disclosure import SHOWN, described, fenced
+from bot.disclosure import BULLET, SHOWN, described, fenced
 from bot.errors import DeliveryRefused
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.desk import IN_GROUP, Desk, open_desk
+from tests.bot.disclosures import ATTACKS
 from tests.bot.place import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_buttons import CONFIRM_TEXT, LABEL, units
@@ -32,9 +33,18 @@ async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, desk: 
     assert fake.texts[0][0].split("\n\n")[1] == described(hostile)
 
 
+async def test_no_argument_looks_like_another(fake: LineFake, desk: Desk) -> None:
+    """Whatever is in it, and wherever LINE wraps it: each begins its line with what no value has."""
+    for arguments in ATTACKS.values():
+        await desk.say(question_of(**{"of": arguments} if "" in arguments else arguments), desk.address(fake.token()))
+        begun = [line for line in fake.texts[-1][0].split("\n") if line.startswith(BULLET)]
+        assert fake.texts[-1][0] == "\n".join(("May I do this? launch with", "", *begun, "", "Answer yes or no."))
+        assert all(line.count(BULLET) == 1 for line in begun)
+
+
 async def test_the_longest_question_fits_one_bubble(fake: LineFake, desk: Desk) -> None:
     """So that the core's limit is the only one."""
-    await desk.say(question_of(text="🍎" * (SHOWN - 6)), desk.address(fake.token()))
+    await desk.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), desk.address(fake.token()))
     assert [len(sent.texts) for sent in fake.sent] == [2]
 
 
@@ -92,7 +102,7 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
         assert bubble.text == texts().get(key, language, tool="launch", asker="Hanako")
     faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
     [_, bubble] = asked("text", faked, texts(), language, is_group=True)
-    assert "Taro\\nApproved\\u202e" in bubble.text
+    assert "Taro Approved" in bubble.text
 
 
 @pytest.mark.parametrize("argument", ["月", "moon"])

@@ -9,9 +9,11 @@ from structlog.testing import capture_logs
 
 from bot.channels import Delivery, Question, Reply
 from bot.channels.slack.events import Address, write_address
+from bot.disclosure import described
 from bot.errors import DeliverLater, TokenRefused
 from bot.live import AnswerText, TurnStarted
 from tests.bot.channels.slack.desk import THREAD, TS, Desk, delivery
+from tests.bot.disclosures import ATTACKS
 from tests.bot.place import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, message
@@ -20,7 +22,7 @@ from tests.waiting import until
 POST, UPDATE, WHISPER = "chat.postMessage", "chat.update", "chat.postEphemeral"
 ID = f"question_{'0' * 32}"
 UNTIL = 1_800_003_600_000
-ASKED = "May I do this?\nlaunch\nwhat: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
+ASKED = "May I do this?\nlaunch\n▸ what: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
 ENGLISH, JAPANESE = "May I do this? launch with\n\nwhat: ロケット", "次の操作をしてもよろしいですか。launch"
 
 
@@ -66,7 +68,7 @@ async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: Sla
     """Not in that of the arguments, which may be words for somebody else."""
     await deliver(desk, question(text=JAPANESE))
     assert fake.shown == [
-        "次の操作をしてもよろしいですか。\nlaunch\nwhat: rocket\n"
+        "次の操作をしてもよろしいですか。\nlaunch\n▸ what: rocket\n"
         "依頼者： @U00000001\n期限： 2027-01-15 09:00 UTC\n[許可する] [許可しない]"
     ]
     assert fake.posted[0]["text"] == "launch を実行してもよろしいですか。"
@@ -83,13 +85,22 @@ async def test_arguments_are_letters_and_nothing_else(fake: SlackFake, desk: Des
         "elements": [
             {
                 "type": "text",
-                "text": "launch\nto: <!channel> <@U2> *b* `c` https://evil.example|x\n"
-                'note: "a\\nAsked by: nobody\\u202e"',
+                "text": 'launch\n▸ to: "<!channel> <@U2> *b* `c` https://evil.example|x"\n'
+                '▸ note: "a\\nAsked by: nobody\\u202e"',
             }
         ],
     }
     assert "channel" not in posted["text"]
     assert "markdown_text" not in posted
+
+
+async def test_no_argument_looks_like_another(fake: SlackFake, desk: Desk) -> None:
+    """Whatever is in it: each begins its line with what no value has, in a block that Slack reads nothing into."""
+    for arguments in ATTACKS.values():
+        await deliver(desk, question(arguments))
+        call = fake.posted[-1]["blocks"][0]["elements"][1]
+        assert call["type"] == "rich_text_preformatted"
+        assert [element["text"] for element in call["elements"]] == [f"launch\n{described(arguments)}"]
 
 
 async def test_a_call_without_arguments_and_an_asker_nobody_knows(fake: SlackFake, desk: Desk) -> None:
