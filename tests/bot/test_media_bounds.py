@@ -25,15 +25,19 @@ class Source(Mailbox):
     Attributes:
         asked: refs, in order.
         broken: refs of which only a part can be had.
+        open: whether anything is handed over yet.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
         self.broken: set[str] = set()
+        self.open = asyncio.Event()
+        self.open.set()
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         self.asked.append(media.ref)
+        await self.open.wait()
         left = mib(media.ref)
         while left > 0:
             await asyncio.sleep(0)
@@ -200,6 +204,7 @@ async def test_two_turns_that_want_more_do_not_wait_for_each_other(source: Sourc
 async def test_a_turn_that_is_cancelled_leaves_nothing_behind(source: Source) -> None:
     """While it fetches, or while it waits; whoever stands behind it goes on."""
     allowance = Allowance(MOST_BYTES)
+    source.open.clear()
 
     async def turn(ref: str) -> list[str]:
         async with media(source, allowance) as held:
@@ -209,6 +214,7 @@ async def test_a_turn_that_is_cancelled_leaves_nothing_behind(source: Source) ->
     await until(lambda: "a:9" in source.asked)
     waiting.cancel()
     fetching.cancel()
+    source.open.set()
     assert await last == ["c:1"]
     assert "b:9" not in source.asked
     assert allowance.has(MOST_BYTES)

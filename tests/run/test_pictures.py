@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 PICTURE = b"\xff\xd8\xff\xe0".ljust(9 * MIB, b"x")
 EACH = 6
 USERS = [f"U{number:032x}" for number in range(1, 5)]
-MOST = 400 * MIB
+MOST = 400  # MiB; a dyno has 512, and the bundled Valkey wants some
 ANSWER = "I have seen it."
 
 
@@ -32,17 +32,14 @@ async def test_many_large_pictures_fit_into_a_small_machine(
     """Four people with six pictures of 9 MiB each, and again when all four say hi afterwards."""
     gemini.always = lambda _: answer_of([{"text": ANSWER}])
     async with kaiwa(tmp_path, "run", **variables) as house:
-        before = peak(house)
         assert await asyncio.gather(*(send_album(house, line, user) for user in USERS)) == [200] * len(USERS)
         await until(lambda: len(line.sent) == len(USERS), 60)
-        shown = peak(house)
+        assert peak(house) < MOST
         assert await asyncio.gather(*(tell_line(house, line, "hi", user) for user in USERS)) == [200] * len(USERS)
         await until(lambda: len(line.sent) == 2 * len(USERS), 60)
-        later = peak(house)
-    print([size // MIB for size in (before, shown, later)])
-    assert shown < MOST
-    assert later < MOST
+        assert peak(house) < MOST
     assert line.texts == [[ANSWER]] * 2 * len(USERS)
+    assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1] * 2 * len(USERS)
 
 
 async def send_album(house: Running, line: LineFake, user: str) -> int:
@@ -58,8 +55,8 @@ async def send_album(house: Running, line: LineFake, user: str) -> int:
 
 
 def peak(house: Running) -> int:
-    """The most memory the process has held at once, in bytes."""
+    """The most memory the process has held at once, in MiB."""
     status = Path(f"/proc/{house.process.pid}/status").read_text("utf-8")
     found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
     assert found
-    return int(found[1]) * 1024
+    return int(found[1]) // 1024
