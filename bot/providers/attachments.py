@@ -58,10 +58,8 @@ class Attachments:
 
     def body(self, json: bytes) -> bytes | Body:
         """The JSON with the data in their places."""
-        if not self._held:
-            return json
-        pieces = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json)
-        return Body([self._held.get(piece, piece) for piece in pieces])
+        pieces = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json) if self._held else [json]
+        return Body([self._held.get(piece, piece) for piece in pieces]) if len(pieces) > 1 else json
 
 
 def length_of(body: bytes | Body) -> dict[str, str]:
