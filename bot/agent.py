@@ -82,8 +82,9 @@ class Agent:
         choice = turn.tool_choice if may_call else NONE
         system = system_prompt(self.system, turn.surroundings.style)
         show = turn.surroundings.watcher.show
+        messages = await turn.request()
         started = time.monotonic()
-        asked = self.provider.stream(system, turn.messages, self.tools.definitions, choice)
+        asked = self.provider.stream(system, messages, self.tools.definitions, choice)
         try:
             async with aclosing(asked) as events:
                 async for event in events:

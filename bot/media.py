@@ -1,45 +1,254 @@
-"""Images on their way to a model: fetched for a turn, never kept."""
+"""Pictures on their way to a model: fetched once for a turn, within bounds, never kept.
+
+A turn's messages hold references. What a request shows of them is put in when the request is made: the newest pictures
+that fit, and words in the place of the others. All turns of a process share one allowance of bytes.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
+import structlog
 from msgspec.structs import replace
 
 from bot.channels import Channel
-from bot.transcript import Media, Message, Part
+from bot.transcript import Media, Message, Part, Text
 
-MOST = 6  # images a request carries, the newest ones
+log = structlog.stdlib.get_logger(__name__)
+
+MIB = 1024 * 1024
+MOST = 6  # pictures a request carries, the newest ones
+MOST_BYTES = 12 * MIB  # of them, all told: in base64 with the words 20 MB are the least that vendors take
+IN_FLIGHT = 48 * MIB  # of all turns of a process
+EARLIER_TURNS = 2  # whose pictures are shown again
+WAIT_S = 30.0  # for other turns to end; then the answer goes without pictures
 MIMES = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
 }
 
-
-async def loaded(messages: Sequence[Message], conversation: str, channel: Channel) -> list[Message]:
-    """The messages with the content of their newest images, as far as it can be had."""
-    wanted = [part for message in messages for part in message.parts if isinstance(part, Media)][-MOST:]
-    contents = await asyncio.gather(*(channel.fetch(conversation, media) for media in wanted))
-    found = {media.ref: content for media, content in zip(wanted, contents, strict=True) if content}
-    return [_with_parts(message, tuple(_filled(part, found) for part in message.parts)) for message in messages]
+EARLIER = "[{}: sent earlier, not shown again; whoever sent it can send it again]"
+REPEATED = "[{}: shown below]"
+UNFIT = "[{}: not shown, too much was sent together; it can be sent again alone]"
+BUSY = "[{}: not shown, the bot is looking at too many just now; it can be sent again in a minute]"
+GONE = ""  # a provider has its own words for what cannot be had
 
 
-def unloaded(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages as they are kept: references only."""
-    return tuple(
-        _with_parts(
-            message, tuple(replace(part, data=b"") if isinstance(part, Media) else part for part in message.parts)
+class Allowance:
+    """Bytes that may be held at once, given to whoever comes first; a large wish is not overtaken by small ones.
+
+    Args:
+        patience_s: for others to give back.
+    """
+
+    def __init__(self, size: int, patience_s: float = WAIT_S) -> None:
+        self._free = size
+        self._patience_s = patience_s
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def has(self, size: int) -> bool:
+        """Whether so much can be taken without waiting."""
+        return size <= self._free and not self._waiting
+
+    async def take(self, size: int) -> None:
+        """Wait for so much.
+
+        Raises:
+            TimeoutError: others go on holding it.
+        """
+        if self.has(size):
+            self._free -= size
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, granted))
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await granted
+        except (asyncio.CancelledError, TimeoutError):
+            if granted.cancelled():
+                self._grant()
+            else:
+                self.give_back(size)
+            raise
+
+    def give_back(self, size: int) -> None:
+        """Let others have it."""
+        self._free += size
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._waiting and (self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free):
+            size, granted = self._waiting.popleft()
+            if not granted.cancelled():
+                self._free -= size
+                granted.set_result(None)
+
+
+class TurnMedia:
+    """The pictures of one turn: fetched for the first request that shows them, let go when the context ends."""
+
+    def __init__(self, allowance: Allowance, channel: Channel, conversation: str) -> None:
+        self._allowance = allowance
+        self._channel = channel
+        self._conversation = conversation
+        self._held = 0  # of the allowance
+        self._found: dict[str, bytes] = {}
+        self._missing: dict[str, str] = {}  # what stands in their places
+
+    async def __aenter__(self) -> TurnMedia:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._let_go()
+
+    async def load(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages as a request carries them."""
+        recent: dict[str, Media] = {}
+        for media in _recent(messages):
+            recent.setdefault(media.ref, media)
+        wanted = [media for media in recent.values() if media.ref not in self._missing][:MOST]
+        refs = {media.ref for media in wanted}
+        self._miss(recent.keys() - refs, UNFIT)
+        if not refs <= self._found.keys():
+            await self._fetch(wanted)
+        return self._filled(messages)
+
+    def described(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages as they are kept: references, with what is known of their contents by now."""
+        return tuple(
+            _with_parts(message, tuple(self._described(part) for part in message.parts)) for message in messages
         )
-        for message in messages
-    )
+
+    async def _fetch(self, wanted: Sequence[Media]) -> None:
+        """Fetch what is not here yet, all at once.
+
+        Args:
+            wanted: the newest first.
+        """
+        refs = [media.ref for media in wanted]
+        try:
+            await self._reserve(wanted)
+        except TimeoutError:
+            log.warning("pictures not shown, other turns hold too many", pictures=len(refs))
+            self._miss(set(refs) - self._found.keys(), BUSY)
+            return
+        arriving = _Arriving(refs, self._found, self._held)
+        async with asyncio.TaskGroup() as group:
+            for media in wanted:
+                if media.ref not in self._found:
+                    group.create_task(self._receive(media, arriving))
+        self._found = arriving.contents()
+        self._miss(arriving.evicted, UNFIT)
+        self._miss(set(refs) - self._found.keys(), GONE)
+        self._shrink()
+
+    async def _reserve(self, wanted: Sequence[Media]) -> None:
+        """Take as much of the allowance as these may need; who waits holds nothing, so that no two wait in vain.
+
+        Raises:
+            TimeoutError: others go on holding it.
+        """
+        sizes = (len(self._found.get(media.ref, b"")) or media.size or MOST_BYTES for media in wanted)
+        most = min(sum(sizes), MOST_BYTES)
+        if self._held and not self._allowance.has(most - self._held):
+            self._let_go()
+        if (more := most - self._held) > 0:
+            await self._allowance.take(more)
+            self._held += more
+
+    async def _receive(self, media: Media, arriving: _Arriving) -> None:
+        take = partial(arriving.take, media.ref)
+        arriving.end(media.ref, is_whole=await self._channel.fetch(self._conversation, media, take))
+
+    def _miss(self, refs: Iterable[str], words: str) -> None:
+        """Have these words stand for pictures until the turn ends, but for those that have others already."""
+        for ref in refs:
+            self._found.pop(ref, None)
+            self._missing.setdefault(ref, words)
+
+    def _shrink(self) -> None:
+        """Give back what is not needed."""
+        size = sum(map(len, self._found.values()))
+        self._allowance.give_back(self._held - size)
+        self._held = size
+
+    def _let_go(self) -> None:
+        self._found.clear()
+        self._shrink()
+
+    def _filled(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages with contents and words; what occurs more than once is shown where it is newest."""
+        left = dict(self._found)
+        filled = []
+        for message in reversed(messages):
+            parts = [self._shown(part, left) for part in reversed(message.parts)]
+            filled.append(_with_parts(message, tuple(reversed(parts))))
+        return filled[::-1]
+
+    def _shown(self, part: Part, left: dict[str, bytes]) -> Part:
+        if not isinstance(part, Media):
+            return part
+        if data := left.pop(part.ref, b""):
+            return replace(self._described(part), data=data)
+        words = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
+        return Text(words.format(part.mime.partition("/")[0])) if words else part
+
+    def _described(self, part: Part) -> Part:
+        if not isinstance(part, Media) or not (data := self._found.get(part.ref)):
+            return part
+        return replace(part, mime=mime_of(data) or part.mime, size=len(data))
 
 
-def _filled(part: Part, found: dict[str, bytes]) -> Part:
-    if not isinstance(part, Media) or part.ref not in found:
-        return part
-    data = found[part.ref]
-    return replace(part, data=data, mime=mime_of(data) or part.mime, size=len(data))
+class _Arriving:
+    """What is being fetched, within a size: where that is exceeded, the oldest picture gives way.
+
+    Args:
+        refs: of what is wanted, the newest first.
+        found: what is here already.
+
+    Attributes:
+        evicted: what has given way.
+    """
+
+    def __init__(self, refs: Iterable[str], found: Mapping[str, bytes], size: int) -> None:
+        self._pieces = {ref: [found[ref]] if ref in found else [] for ref in refs}
+        self._left = size - sum(map(len, found.values()))
+        self.evicted: set[str] = set()
+
+    def take(self, ref: str, piece: bytes) -> bool:
+        """Keep the next piece; False where the picture has given way."""
+        if ref in self._pieces:
+            self._pieces[ref].append(piece)
+            self._left -= len(piece)
+        while self._left < 0:
+            oldest, pieces = self._pieces.popitem()
+            self._left += sum(map(len, pieces))
+            self.evicted.add(oldest)
+        return ref in self._pieces
+
+    def end(self, ref: str, *, is_whole: bool) -> None:
+        """Put the pieces of a picture together, or forget them."""
+        if pieces := self._pieces.get(ref):
+            content = b"".join(pieces) if is_whole else b""
+            self._left += sum(map(len, pieces)) - len(content)
+            self._pieces[ref] = [content]
+
+    def contents(self) -> dict[str, bytes]:
+        """What is here."""
+        return {ref: pieces[0] for ref, pieces in self._pieces.items() if pieces and pieces[0]}
+
+
+def _recent(messages: Sequence[Message]) -> Iterator[Media]:
+    """The media of the turn under way and of the newest ones before it, the newest first."""
+    answers = 0
+    for message in reversed(messages):
+        answers += message.role == "model" and not message.calls
+        if answers > EARLIER_TURNS:
+            return
+        yield from (part for part in reversed(message.parts) if isinstance(part, Media))
 
 
 def mime_of(data: bytes) -> str:

@@ -14,7 +14,6 @@ from bot.context import context_line, usable_zone
 from bot.housekeeping import Housekeeping
 from bot.journal import decode_arrival
 from bot.live import Joined, Watcher
-from bot.media import loaded
 from bot.spoken_commands import SpokenCommands
 from bot.store import ARRIVAL, CHANGE, Lease, Store, Waiting
 from bot.transcript import UNREADABLE, Message
@@ -105,8 +104,7 @@ class Reception:
             return Heard(changes=batch.edited, stopped=batch.stopped)
         await watcher.show(Joined(tuple(arrival.message.id for arrival in said)))
         heard = await self.receive(said, is_new=False)
-        messages = await loaded(heard.messages, self._lease.conversation, self._channel)
-        return Heard(tuple(messages), batch.edited, batch.stopped)
+        return Heard(heard.messages, batch.edited, batch.stopped)
 
     def decided(self, decided: Decided) -> None:
         """A decision has been taken: whoever took it is listening where they took it."""

@@ -21,7 +21,7 @@ from bot.errors import ModelError, TurnFailed
 from bot.housekeeping import Housekeeping
 from bot.journal import Begun, JournalLedger, Said, Step
 from bot.live import AnswerRestarted, Nobody, TurnStarted, Watcher
-from bot.media import loaded, unloaded
+from bot.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.past import Past
 from bot.reception import Reception
 from bot.spoken_commands import SpokenCommands
@@ -91,6 +91,7 @@ class Replying:
         self._budgets = budgets
         self._alerts = alerts
         self._defaults = defaults
+        self._media = Allowance(IN_FLIGHT)
 
     @property
     def model(self) -> str:
@@ -126,14 +127,15 @@ class Replying:
         channel = self._channels[conversation.partition(":")[0]]
         reception = Reception(self._store, lease, channel, self._housekeeping, self._commands, self._defaults.time_zone)
         showing = nullcontext(Nobody()) if quietly else channel.showing(conversation, arrivals[-1].address)
-        async with showing as watcher:
+        async with TurnMedia(self._media, channel, conversation) as media, showing as watcher:
             await watcher.show(TurnStarted(journalled.turn_id, tuple(arrival.message.id for arrival in arrivals)))
-            turn = await self._begun(lease, journalled, arrivals, reception, watcher)
+            turn = await self._begun(lease, journalled, arrivals, reception, watcher, media)
             await self._restore(turn, steps, reception, watcher)
             reply = await self._reply(turn, reception)
             if reply is None:
                 await watcher.show(AnswerRestarted())
-        return Outcome(unloaded(turn.added), [(reply, reception.address)], turn.model) if reply else Outcome()
+            added = media.described(turn.added)
+        return Outcome(added, [(reply, reception.address)], turn.model) if reply else Outcome()
 
     async def _begun(
         self,
@@ -142,13 +144,13 @@ class Replying:
         arrivals: list[Arrival],
         reception: Reception,
         watcher: Watcher,
+        media: TurnMedia,
     ) -> Turn:
-        """The turn before its first step, each message with its context line and its images."""
+        """The turn before its first step, each message with its context line."""
         conversation = lease.conversation
         channel = self._channels[conversation.partition(":")[0]]
         history = await self._past.recall(conversation)
         heard = await reception.receive(arrivals, is_new=not history)
-        messages = await loaded([*history, *heard.messages], conversation, channel)
         newest = heard.messages[-1]
         author = newest.author or NOBODY
         surroundings = Surroundings(
@@ -157,6 +159,7 @@ class Replying:
             locale=author.locale or language_of(newest.text, self._defaults.language),
             time_zone=usable_zone(author.time_zone, self._defaults.time_zone),
             watcher=watcher,
+            load=media.load,
         )
 
         async def review(call: ToolCall, asker: Author, words: str) -> Decided:
@@ -168,9 +171,9 @@ class Replying:
         hear = partial(reception.hear, watcher)
         spend = partial(self._budgets.spend, conversation)
         ledger = JournalLedger(self._store, lease, hear, review, spend)
-        earlier, own = messages[: len(history)], messages[len(history) :]
-        choice = choice_in(own, self._agent.tools)
-        return Turn(journalled.turn_id, surroundings, earlier, own, ledger, time.monotonic() + TURN_S, choice)
+        choice = choice_in(heard.messages, self._agent.tools)
+        deadline = time.monotonic() + TURN_S
+        return Turn(journalled.turn_id, surroundings, history, heard.messages, ledger, deadline, choice)
 
     async def _restore(self, turn: Turn, steps: list[Step], reception: Reception, watcher: Watcher) -> None:
         """Bring a turn to where its journal ends."""

@@ -27,7 +27,7 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
     Attributes:
         ref: the platform's id of the content.
         size: bytes, 0 where the platform does not say.
-        data: the content while a turn runs; never kept.
+        data: the content, in a request alone; never kept.
     """
 
     ref: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
@@ -86,6 +86,11 @@ class Ledger(Protocol):
         ...
 
 
+async def as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages without contents of media."""
+    return messages
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Where a turn takes place.
@@ -95,6 +100,7 @@ class Surroundings:
         locale: BCP 47 tag of the asker.
         time_zone: IANA name.
         watcher: is shown the turn while it runs.
+        load: puts contents of media into the messages of a request.
     """
 
     conversation: str
@@ -102,6 +108,7 @@ class Surroundings:
     locale: str
     time_zone: str
     watcher: Watcher
+    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = as_they_are
 
 
 class Turn:
@@ -138,10 +145,9 @@ class Turn:
         self._decided: dict[str, Decided] = {}
         self.stopped = False
 
-    @property
-    def messages(self) -> list[Message]:
+    async def request(self) -> Sequence[Message]:
         """Everything the model is sent."""
-        return [*self._history, *self.added]
+        return await self.surroundings.load([*self._history, *self.added])
 
     @property
     def asker(self) -> Author:

@@ -115,6 +115,7 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
         return self.message.author.id if self.message.author else ""
 
 
+Take = Callable[[bytes], bool]  # takes the next piece of a content; false where no more of it is wanted
 StillOurs = Callable[[], Awaitable[None]]  # raises LeaseLost where another process delivers by now
 
 
@@ -179,9 +180,13 @@ class Channel(Protocol):
         """
         return list(arrivals)
 
-    async def fetch(self, conversation: str, media: Media) -> bytes | None:
-        """The content of an image, or None where it is gone, too large, or not for the model. Never raises."""
-        return None
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
+        """Hand over the content of an image piece by piece, and hold no more than a piece of it. Never raises.
+
+        Returns:
+            Whether that was all; False where it is gone, too large, or not for the model, or no more of it is wanted.
+        """
+        return False
 
     def place_of(self, recipient: str) -> tuple[str, str]:
         """A conversation, and an address in it, for words to a person or place that has said nothing here.

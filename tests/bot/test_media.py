@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
-from bot.channels import Arrival
-from bot.media import MOST, mime_of
+from bot.channels import Arrival, Take
+from bot.media import EARLIER, MOST, mime_of
 from bot.providers.gemini.request import contents
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Media, Message, encode
+from tests.bot.midway import calling, held
 from tests.bot.place import HERE, Mailbox, Place
 
 JPEG = b"\xff\xd8\xff\xe0 a picture"
@@ -25,9 +27,9 @@ class Album(Mailbox):
         self.kept: dict[str, bytes] = {}
         self.fetched: list[str] = []
 
-    async def fetch(self, conversation: str, media: Media) -> bytes | None:
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         self.fetched.append(media.ref)
-        return self.kept.get(media.ref)
+        return media.ref in self.kept and take(self.kept[media.ref])
 
 
 def picture(number: int, total: int = 0) -> Arrival:
@@ -91,7 +93,40 @@ async def test_only_the_newest_pictures_are_fetched(store: Store) -> None:
     for number in range(MOST + 3):
         await arrive(store, picture(number))
     await place.care.attend(HERE)
-    assert box.fetched == [f"pic{number}" for number in range(3, MOST + 3)]
+    assert box.fetched == [f"pic{number}" for number in reversed(range(3, MOST + 3))]
+
+
+async def test_pictures_are_fetched_once_for_all_requests_of_a_turn(store: Store) -> None:
+    """A round of tools sees what the first request saw, and what has joined the turn meanwhile."""
+    box = Album()
+    box.kept = {"pic1": JPEG, "pic2": JPEG}
+    first = calling(held=True)
+    place = Place(store, [first, Step("Two cats")], box)
+    await arrive(store, picture(1))
+    async with held(place, first):
+        await arrive(store, picture(2))
+    assert [shown(request.messages) for request in place.model.requests] == [[JPEG], [JPEG, JPEG]]
+    assert box.fetched == ["pic1", "pic2"]
+
+
+async def test_a_later_turn_sees_the_pictures_of_the_two_before(store: Store) -> None:
+    """What is older is a word that says so, and is not fetched again."""
+    box = Album()
+    box.kept = {"pic1": JPEG}
+    place = Place(store, [Step(f"answer {number}") for number in range(4)], box)
+    await arrive(store, picture(1))
+    await place.care.attend(HERE)
+    for number in range(2, 5):
+        await place.hear("And now?", f"m{number}")
+        await place.care.attend(HERE)
+    assert [shown(request.messages) for request in place.model.requests] == [[JPEG], [JPEG], [JPEG], []]
+    assert place.model.requests[-1].messages[0].text == EARLIER.format("image")
+    assert box.fetched == ["pic1"] * 3
+
+
+def shown(messages: Sequence[Message]) -> list[bytes]:
+    """The contents that a request carries."""
+    return [part.data for message in messages for part in message.parts if isinstance(part, Media) and part.data]
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent import CANCELLED
-from bot.channels import Arrival
+from bot.channels import Arrival, Take
 from bot.providers.scripted import Step
 from bot.stopping import TOPIC
 from bot.store import Store
 from bot.store.keys import Keys
-from bot.transcript import Message
+from bot.transcript import Author, Media, Message
 from tests.bot.midway import Held, calling
 from tests.bot.place import HERE, Mailbox, Place, words
 from tests.fakes.tools import tool_map
@@ -61,6 +61,33 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     assert [message.role for message in said][:2] == ["user", "tool"]
     assert said[1].results[0].response == {"error": CANCELLED}
     assert await store.leases.due(10) == []
+
+
+class Gallery(Mailbox):
+    """Never finds a picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return False
+
+
+async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redis: Redis) -> None:
+    """As while it waits for anything else; the model is not asked."""
+    box = Gallery()
+    place = Place(store, [], box)
+    await place.arrive(Arrival(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
+    async with place.care.listening():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await box.asked.wait()
+        await place.arrive(button())
+        await attending
+    assert box.texts == ["Stopped."]
 
 
 class Preparing(Mailbox):

@@ -21,10 +21,10 @@ def user(message_id: str, author: Author | None = None) -> Message:
     return Message(message_id, "user", (Text("hi"),), 1, author)
 
 
-def test_the_history_stands_before_what_the_turn_adds() -> None:
+async def test_the_history_stands_before_what_the_turn_adds() -> None:
     """The model is sent the history first, then the turn's own messages."""
     before, now = user("old"), user("new")
-    assert make(now, history=(before,)).messages == [before, now]
+    assert await make(now, history=(before,)).request() == [before, now]
 
 
 def test_the_asker_is_the_author_of_the_messages() -> None:

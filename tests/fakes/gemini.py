@@ -226,7 +226,7 @@ def _no_answer_left(_: JSON) -> Answer:
 def gemini_fake_in_thread() -> Iterator[GeminiFake]:
     """The same for a test that is no coroutine."""
     fake = GeminiFake()
-    application = web.Application()
+    application = web.Application(client_max_size=1 << 27)
     application.router.add_route("*", "/{version}/models/{model}", fake.respond)
     application.router.add_route("*", "/{version}/cachedContents{slash:/?}{key:.*}", fake.respond_cached)
     with serving(application) as fake.base_url:

@@ -16,6 +16,7 @@ from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
 
+MOST_BYTES = 20 * 1024 * 1024  # https://ai.google.dev/gemini-api/docs/image-understanding: inline, all told
 FREE_FORM = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "partMetadata"}
 TOP_LEVEL = {
     "contents",
@@ -69,6 +70,8 @@ def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
     Raises:
         Refused: with the service's text.
     """
+    if len(raw) > MOST_BYTES:
+        raise Refused(f"Request payload size exceeds the limit: {MOST_BYTES} bytes.")
     body = known(raw, TOP_LEVEL)
     _check_cache(body)
     check_prefix(body)

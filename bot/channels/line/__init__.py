@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs
+from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs, Take
 from bot.channels.line import content
 from bot.channels.line.address import KINDS, Place, address_of, now_ms, place_of
 from bot.channels.line.door import PATH, Door
@@ -118,9 +118,9 @@ class Line(Channel):
         people = await self._people.of(place_of(conversation), users)
         return [_introduced(arrival, people) for arrival in arrivals]
 
-    async def fetch(self, conversation: str, media: Media) -> bytes | None:
-        """An image that somebody sent."""
-        return await content.image(self._api, media.ref)
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
+        """Hand over an image that somebody sent."""
+        return await content.fetch(self._api, media.ref, take)
 
 
 def _introduced(arrival: Arrival, people: dict[str, Person]) -> Arrival:

@@ -32,6 +32,7 @@ from linebot.v3.messaging.exceptions import ApiException
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
+from bot.channels import Take
 from bot.channels.line.address import Place
 from bot.channels.line.bubble import Bubble, Button
 from bot.channels.line.failure import Failure
@@ -110,15 +111,15 @@ class Api:
         profile = await _called(get(place.id, user, _request_timeout=self._timeout_s))
         return Person(profile.display_name)
 
-    async def content(self, message_id: str, most: int) -> bytes | None:
-        """An image, or None while LINE still prepares it.
+    async def content(self, message_id: str, most: int, take: Take) -> bool | None:
+        """Hand over an image: whether all of it was wanted, or None while LINE still prepares it.
 
         Args:
             most: bytes; a larger file, and one that is no image, is a ``Failure``.
         """
-        return await _called(self._content(message_id, most))
+        return await _called(self._content(message_id, most, take))
 
-    async def _content(self, message_id: str, most: int) -> bytes | None:
+    async def _content(self, message_id: str, most: int, take: Take) -> bool | None:
         # The SDK's own call reads the whole file, whatever its size.
         response = await self._client.rest_client.get_request(
             f"{self._data_url}/v2/bot/message/{message_id}/content",
@@ -133,12 +134,14 @@ class Api:
                 raise Failure("no content", response.status)
             if not response.content_type.startswith("image/"):
                 raise Failure(f"{response.content_type} is no image", response.status)
-            body = bytearray()
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > most:
+            size = 0
+            async for piece in response.content.iter_any():
+                size += len(piece)
+                if size > most:
                     raise Failure(f"more than {most} bytes", response.status)
-            return bytes(body)
+                if not take(piece):
+                    return False
+            return True
 
     async def bot(self) -> Any:
         """LINE's ``BotInfoResponse``."""

@@ -6,6 +6,7 @@ import asyncio
 
 import structlog
 
+from bot.channels import Take
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
 
@@ -16,14 +17,14 @@ FETCH_S = 10.0  # all told
 POLL_S = 0.5
 
 
-async def image(api: LazyApi, message_id: str) -> bytes | None:
-    """An image, waited for while LINE prepares it; None where it cannot be had."""
+async def fetch(api: LazyApi, message_id: str, take: Take) -> bool:
+    """Hand over an image, waited for while LINE prepares it; False where not all of it can be had."""
     try:
         async with asyncio.timeout(FETCH_S):
             opened = await api()
-            while (content := await opened.content(message_id, MOST)) is None:  # noqa: ASYNC110 -- LINE tells nobody
+            while (is_whole := await opened.content(message_id, MOST, take)) is None:  # noqa: ASYNC110 -- LINE tells nobody
                 await asyncio.sleep(POLL_S)
-            return content
+            return is_whole
     except (TimeoutError, Failure) as error:
         log.info("LINE image not fetched", reason=str(error) or "not in time")
-        return None
+        return False

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.body import read_body
-from bot.channels import Accept, Arrival, Channel, Delivery, Reply, StillOurs
+from bot.channels import Accept, Arrival, Channel, Delivery, Reply, StillOurs, Take
 from bot.channels.notes import Notes
 from bot.channels.slack.api import Api
 from bot.channels.slack.assistant import Assistant
@@ -146,9 +146,9 @@ class Slack(Channel):
         self.background.start(self._assistant.entitle(read_address(newest.address), newest.message.text))
         return await self._preparing.prepare(conversation, arrivals, is_new=is_new)
 
-    async def fetch(self, conversation: str, media: Media) -> bytes | None:
-        """The content of an image, or None."""
-        return await self._files.fetch(media)
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
+        """Hand over an image that somebody sent."""
+        return await self._files.fetch(media, take)
 
     def place_of(self, recipient: str) -> tuple[str, str]:
         """A channel, or a person's 1:1; to write there Slack wants no team."""

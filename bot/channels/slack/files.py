@@ -5,6 +5,7 @@ from __future__ import annotations
 import aiohttp
 import structlog
 
+from bot.channels import Take
 from bot.channels.slack.api import FAILURES, Api
 from bot.channels.slack.events import IMAGES, MAX_IMAGE
 from bot.channels.slack.options import Options
@@ -14,26 +15,27 @@ from bot.transcript import Media
 log = structlog.stdlib.get_logger(__name__)
 
 FETCH_S = 10.0
+PIECE = 64 * 1024
 MEND = "the app needs the scope files:read; add it and install the app again"
 
 
 class Files:
-    """Fetches what a message refers to; what cannot be had is None."""
+    """Fetches what a message refers to, as far as it can be had."""
 
     def __init__(self, api: Api, options: Options) -> None:
         self._api = api
         self._options = options
 
-    async def fetch(self, media: Media) -> bytes | None:
-        """An image's content."""
+    async def fetch(self, media: Media, take: Take) -> bool:
+        """Hand over an image's content; False where not all of it can be had."""
         if media.mime not in IMAGES or media.size > MAX_IMAGE:
-            return None
+            return False
         try:
             url = media.ref if "/" in media.ref else await self._look_up(media.ref)
-            return await self._load(url) if self._options.is_slacks(url) else None
+            return self._options.is_slacks(url) and await self._load(url, take)
         except (DeliverLater, *FAILURES) as error:
             log.warning("file not fetched", reason=type(error).__name__)
-            return None
+            return False
 
     async def _look_up(self, file: str) -> str:
         """The address of a file of which the event told no more than its id, as in shared channels."""
@@ -43,20 +45,20 @@ class Files:
         found = answer.data.get("file")
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
-    async def _load(self, url: str) -> bytes | None:
+    async def _load(self, url: str, take: Take) -> bool:
         headers = {"Authorization": f"Bearer {self._options.bot_token}"}
         timeout = aiohttp.ClientTimeout(total=FETCH_S)
         async with self._api.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.
                 log.error("file not fetched", reason="a login page came in its place", mend=MEND)
-                return None
+                return False
             if response.status != 200 or response.content_type not in IMAGES:
                 log.warning("file not fetched", status=response.status, type=response.content_type)
-                return None
-            content = bytearray()
-            async for chunk in response.content.iter_chunked(64 * 1024):
-                content += chunk
-                if len(content) > MAX_IMAGE:
-                    return None
-            return bytes(content)
+                return False
+            size = 0
+            async for piece in response.content.iter_chunked(PIECE):
+                size += len(piece)
+                if size > MAX_IMAGE or not take(piece):
+                    return False
+            return True

@@ -28,6 +28,7 @@ from bot.providers.anthropic.request import (
     tool_choice_of,
 )
 from bot.providers.anthropic.response import Answer
+from bot.providers.attachments import Attachments, Body, Inline, in_base64, length_of
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
 from bot.providers.options import USUAL, Options
@@ -85,7 +86,8 @@ class Anthropic:
             ModelError: no answer, or one that broke off.
         """
         answer = Answer(self.model, messages, self._failures)
-        body = self._body(system, messages, tools, tool_choice)
+        attachments = Attachments()
+        body = attachments.body(encode(self._body(system, messages, tools, tool_choice, attachments.stand_in)))
         with translating(self._failures):
             in_turn = in_time(self._events(body), min(patience_s, self._options.first_token_s), self._options.request_s)
             async with aclosing(in_turn) as events:
@@ -106,7 +108,12 @@ class Anthropic:
         await self._client.close()
 
     def _body(
-        self, system: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], tool_choice: ToolChoice
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice,
+        inline: Inline = in_base64,
     ) -> JSON:
         forced = bool(tools) and is_forced(tool_choice)
         too_late = self._habits.has_budget and began_without_thought(messages, self.model)
@@ -116,7 +123,7 @@ class Anthropic:
             **self._unchanging(system, tools),
             **({"tool_choice": tool_choice_of(tool_choice, self._habits)} if tools else {}),
             **self._habits.thinking(self._options.max_output_tokens, wanted=not forced and not too_late),
-            "messages": chat(messages, self.model),
+            "messages": chat(messages, self.model, inline),
         }
 
     def _unchanging(self, system: str, tools: Sequence[ToolDefinition]) -> JSON:
@@ -126,10 +133,11 @@ class Anthropic:
             self._prefix = ((system, tools), prefix)
         return prefix
 
-    async def _events(self, body: JSON) -> AsyncGenerator[bytes]:
+    async def _events(self, body: bytes | Body) -> AsyncGenerator[bytes]:
         stream = await self._client.post(
             "/v1/messages",
-            content=encode(body),
+            content=body,
+            options={"headers": length_of(body)},
             cast_to=object,
             stream=True,
             stream_cls=anthropic.AsyncStream[object],

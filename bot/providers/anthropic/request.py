@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, enveloped
 from bot.providers.anthropic.habits import Habits
+from bot.providers.attachments import Inline, in_base64
 from bot.providers.fitting import VOCABULARY, Dialect, closed, fit
 from bot.providers.portable import portable_id, portable_name, seen
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
@@ -68,10 +68,13 @@ def cached_prefix(system: str, declared: list[JSON]) -> JSON:
     return fields
 
 
-def chat(messages: Sequence[Message], model: str) -> list[JSON]:
+def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64) -> list[JSON]:
     """The conversation in turns of user and assistant: results and what users wrote are one turn, results first.
 
     The model gets its thoughts back within the turn that goes on; those of earlier turns have done their work.
+
+    Args:
+        inline: what stands for the content of media.
     """
     said: list[JSON] = []
     begin = open_turn(messages)
@@ -81,7 +84,7 @@ def chat(messages: Sequence[Message], model: str) -> list[JSON]:
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
-            role, content = "user", [_seen(part) for part in seen(message) if not _is_blank(part)]
+            role, content = "user", [_seen(part, inline) for part in seen(message) if not _is_blank(part)]
         if content and said and said[-1]["role"] == role:
             said[-1]["content"] += content
         elif content:
@@ -138,10 +141,10 @@ def _result(result: ToolResult) -> JSON:
     return {**answer, "content": encode(enveloped(result)).decode(), "is_error": result.is_error}
 
 
-def _seen(part: Text | Media) -> JSON:
+def _seen(part: Text | Media, inline: Inline) -> JSON:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
-    source = {"type": "base64", "media_type": part.mime, "data": b64encode(part.data).decode()}
+    source = {"type": "base64", "media_type": part.mime, "data": inline(part.data)}
     return {"type": "image", "source": source}
 
 

@@ -8,7 +8,7 @@ models take four times the CPU time, most of it on a history that is JSON alread
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -18,6 +18,7 @@ from google import genai
 from google.genai import errors, types
 
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
+from bot.providers.attachments import Attachments
 from bot.providers.event_stream import events_of
 from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import Access, translating
@@ -90,8 +91,12 @@ class GenerateContent:
         answer = Answer(self.name, self.model)
         prefix = self._prefix(system, tools, tool_choice)
         cached = self._cached.use(prefix) if tool_choice == AUTO else ""
-        rest = {"contents": contents(messages, self.name, self.model), "generationConfig": self._generation}
-        async with aclosing(self._events(rest, prefix, cached, patience_s)) as events:
+        attachments = Attachments()
+        said = contents(messages, self.name, self.model, attachments.stand_in)
+        opened = partial(
+            self._open, {"contents": said, "generationConfig": self._generation}, prefix, cached, attachments
+        )
+        async with aclosing(self._events(opened, patience_s)) as events:
             async for event in events:
                 for delta in answer.take(event):
                     yield delta
@@ -123,14 +128,16 @@ class GenerateContent:
             self._declared = (tools, declarations(tools))
         return self._declared[1]
 
-    async def _events(self, rest: JSON, prefix: JSON, cached: str, patience_s: float) -> AsyncGenerator[Event]:
+    async def _events(
+        self, opened: Callable[[], Awaitable[aiohttp.ClientResponse]], patience_s: float
+    ) -> AsyncGenerator[Event]:
         """The events of one answer, within the time-outs."""
         now = asyncio.get_running_loop().time
         started = now()
         deadline = started + min(patience_s, self._options.first_token_s)
         with translating(self._access):
             async with asyncio.timeout_at(deadline):
-                stream = await self._open(rest, prefix, cached)
+                stream = await opened()
             async with stream, aclosing(events_of(stream.content.iter_any())) as events:
                 while True:
                     async with asyncio.timeout_at(deadline):
@@ -140,27 +147,27 @@ class GenerateContent:
                     yield read(event)
                     deadline = started + self._options.request_s
 
-    async def _open(self, rest: JSON, prefix: JSON, cached: str) -> aiohttp.ClientResponse:
+    async def _open(self, rest: JSON, prefix: JSON, cached: str, attachments: Attachments) -> aiohttp.ClientResponse:
         """Ask with what is cached of the prefix; where that is refused, at once with the prefix itself."""
         if not cached:
-            return await self._send(rest | prefix)
+            return await self._send(rest | prefix, attachments)
         try:
-            return await self._send(rest | {"cachedContent": cached})
+            return await self._send(rest | {"cachedContent": cached}, attachments)
         except errors.ClientError as error:
             if error.code not in CACHE_REFUSALS:
                 raise
-        stream = await self._send(rest | prefix)
+        stream = await self._send(rest | prefix, attachments)
         self._cached.forget(cached)
         return stream
 
-    async def _send(self, body: JSON) -> aiohttp.ClientResponse:
+    async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
         """Have the SDK make the request; what follows its 200 is ours to read."""
         config: types.GenerateContentConfigDict = {
             "http_options": {"extra_body": body},
             "automatic_function_calling": {"disable": True},
             "automatic_continuation": False,
         }
-        with kept_streams() as kept:
+        with kept_streams(attachments) as kept:
             async for _ in await self._client.aio.models.generate_content_stream(
                 model=self.model, contents=PLACEHOLDER, config=config
             ):

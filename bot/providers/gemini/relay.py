@@ -1,4 +1,4 @@
-"""The way to Google and back: the SDK's requests over one aiohttp session, the events of an answer past the SDK.
+"""The way to Google and back: the SDK's requests over one aiohttp session, media and the events of an answer past it.
 
 Gemini wants its parts back byte for byte, but the SDK's models drop the fields they do not know, refuse
 ``"args": ""`` and take most of a request's CPU time. So the SDK sends the request and judges the status; the stream
@@ -13,17 +13,28 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
+
+from bot.providers.attachments import Attachments, length_of
 
 EVENT_STREAM = "text/event-stream"
 KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here
 KEEP_ALIVE_S = 60.0
 CONNECT_S = 10.0
 
-_streams: ContextVar[list[aiohttp.ClientResponse] | None] = ContextVar("streams", default=None)
+_exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What goes past the SDK: media on their way there, streams on their way back."""
+
+    attachments: Attachments
+    streams: list[aiohttp.ClientResponse] = field(default_factory=list)
 
 
 class Relay(httpx.AsyncBaseTransport):
@@ -41,17 +52,20 @@ class Relay(httpx.AsyncBaseTransport):
         """
         if self._session is None:
             self._session = _open_session(self._tls, _proxy(request.url))
+        exchange = _exchange.get()
+        json = await request.aread()
+        body = exchange.attachments.body(json) if exchange else json
+        request.headers.update(length_of(body))
         response = await self._session.request(
             request.method,
             str(request.url),
             headers=request.headers.multi_items(),
-            data=await request.aread(),
+            data=body,
             allow_redirects=False,
         )
         headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-        kept = _streams.get()
-        if kept is not None and response.status == 200 and response.content_type == EVENT_STREAM:
-            kept.append(response)
+        if exchange and response.status == 200 and response.content_type == EVENT_STREAM:
+            exchange.streams.append(response)
             return httpx.Response(200, headers=headers)
         return httpx.Response(response.status, headers=headers, stream=_Body(response))
 
@@ -74,14 +88,18 @@ class _Body(httpx.AsyncByteStream):
 
 
 @contextmanager
-def kept_streams() -> Iterator[list[aiohttp.ClientResponse]]:
-    """The streams that requests made inside have opened. Whoever takes one releases it."""
-    kept: list[aiohttp.ClientResponse] = []
-    token = _streams.set(kept)
+def kept_streams(attachments: Attachments) -> Iterator[list[aiohttp.ClientResponse]]:
+    """The streams that requests made inside have opened. Whoever takes one releases it.
+
+    Args:
+        attachments: stand in these requests' JSON, and are sent in their places.
+    """
+    exchange = Exchange(attachments)
+    token = _exchange.set(exchange)
     try:
-        yield kept
+        yield exchange.streams
     finally:
-        _streams.reset(token)
+        _exchange.reset(token)
 
 
 def _open_session(tls: ssl.SSLContext, proxy: str | None) -> aiohttp.ClientSession:

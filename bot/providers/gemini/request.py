@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
 from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, enveloped
+from bot.providers.attachments import Inline, in_base64
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
 
@@ -69,10 +69,13 @@ def tool_config(choice: ToolChoice) -> JSON:
     return {"functionCallingConfig": calling}
 
 
-def contents(messages: Sequence[Message], provider: str, model: str) -> list[JSON]:
+def contents(messages: Sequence[Message], provider: str, model: str, inline: Inline = in_base64) -> list[JSON]:
     """The conversation, every message of this model in its own words.
 
     Adjacent messages of users become one content. A message with nothing to send is left out: Gemini refuses it.
+
+    Args:
+        inline: what stands for the content of media.
     """
     turns: list[JSON] = []
     vendor_ids: dict[str, str] = {}
@@ -84,7 +87,7 @@ def contents(messages: Sequence[Message], provider: str, model: str) -> list[JSO
         elif message.role == "tool":
             parts = [_function_response(result, vendor_ids) for result in message.results]
         else:
-            parts = _user_parts(message)
+            parts = _user_parts(message, inline)
         if not parts:
             continue
         if before == message.role == "user":
@@ -95,13 +98,13 @@ def contents(messages: Sequence[Message], provider: str, model: str) -> list[JSO
     return turns
 
 
-def _user_parts(message: Message) -> list[JSON]:
+def _user_parts(message: Message, inline: Inline) -> list[JSON]:
     parts: list[JSON] = [{"text": message.context}] if message.context else []
     for part in message.parts:
         if isinstance(part, Text) and part.text:
             parts.append({"text": part.text})
         elif isinstance(part, Media) and part.data:
-            parts.append({"inlineData": {"mimeType": part.mime, "data": b64encode(part.data).decode()}})
+            parts.append({"inlineData": {"mimeType": part.mime, "data": inline(part.data)}})
         elif isinstance(part, Media):
             parts.append({"text": f"[{part.mime.partition('/')[0]}: not available]"})
     return parts

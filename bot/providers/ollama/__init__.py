@@ -17,6 +17,7 @@ from msgspec.json import Decoder
 
 from bot.errors import ModelError
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
+from bot.providers.attachments import Attachments, length_of
 from bot.providers.failures import Failures, retry_after
 from bot.providers.ollama.address import address_of
 from bot.providers.ollama.failures import Refusals, translating
@@ -85,9 +86,11 @@ class Ollama:
             ModelError: no answer, or one that broke off.
         """
         shown = offered(self._declarations(tools), tool_choice)
-        body: JSON = {"model": self.model, "messages": chat(system, messages, self.model), "options": self._options}
+        attachments = Attachments()
+        said = chat(system, messages, self.model, attachments.stand_in)
+        body: JSON = {"model": self.model, "messages": said, "options": self._options}
         answer = Answer(self.model, messages, self._refusals, may_call=bool(shown))
-        asked = self._lines(body | ({"tools": shown} if shown else {}))
+        asked = self._lines(body | ({"tools": shown} if shown else {}), attachments)
         with translating(self._refusals):
             async with aclosing(in_time(asked, min(patience_s, self._first_token_s), self._request_s)) as lines:
                 async for line in lines:
@@ -120,9 +123,9 @@ class Ollama:
             self._declared = (tools, declarations(tools))
         return self._declared[1]
 
-    async def _lines(self, body: JSON) -> AsyncGenerator[bytes]:
+    async def _lines(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
         rest = b""
-        async with await self._answered(body) as response:
+        async with await self._answered(body, attachments) as response:
             async for piece in response.content.iter_any():
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in filter(None, lines):
@@ -130,10 +133,10 @@ class Ollama:
             if rest:
                 yield rest
 
-    async def _answered(self, body: JSON) -> aiohttp.ClientResponse:
+    async def _answered(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
         """The response, which begins once the model is loaded; who cannot wait so long has it loaded for the next."""
         try:
-            return await self._post("/api/chat", body, self._thinking)
+            return await self._post("/api/chat", body, self._thinking, attachments)
         except asyncio.CancelledError:
             if self._loading is None or self._loading.done():
                 self._loading = asyncio.create_task(self._load())
@@ -149,12 +152,16 @@ class Ollama:
             async with asyncio.timeout(LOADING_S), await self._post("/api/chat", body) as response:
                 await response.read()
 
-    async def _post(self, path: str, body: JSON, thinking: JSON | None = None) -> aiohttp.ClientResponse:
+    async def _post(
+        self, path: str, body: JSON, thinking: JSON | None = None, attachments: Attachments | None = None
+    ) -> aiohttp.ClientResponse:
         """Send one request; once more where the model turns out not to be told how to think."""
         if self._session is None:
             self._session = _open_session()
+        json = encode(body | (thinking or {}))
+        data = attachments.body(json) if attachments else json
         response = await self._session.post(
-            self._address + path, data=encode(body | (thinking or {})), headers=self._headers, allow_redirects=False
+            self._address + path, data=data, headers=self._headers | length_of(data), allow_redirects=False
         )
         if response.status == 200:
             return response
@@ -162,7 +169,7 @@ class Ollama:
             words = _words_of(await response.read())
         if thinking and response.status == 400 and "think" in words:
             self._thinking = {}
-            return await self._post(path, body)
+            return await self._post(path, body, attachments=attachments)
         raise self._refusals.refusal(response.status, words, retry_after(response.headers))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice, enveloped
+from bot.providers.attachments import Inline, in_base64
 from bot.providers.fitting import Dialect, fit
 from bot.providers.portable import portable_name, seen
 from bot.transcript import Media, Message, Text, ToolResult, encode
@@ -53,15 +53,19 @@ def offered(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
     return [tool for tool in declared if choice.mode != "one" or tool["function"]["name"] == choice.name]
 
 
-def chat(system: str, messages: Sequence[Message], model: str) -> list[JSON]:
-    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate."""
+def chat(system: str, messages: Sequence[Message], model: str, inline: Inline = in_base64) -> list[JSON]:
+    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate.
+
+    Args:
+        inline: what stands for the content of media.
+    """
     said: list[JSON] = [{"role": "system", "content": system}] if system else []
     for message in messages:
         if message.role == "tool":
             said += [_tool(result) for result in message.results]
         elif message.role == "model":
             said += _assistant(message, model)
-        elif user := _user(message):
+        elif user := _user(message, inline):
             if said and said[-1]["role"] == "user":
                 said[-1] = _joined(said[-1], user)
             else:
@@ -69,10 +73,10 @@ def chat(system: str, messages: Sequence[Message], model: str) -> list[JSON]:
     return said
 
 
-def _user(message: Message) -> JSON | None:
+def _user(message: Message, inline: Inline) -> JSON | None:
     parts = list(seen(message))
     words = PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
-    images = [b64encode(part.data).decode() for part in parts if isinstance(part, Media)]
+    images = [inline(part.data) for part in parts if isinstance(part, Media)]
     if not (words or images):
         return None
     return {"role": "user", "content": words, **({"images": images} if images else {})}

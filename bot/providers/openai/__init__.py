@@ -17,6 +17,7 @@ import httpx2
 import openai
 
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
+from bot.providers.attachments import Attachments, length_of
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
 from bot.providers.openai.failures import is_hung_up, translating, words_of
@@ -134,13 +135,19 @@ class OpenAI:
     async def _asked(
         self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer, patience_s: float
     ) -> AsyncGenerator[StreamEvent]:
+        attachments = Attachments()
+
         def body() -> JSON:
-            said = chat(system, messages, self.model, self._habits)
+            said = chat(system, messages, self.model, self._habits, attachments.stand_in)
             return self._habits.adapted({"model": self.model, "messages": said, **self._fixed(), **fields})
 
         with translating(self._failures):
             async with aclosing(
-                in_time(self._events(body), min(patience_s, self._options.first_token_s), self._options.request_s)
+                in_time(
+                    self._events(body, attachments),
+                    min(patience_s, self._options.first_token_s),
+                    self._options.request_s,
+                )
             ) as events:
                 async for data in events:
                     for delta in answer.take(data):
@@ -161,10 +168,10 @@ class OpenAI:
             self._declared = (tools, declarations(tools, self._dialects))
         return self._declared[1]
 
-    async def _events(self, body: Callable[[], JSON]) -> AsyncGenerator[bytes]:
+    async def _events(self, body: Callable[[], JSON], attachments: Attachments) -> AsyncGenerator[bytes]:
         """The events of one answer, the last of them ``DONE`` where the server says so."""
         async with AsyncExitStack() as stack:
-            response = await self._open(body, stack)
+            response = await self._open(body, attachments, stack)
             async with aclosing(events_of(response.aiter_bytes())) as events:
                 async for data in events:
                     yield data
@@ -174,7 +181,7 @@ class OpenAI:
                     async with asyncio.timeout(LAST_BYTES_S):
                         await anext(events, None)
 
-    async def _open(self, body: Callable[[], JSON], stack: AsyncExitStack) -> httpx2.Response:
+    async def _open(self, body: Callable[[], JSON], attachments: Attachments, stack: AsyncExitStack) -> httpx2.Response:
         """Have the SDK make the request.
 
         Again where a refusal has taught us what to leave out, and once where a connection that was kept had been closed
@@ -183,11 +190,12 @@ class OpenAI:
         kept = True
         while True:
             sent = body()
+            content = attachments.body(encode(sent))
             try:
                 stream = await self._client.post(
                     "/chat/completions",
-                    content=encode(sent),
-                    options={"security": {"bearer_auth": True}},
+                    content=content,
+                    options={"security": {"bearer_auth": True}, "headers": length_of(content)},
                     cast_to=object,
                     stream=True,
                     stream_cls=openai.AsyncStream[object],

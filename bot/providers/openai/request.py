@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, enveloped
+from bot.providers.attachments import Inline, in_base64
 from bot.providers.fitting import Dialect, closed, fit
 from bot.providers.openai.habits import Habits
 from bot.providers.portable import portable_id, portable_name, seen
@@ -88,15 +88,21 @@ def response_format(schema: JSON, dialects: Dialects) -> JSON:
     return {"type": "json_schema", "json_schema": form}
 
 
-def chat(system: str, messages: Sequence[Message], model: str, habits: Habits) -> list[JSON]:
-    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate."""
+def chat(
+    system: str, messages: Sequence[Message], model: str, habits: Habits, inline: Inline = in_base64
+) -> list[JSON]:
+    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate.
+
+    Args:
+        inline: what stands for the content of media.
+    """
     said: list[JSON] = [{"role": habits.system_role, "content": system}] if system else []
     for message in messages:
         if message.role == "tool":
             said += [_tool(result) for result in message.results]
         elif message.role == "model":
             said += _assistant(message, model, habits)
-        elif content := _content(message, habits):
+        elif content := _content(message, habits, inline):
             if said and said[-1]["role"] == "user":
                 said[-1] = {"role": "user", "content": _joined(said[-1]["content"], content)}
             else:
@@ -111,18 +117,22 @@ def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
     return {**function, "strict": True} if shut else function
 
 
-def _content(message: Message, habits: Habits) -> str | list[JSON]:
+def _content(message: Message, habits: Habits, inline: Inline) -> str | list[JSON]:
     """Words alone as a string, which every server takes; beside pictures as parts."""
     parts = list(seen(message, sees_pictures=habits.sees_pictures))
     if any(isinstance(part, Media) for part in parts):
-        return [_part(part) for part in parts]
+        return [_part(part, inline) for part in parts]
     return PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
 
 
-def _part(part: Text | Media) -> JSON:
+def _part(part: Text | Media, inline: Inline) -> JSON:
     if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    return {"type": "image_url", "image_url": {"url": f"data:{part.mime};base64,{b64encode(part.data).decode()}"}}
+        return _words(part.text)
+    return {"type": "image_url", "image_url": {"url": f"data:{part.mime};base64,{inline(part.data)}"}}
+
+
+def _words(text: str) -> JSON:
+    return {"type": "text", "text": text}
 
 
 def _joined(before: str | list[JSON], after: str | list[JSON]) -> str | list[JSON]:
@@ -132,7 +142,7 @@ def _joined(before: str | list[JSON], after: str | list[JSON]) -> str | list[JSO
 
 
 def _as_parts(content: str | list[JSON]) -> list[JSON]:
-    return [_part(Text(content))] if isinstance(content, str) else content
+    return [_words(content)] if isinstance(content, str) else content
 
 
 def _assistant(message: Message, model: str, habits: Habits) -> list[JSON]:

@@ -19,6 +19,7 @@ from bot.channels.slack import Options, Slack
 from bot.errors import DeliverLater
 from bot.live import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
+from tests.bot.channels.fetching import fetched
 from tests.bot.place import ours
 from tests.fakes.live import LocalLive
 from tests.fakes.notes import LocalNotes
@@ -108,11 +109,11 @@ async def test_preparing_leaves_out_what_cannot_be_had(case: tuple[str, Opening,
     assert prepared[0].message.id == "m1"
 
 
-async def test_an_image_that_cannot_be_had_is_none(case: tuple[str, Opening, str, str]) -> None:
+async def test_an_image_that_cannot_be_had_is_not_handed_over(case: tuple[str, Opening, str, str]) -> None:
     """Never an error: the model gets a placeholder."""
     _, opened, conversation, _ = case
     async with opened() as channel:
-        assert await channel.fetch(conversation, Media("1", "image/jpeg")) is None
+        assert await fetched(channel, conversation, Media("1", "image/jpeg")) is None
 
 
 async def crash_in_a_turn(channel: Channel, conversation: str, address: str) -> None:

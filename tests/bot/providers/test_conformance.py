@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers.attachments import PIECE
 from bot.summarist import Summarist
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Asked, ask, declared, model, results, user
@@ -166,6 +167,18 @@ async def test_system_prompt_and_pictures(stand: Stand) -> None:
     assert (await ask(stand.provider, [user("Look", PICTURE, gone)])).text == "A cat."
     sent = stand.sent[0]
     assert (sent.system, sent.pictures) == ("Be kind.", (("image/png", b64encode(b"\x89PNG").decode()),))
+
+
+@pytest.mark.shows("System prompt and pictures")
+async def test_pictures_of_every_size_arrive_whole(stand: Stand) -> None:
+    """They are put into the request while it is sent; words that look like their base64 stay words."""
+    stand.say("Cats.")
+    sizes = (4, 5, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE + 2)
+    pictures = [replace(PICTURE, data=PICTURE.data + bytes(place % 251 for place in range(4, size))) for size in sizes]
+    await ask(stand.provider, [user("Look", *pictures), user("<0-1>", pictures[0])])
+    encoded = [b64encode(picture.data).decode() for picture in pictures]
+    assert [data for _, data in stand.sent[0].pictures] == [*encoded, encoded[0]]
+    assert "<0-1>" in stand.sent[0].text
 
 
 @pytest.mark.shows("System prompt and pictures")

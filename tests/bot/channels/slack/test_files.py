@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from bot.channels.slack.options import Options
 from bot.transcript import Media
+from tests.bot.channels.fetching import fetched
 from tests.bot.channels.slack.desk import Desk
 from tests.fakes.slack import SlackFake
 
@@ -16,7 +17,7 @@ MIB = 1024 * 1024
 
 
 async def fetch(desk: Desk, ref: str, mime: str = "image/png", size: int = 100) -> bytes | None:
-    return await desk.slack.fetch("slack:x", Media(ref, mime, size))
+    return await fetched(desk.slack, "slack:x", Media(ref, mime, size))
 
 
 async def test_an_image_is_fetched(fake: SlackFake, desk: Desk) -> None:
