@@ -83,7 +83,7 @@ async def test_a_question_outlives_the_process_that_asked_it(
     async with kaiwa(tmp_path, "run", **variables) as house:
         await house.say("conversation-1", "shout hello")
         question = await asked(house)
-    assert (question["tool"], question["shown"]) == ("shout", "text: hello")
+    assert (question["tool"], question["shown"]) == ("shout", "▸ text: hello")
     gemini.say("HELLO, as you wished.")
     async with kaiwa(tmp_path, "run", **variables) as house:
         decision = {"question": (await asked(house))["question_id"], "approved": True}
@@ -116,7 +116,7 @@ def test_the_next_line_at_the_terminal_decides(terminal: Terminal, tmp_path: Pat
         gemini.call("shout", {"text": text})
         gemini.say(f"Answer to {text}.")
     drawn = terminal.say("shout hello")
-    assert drawn.startswith("shout hello\n\n? shout\n    text: hello\n  May I do this?")
+    assert drawn.startswith("shout hello\n\n? shout\n    ▸ text: hello\n  May I do this?")
     terminal.say("not so loud")
     assert "Answer to hello." in terminal.newest
     assert "rejected by the user: not so loud" in terminal.newest
@@ -163,7 +163,7 @@ async def test_a_pipe_answers_with_its_next_line(tmp_path: Path, variables: dict
     chat = await piped(variables)
     out, err = await chat.communicate(b"shout hello\n")
     assert (chat.returncode, out) == (1, b"")
-    assert "? shout\n  text: hello\n" in err.decode()
+    assert "? shout\n  ▸ text: hello\n" in err.decode()
     assert "The question stays open until" in err.decode()
     chat = await piped(variables)
     out, _ = await chat.communicate(b"yes\n")

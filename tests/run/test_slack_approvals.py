@@ -43,7 +43,7 @@ async def test_a_call_approved_after_a_restart_is_made_once(
             assert await house.post("/webhooks/slack", body, signed(body)) == 200
         await until(lambda: len(slack.shown) == 2, 20)
     question, answer = slack.shown
-    assert "\nshout\ntext: hello\n" in question
+    assert "\nshout\n▸ text: hello\n" in question
     assert question.endswith("\nAllowed: shout. (hanako)")
     assert answer == "HELLO, as you wished."
     assert done.read_text("utf-8") == "hello"

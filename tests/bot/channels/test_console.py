@@ -151,7 +151,7 @@ async def test_the_console_works_over_the_store(store: Store) -> None:
 
 
 LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until=1_763_703_600_000)
-ASKED = ApprovalAsked("question_1", "call_1", "launch", 'what: "a\\nrocket"', 1_763_703_600_000)
+ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"', 1_763_703_600_000)
 
 
 async def test_a_question_and_its_outcome_are_shown(desk: Desk) -> None:
