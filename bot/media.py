@@ -21,7 +21,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 MIB = 1024 * 1024
 MOST = 6  # pictures a request carries, the newest ones
-MOST_BYTES = 12 * MIB  # of them, all told: in base64 with the words 20 MB are the least that vendors take
+MOST_BYTES = 12 * MIB  # of them, all told: Gemini takes requests of 20 MB, base64 and words included
 IN_FLIGHT = 48 * MIB  # of all turns of a process
 EARLIER_TURNS = 2  # whose pictures are shown again
 WAIT_S = 30.0  # for other turns to end; then the answer goes without pictures
