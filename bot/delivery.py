@@ -58,7 +58,7 @@ class Postman:
         try:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
-            log.error("a delivery cannot be read", error=str(error))
+            log.error("a delivery cannot be read", error=type(error).__name__)
             return await self._store.outbox.bury_head(lease, b"cannot be read")
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before

@@ -1,17 +1,19 @@
-"""Logs: JSON off a terminal, readable on one; conversation and turn on every line; secrets never."""
+"""Logs: JSON off a terminal, readable on one; conversation and turn on every line; secrets and people's words never."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from traceback import extract_tb
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
+MOST_FRAMES = 40  # the innermost
 SHORTEST = 5  # characters of a secret that is struck out: a shorter one stands in every other word
 QUIET = (
     "aiohttp",
@@ -71,10 +73,40 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
 
 
 def _renderers(readable: bool) -> list[Processor]:
+    last: Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if readable:
-        # Not the default formatter: that one is Rich's and prints local variables, users' words among them.
-        return [structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)]
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
+        # Exceptions are formatted before it; named is only the formatter that does not mind.
+        last = structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
+    return [_hide_messages, structlog.processors.ExceptionRenderer(_course), last]
+
+
+def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """asyncio writes an exception's message into the line itself."""
+    found = event.get("exc_info")
+    error = found[1] if isinstance(found, tuple) else found if isinstance(found, BaseException) else None
+    if error is not None and str(error):
+        event["event"] = str(event["event"]).replace(repr(error), type(error).__name__).replace(str(error), "…")
+    return event
+
+
+def _course(exc_info: ExcInfo) -> str:
+    """What was raised and where, without messages, values and notes: they may quote what somebody wrote."""
+    return "\n".join(_frames(exc_info[1], set()))
+
+
+def _frames(error: BaseException, seen: set[int]) -> Iterator[str]:
+    """What it came of first. An exception taken out of a group has that group for its cause."""
+    seen.add(id(error))
+    before = [error.__cause__ or (None if error.__suppress_context__ else error.__context__)]
+    for other in [*before, *(error.exceptions if isinstance(error, BaseExceptionGroup) else ())]:
+        if other is not None and id(other) not in seen:
+            yield from _frames(other, seen)
+            yield ""
+    for frame in extract_tb(error.__traceback__, -MOST_FRAMES):
+        yield f"{frame.filename}:{frame.lineno} in {frame.name}"
+    kind = type(error)
+    number = f" (errno {error.errno})" if isinstance(error, OSError) and error.errno else ""
+    yield f"{kind.__qualname__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__qualname__}'}{number}"
 
 
 def _handler(file: Path | None) -> logging.Handler:

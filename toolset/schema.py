@@ -30,8 +30,16 @@ class Schema:
             raise BadSchema("must have type object")
         self._validator = Draft202012Validator(schema)
 
+    def rule_broken(self, instance: object) -> str:
+        """Where in the schema the rule stands that a value breaks: it says what is wrong without quoting the value."""
+        try:
+            error = best_match(self._validator.iter_errors(instance))
+        except RecursionError:
+            return "nested too deeply"
+        return "/".join(map(str, error.absolute_schema_path)) if error else ""
+
     def complaint(self, instance: object) -> str:
-        """What is wrong with a value, empty where nothing is."""
+        """What is wrong with a value, quoting it; empty where nothing is."""
         try:
             error = best_match(self._validator.iter_errors(instance))
         except RecursionError:

@@ -196,7 +196,8 @@ class ValidatedTool:
             raise ToolError(f"invalid parameters: {complaint}")
         response = await self._in_time(given, context, budget)
         if complaint := self._response.complaint(response):
-            log.error("tool gave an invalid response", extra={"tool": self.definition.name, "complaint": complaint})
+            rule = self._response.rule_broken(response)
+            log.error("tool gave an invalid response", extra={"tool": self.definition.name, "rule": rule})
             raise ToolError(f"invalid response: {complaint}")
         return _capped(response)
 

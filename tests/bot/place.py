@@ -17,6 +17,7 @@ from bot.budgets import Budgets, Limits
 from bot.channels import Arrival, Channel, Delivery, StillOurs
 from bot.conversation import conversations
 from bot.days import Days
+from bot.hooks import Hook
 from bot.intake import Intake
 from bot.live import LiveEvent
 from bot.metrics import Metrics
@@ -92,13 +93,14 @@ class Place:
         tokens: int = 16_000,
         *,
         summarises: bool = False,
+        hooks: Sequence[Hook] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = store
         self.box = box or Mailbox()
         self.model = Scripted(steps)
         self.metrics = Metrics()
-        agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics)
+        agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
         channels = {"mailbox": self.box}
         policy = policy or Policy()
         catalogue, defaults = texts(), Defaults("en", "UTC")

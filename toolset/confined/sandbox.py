@@ -31,8 +31,10 @@ LIMITS = {
     "core": 0,
 }
 READY, FILLED = b"ready\n", b"filled\n"
-# The archive comes in on standard input, a socket, and what is told goes out on it. The command never has it.
-START = 'echo ready >&0 && tar -xf - && echo filled >&0 && exec "$@" </dev/null'
+# The archive comes in on standard input, a socket, and what is told goes out on it. The command never has it. What tar
+# says would be for the log and may hold names that people gave to files.
+TAKE_IN = "{ tar -xf - 2>/dev/null || { echo tar failed; exit 1; }; }"
+START = f'echo ready >&0 && {TAKE_IN} && echo filled >&0 && exec "$@" </dev/null'
 
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64")  # links into /usr, or folders on systems that kept them apart
 PARTS = (*SYSTEM, "include", "libexec", "share")  # of /usr and /usr/local; whatever else lies there is no program's
