@@ -116,14 +116,20 @@ class Reception:
         """What may join now.
 
         With a wish to stop all before it, but for words of people whose turn does not end. Else what stands before the
-        first thing that has to wait, and what has decided.
+        first thing that has to wait, what has decided, and changes to words that do not wait.
         """
         stops = [place for place, (_, arrival) in enumerate(waiting) if is_stop(arrival, self._commands.read)]
         if stops:
             ended = self.authors | {waiting[place][1].author_id for place in stops}
             return [one for one in waiting[: stops[-1] + 1] if one[0].kind != ARRIVAL or belongs(one[1], ended)]
         run = list(takewhile(lambda one: self._may_join(*one), waiting))
-        return run + [one for one in waiting[len(run) :] if one[1].message.id in self.decisions]
+        later = waiting[len(run) :]
+        stay = {arrival.message.id for _, arrival in later}
+        return run + [
+            (entry, arrival)
+            for entry, arrival in later
+            if arrival.message.id in self.decisions or (entry.kind == CHANGE and arrival.target not in stay)
+        ]
 
     def _may_join(self, entry: Waiting, arrival: Arrival) -> bool:
         return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(arrival, self.authors))

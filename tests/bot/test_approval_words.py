@@ -185,6 +185,17 @@ async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -
     assert texts == ["words 0", "words 1", "1", "words 2", "words 3", "2", "words 4", "3"]
 
 
+async def test_what_is_taken_back_behind_anothers_words_is_not_answered(store: Store) -> None:
+    """Bob's words wait for their own turn; they hold up no change to Alice's."""
+    scene = Scene(store, Step("For Bob"), first=None)
+    await scene.accept("launch it", "m1", "alice", group=True)
+    await scene.accept("and me?", "m2", "bob", group=True)
+    await scene.place.arrive(unsent("e1", "m1"))
+    await scene.place.care.attend(HERE)
+    assert scene.place.box.texts == ["For Bob"]
+    assert await scene.place.past() == ["and me?", "For Bob"]
+
+
 async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: Store, redis: Redis) -> None:
     """It is told to nobody who could take it for a wish to stop."""
     gate = asyncio.Event()

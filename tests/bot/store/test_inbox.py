@@ -78,7 +78,21 @@ async def test_payloads_come_back_unharmed(store: Store, message_id: str, payloa
 async def test_an_inbox_entry_can_be_found_by_its_id(store: Store, redis: Redis) -> None:
     """The stored form carries the id in front, where a script finds it without reading the payload."""
     await store.inbox.accept(HERE, "m-17", b"\x00\xff")
-    assert await redis.lrange(key("inbox", HERE), 0, -1) == [b"arrival 4:m-17\x00\xff"]
+    [entry] = await store.inbox.read(HERE)
+    assert await redis.lrange(key("inbox", HERE), 0, -1) == [b"arrival 18:m-17@%d\x00\xff" % entry.accepted_at]
+    assert (entry.kind, entry.body) == ("arrival", b"\x00\xff")
+    assert abs(entry.accepted_at - await store.now_ms(HERE)) < 60_000
+
+
+async def test_an_entry_of_an_earlier_version_has_no_time(store: Store, redis: Redis) -> None:
+    """It was taken in by a process that does not write it down, during a deploy."""
+    await redis.rpush(key("inbox", HERE), b"arrival 4:m-17{}", b"change 3:a@b{}")
+    await redis.expire(key("inbox", HERE), 60)
+    entries = await store.inbox.read(HERE)
+    assert [(entry.kind, entry.body, entry.accepted_at) for entry in entries] == [
+        ("arrival", b"{}", 0),
+        ("change", b"{}", 0),
+    ]
 
 
 async def test_processes_of_an_earlier_version_and_this_one_take_a_message_once(store: Store, redis: Redis) -> None:
