@@ -108,7 +108,8 @@ def is_local(request: Request) -> bool:
     """Whether a request comes from a program on this machine that wants this machine, by all that can be known.
 
     A proxy would make every visitor a local one, hence none of the headers that proxies add and no Unix sockets, behind
-    which they stand. There are proxies that add none: nobody asks this where one is to be expected. A foreign Host is DNS rebinding; a foreign Origin is a page elsewhere that uses this machine's browser.
+    which they stand. There are proxies that add none: nobody asks this where one is to be expected. A foreign
+    Host is DNS rebinding; a foreign Origin is a page elsewhere that uses this machine's browser.
     """
     headers = request.headers
     hosts = headers.getlist("host")
