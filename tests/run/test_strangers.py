@@ -8,18 +8,21 @@ import resource
 import shutil
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pexpect
 import pytest
 
 from tests.fakes import line_events
 from tests.fakes.line import LineFake
+from tests.house import environment
 from tests.run.doors import tell_line
-from tests.run.house import Running, kaiwa
+from tests.run.house import ENTRY, Running, kaiwa
 from tests.waiting import until_true
 
 HALVES = (
@@ -132,6 +135,26 @@ async def test_where_webhooks_come_in_a_token_is_made(tmp_path: Path, variables:
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as again:
         assert await again.get("/metrics") == 200
     assert console_token(tmp_path) == token
+
+
+def test_on_a_terminal_the_address_to_sign_in_is_printed(tmp_path: Path, variables: dict[str, str]) -> None:
+    """Nobody need look for a file: the address has the token, behind a # that no log will show."""
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", ENTRY, "run", "--no-worker"],
+        env=environment(PORT="0", KAIWA_DATA_DIR=str(tmp_path / "data"), **variables),
+        cwd=tmp_path,
+        encoding="utf-8",
+        timeout=30,
+    )
+    try:
+        child.expect(r"Sign in at http://127\.0\.0\.1:\d+/signin#(\S+)")
+        assert child.match is not None
+        assert child.match[1] == console_token(tmp_path)
+    finally:
+        child.terminate()
+        child.expect(pexpect.EOF)
+        child.close()
 
 
 async def test_two_that_start_at_once_make_one_token(tmp_path: Path, variables: dict[str, str]) -> None:

@@ -11,7 +11,6 @@ from bot.channels.slack.options import SCOPES
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.findings import Traffic
 
-
 NOTHING_SEEN = Traffic()
 
 

@@ -56,7 +56,7 @@ class Page {
     parts.new.addEventListener("click", () => this.begin());
     parts.language.addEventListener("click", () => this.switchLanguage());
     parts.newest.addEventListener("click", () => this.pin());
-    parts.signout.addEventListener("click", () => this.signOut());
+    parts.signout.addEventListener("click", async () => this.notify("send", await this.server.signOut()));
     for (const example of parts.examples.querySelectorAll("button")) {
       example.addEventListener("click", () => this.send(example.textContent));
     }
@@ -88,12 +88,6 @@ class Page {
     this.words.choose(this.words.other);
     this.speak();
     this.render();
-  }
-
-  async signOut() {
-    const problem = await this.server.signOut();
-    if (problem) this.notify("send", problem);
-    else location.reload();
   }
 
   // Conversations

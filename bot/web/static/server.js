@@ -43,7 +43,9 @@ export class Server {
 
   /** Returns what went wrong, in words; nothing where this browser is not known any more. */
   async signOut() {
-    return this.order("/signout", {});
+    const problem = await this.order("/signout", {});
+    if (!problem) this.signIn();
+    return problem;
   }
 
   async order(url, content) {
