@@ -115,19 +115,14 @@ class Running:
 
 @asynccontextmanager
 async def kaiwa(
-    folder: Path, *arguments: str, ready: str = ADDRESS, most_descriptors: int = 0, **variables: str
+    folder: Path, *arguments: str, ready: str = ADDRESS, entry: str = ENTRY, **variables: str
 ) -> AsyncIterator[Running]:
-    """Start a command and wait until it says that it is ready; whatever happens, it is gone afterwards.
-
-    Args:
-        most_descriptors: of its own, soft and hard; 0 leaves the system's.
-    """
-    few = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({most_descriptors},) * 2); "
+    """Start a command and wait until it says that it is ready; whatever happens, it is gone afterwards."""
     own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")} | variables
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
-        few + ENTRY if most_descriptors else ENTRY,
+        entry,
         *arguments,
         cwd=folder,
         env=environment(**own),

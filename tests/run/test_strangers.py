@@ -30,6 +30,7 @@ HALVES = (
     b"POST /webhooks/line HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}",
 )
 MIB = 1024 * 1024
+FEW_DESCRIPTORS = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160)); {ENTRY}"
 
 
 def port_of(house: Running) -> int:
@@ -69,7 +70,7 @@ async def test_signed_webhooks_get_in_where_descriptors_are_few(
     tmp_path: Path, variables: dict[str, str], line: LineFake
 ) -> None:
     """Half requests give way at the limit, and the log says so in one line."""
-    async with kaiwa(tmp_path, "run", "--no-worker", most_descriptors=160, **variables) as house:
+    async with kaiwa(tmp_path, "run", "--no-worker", entry=FEW_DESCRIPTORS, **variables) as house:
         for _ in range(3):
             async with half_open(house, 300):
                 assert [await tell_line(house, line, f"message {number}") for number in range(10)] == [200] * 10
@@ -149,8 +150,7 @@ def test_on_a_terminal_the_address_to_sign_in_is_printed(tmp_path: Path, variabl
     )
     try:
         child.expect(r"Sign in at http://127\.0\.0\.1:\d+/signin#(\S+)")
-        assert child.match is not None
-        assert child.match[1] == console_token(tmp_path)
+        assert str(child.after).endswith(f"#{console_token(tmp_path)}")
     finally:
         child.terminate()
         child.expect(pexpect.EOF)
