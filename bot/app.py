@@ -256,7 +256,13 @@ def asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
             return "the store does not answer"
         return "" if worker is None or worker.alive else "the worker has stopped"
 
-    info = PageInfo(settings.bot_name, house.agent.provider.model, settings.chosen_model == "demo", settings.language)
+    info = PageInfo(
+        settings.bot_name,
+        house.agent.provider.model,
+        demo=settings.chosen_model == "demo",
+        language=settings.language,
+        signs_out=bool(settings.console_token.get_secret_value()),
+    )
     guarded = [
         *page_routes(info, house.texts),
         *wired.console.routes(),
@@ -266,6 +272,7 @@ def asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
     guard = Middleware(
         Guard,
         token=settings.console_token,
+        trusts_machine=not settings.webhooks_on,
         secret=settings.secret_key,
         texts=house.texts,
         language=settings.language,

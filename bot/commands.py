@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import uvloop
 from msgspec.json import encode
+from pydantic import SecretStr
 from rich.console import Console
 
 from bot import app, dead_letters, log, processes, settings, texts, usage
@@ -35,6 +36,7 @@ from bot.terminal.background import background
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.terminal.rich_screen import RichScreen
+from bot.web.console_token import kept_token
 from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
 
 AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
@@ -46,11 +48,20 @@ MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
 def run(*, worker: bool) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     config = _started()
+    token = ""
+    if config.makes_console_token:
+        token = kept_token(config.console_token_path)
+        config = config.model_copy(update={"console_token": SecretStr(token)})
+        log.configure(config.log_level, config.secrets)
 
     def announce(port: int) -> None:
         host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
+        if token and sys.stdout.isatty():
+            print(f"Sign in at http://{address}/signin#{token}", flush=True)
+        elif token:
+            print(f"The page asks for the token in {config.console_token_path}", flush=True)
 
     uvloop.run(processes.serve(config, worker=worker, announce=announce))
 

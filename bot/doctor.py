@@ -12,16 +12,17 @@ import httpx
 
 from bot.by_hand import call_by_hand
 from bot.errors import ModelError, SettingsError, StoreUnavailable
-from bot.findings import Finding, ago
+from bot.findings import Finding, Result, ago
 from bot.providers import Provider
 from bot.report import DEMO, GET_GEMINI, Part, parts
-from bot.settings import Settings
+from bot.settings import Settings, env_file_is_open
 from bot.store import DeadLetter, Memory, ServerFacts, Store
 from toolset.tool import ToolMap
 
 CHECK_S = 15.0
 PORT_S = 3.0
 OLDEST_REDIS = 7
+SHORT_TOKEN = 16
 MIB = 1 << 20
 BIG_CITY = "Tokyo"
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to look at, not to listen on
@@ -71,8 +72,22 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
         within("Slack", _check_channel(report["Slack"], openers)),
         within("port", _check_port(settings)),
     )
-    page = report["page"]
-    return [*(finding for group in found for finding in group), Finding("ok", page.name, page.detail, page.hint)]
+    return [*(finding for group in found for finding in group), *_judge_doors(report, settings)]
+
+
+def _judge_doors(report: Mapping[str, Part], settings: Settings) -> list[Finding]:
+    """Who may see the page, what is done without asking, and who can read the secrets."""
+    page, approvals = report["page"], report.get("approvals")
+    found = [Finding("ok" if page.on else "off", page.name, page.detail, page.hint)]
+    if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
+        weak = f"CONSOLE_TOKEN has fewer than {SHORT_TOKEN} characters: it can be guessed"
+        found[0] = Finding("warning", page.name, weak, "choose a long one: openssl rand -base64 32")
+    if approvals:
+        result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
+        found.append(Finding(result, approvals.name, approvals.detail, approvals.hint))
+    if env_file_is_open():
+        found.append(Finding("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env"))
+    return found
 
 
 async def _check_model(part: str, name: str, openers: Openers) -> list[Finding]:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bot.app import Wired, asgi, open_house, wire
 from bot.settings import Settings
 from bot.upkeep import Upkeep
+from bot.web.connections import bounds_here
 from bot.web.server import listen, serving, stop_signals
 from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
 
@@ -20,6 +21,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
     Args:
         announce: is told the port once requests are answered.
     """
+    bounds = bounds_here()
     with listen(settings.host, settings.port) as sock, stop_signals() as orders:
         async with AsyncExitStack() as stack:
             house = await stack.enter_async_context(open_house(settings))
@@ -27,7 +29,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             wired = await stack.enter_async_context(wire(house, DocketJobs(docket), listens=True, works=worker))
             attend, upkeep = wired.conversations.attend, Upkeep(house.store, wired.store_full)
             at_work = Worker(docket, house.store, attend, orders.hurry, [upkeep.run]) if worker else None
-            server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock))
+            server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock, bounds))
             stack.callback(wired.console.close)
             if at_work:
                 await stack.enter_async_context(at_work.running())

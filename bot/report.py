@@ -23,24 +23,19 @@ class Part:
 def parts(settings: Settings) -> list[Part]:
     """Every part an operator can switch, with its state."""
     store = "your Redis" if settings.redis_url else f"bundled Valkey, files in {settings.kaiwa_data_dir}"
-    token = bool(settings.console_token.get_secret_value())
     return [
         _model(settings),
         _line(settings),
         _slack(settings),
         Part("store", True, store, "" if settings.redis_url else "set REDIS_URL to share it between machines"),
-        Part(
-            "page",
-            True,
-            "open to whoever has the token" if token else "open to this machine only",
-            "" if token else "set CONSOLE_TOKEN to open it to others",
-        ),
+        _page(settings),
         Part(
             "tools",
             True,
             "low-risk tools only" if settings.read_only else "all tools",
             "unset READ_ONLY to offer all" if settings.read_only else "set READ_ONLY=1 to offer low-risk ones only",
         ),
+        *_approvals(settings),
     ]
 
 
@@ -50,6 +45,26 @@ def _model(settings: Settings) -> Part:
         return Part("model", False, DEMO, GET_GEMINI)
     hint = "" if fallbacks else "set FALLBACK_MODELS to have others step in while it fails"
     return Part("model", True, ", else ".join([chosen, *fallbacks]), hint)
+
+
+def _page(settings: Settings) -> Part:
+    if settings.console_token.get_secret_value():
+        return Part("page", True, "open to whoever has the token")
+    if settings.makes_console_token:
+        kept = f"open to whoever has the token in {settings.console_token_path}"
+        return Part("page", True, kept, "set CONSOLE_TOKEN to choose another")
+    if settings.webhooks_on:
+        return Part("page", False, "closed, and so is /metrics", "set CONSOLE_TOKEN to open them")
+    return Part("page", True, "open to this machine only", "set CONSOLE_TOKEN to open it to others")
+
+
+def _approvals(settings: Settings) -> list[Part]:
+    """What is out of the ordinary about calls that act."""
+    if settings.approval_mode == "ask":
+        return []
+    approves = settings.approval_mode == "auto_approve"
+    what = "every call that acts is made, and nobody is asked" if approves else "every call that acts is rejected"
+    return [Part("approvals", True, f"{settings.approval_mode}: {what}", "set APPROVAL_MODE=ask to have people decide")]
 
 
 def _line(settings: Settings) -> Part:

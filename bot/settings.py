@@ -132,6 +132,21 @@ class Settings(BaseSettings):
         return bool(self.slack_bot_token.get_secret_value())
 
     @property
+    def webhooks_on(self) -> bool:
+        """Whether LINE or Slack come in by HTTP: then a proxy stands in front, and every visitor may look local."""
+        return self.line_on or (self.slack_on and bool(self.slack_signing_secret.get_secret_value()))
+
+    @property
+    def makes_console_token(self) -> bool:
+        """Whether the page needs a token that nobody has set; a dyno forgets what it keeps, and makes none."""
+        return self.webhooks_on and not self.dyno and not self.console_token.get_secret_value()
+
+    @property
+    def console_token_path(self) -> Path:
+        """Where such a token is kept."""
+        return self.kaiwa_data_dir / "console_token"
+
+    @property
     def store_url(self) -> str:
         """REDIS_URL, empty for the bundled Valkey; Heroku's Redis shows a certificate that it has signed itself."""
         url = self.redis_url.get_secret_value() if self.redis_url else ""
@@ -199,10 +214,26 @@ def _refuse_half_filled(settings: Settings) -> None:
 
 def _refuse_careless(settings: Settings) -> None:
     """Where strangers can write, a call that acts must not run by itself unless the operator says so twice."""
-    open_to_others = settings.host not in ("127.0.0.1", "::1", "localhost") or settings.dyno
-    if settings.approval_mode == "auto_approve" and open_to_others and not settings.auto_approve_anyway:
-        mend = "auto_approve is refused where others can reach Kaiwa; use ask, or set AUTO_APPROVE_ANYWAY=1 as well"
-        raise SettingsError("APPROVAL_MODE", mend)
+    ways_in = {
+        "LINE": settings.line_on,
+        "Slack": settings.slack_on,
+        f"HOST={settings.host}": settings.host not in ("127.0.0.1", "::1", "localhost"),
+        "the dyno's address": bool(settings.dyno),
+    }
+    way_in = next((name for name, is_open in ways_in.items() if is_open), "")
+    if settings.approval_mode == "auto_approve" and way_in and not settings.auto_approve_anyway:
+        raise SettingsError(
+            "APPROVAL_MODE",
+            f"auto_approve is refused where others can reach Kaiwa ({way_in}); use ask, or set AUTO_APPROVE_ANYWAY=1",
+        )
+
+
+def env_file_is_open() -> bool:
+    """Whether other users of this machine may read ``.env``, and with it every secret in it."""
+    try:
+        return bool(Path(str(SOURCES["env_file"])).stat().st_mode & 0o077)
+    except OSError:
+        return False
 
 
 def tool_config(config: type[ConfigT]) -> ConfigT:

@@ -16,6 +16,10 @@ from starlette.websockets import WebSocketClose
 from bot.texts import Texts, preferred_language
 from bot.web.signin import SignIn
 
+PROXY_HEADERS = re.compile(
+    r"forwarded|via|x-forwarded-.*|x-real-ip|x-original-.*|x-client-ip|x-cluster-client-ip|x-envoy-.*|cf-.*|cdn-loop"
+    r"|true-client-ip|fastly-.*"
+)
 LOCAL_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 PUBLIC = "/static/"  # style and icon of the sign-in page; nothing there is secret
 SAFE_METHODS = ("GET", "HEAD")
@@ -35,17 +39,27 @@ class Guard:
     """ASGI middleware around everything that only the operator may see.
 
     Args:
-        token: CONSOLE_TOKEN; empty lets in this machine alone.
+        token: CONSOLE_TOKEN, or the one that was made in its place; empty lets in this machine alone.
+        trusts_machine: without a token this machine is let in; where a proxy is to be expected, nobody is.
         secret: SECRET_KEY, part of the key that sign-in cookies are made with.
         language: of our own sentences, where the visitor names none that we speak.
     """
 
     def __init__(
-        self, app: ASGIApp, *, token: SecretStr, secret: SecretStr, texts: Texts, language: str, bot_name: str
+        self,
+        app: ASGIApp,
+        *,
+        token: SecretStr,
+        trusts_machine: bool = True,
+        secret: SecretStr,
+        texts: Texts,
+        language: str,
+        bot_name: str,
     ) -> None:
         self._app = app
         self._texts = texts
         self._language = language
+        self._trusts_machine = trusts_machine
         self._signin = SignIn(token, secret, texts, bot_name) if token.get_secret_value() else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,9 +73,11 @@ class Guard:
 
     async def _answer(self, request: Request) -> Response | None:
         """What stands in the way of the request, or None where it may pass."""
-        if self._signin is None:
-            return None if is_local(request) else self._refusal(request, "only_here")
-        return await self._token_answer(request, self._signin)
+        if self._signin is not None:
+            return await self._token_answer(request, self._signin)
+        if not self._trusts_machine:
+            return self._refusal(request, "closed")
+        return None if is_local(request) else self._refusal(request, "only_here")
 
     async def _token_answer(self, request: Request, signin: SignIn) -> Response | None:
         path, safe = request.url.path, request.method in SAFE_METHODS
@@ -74,6 +90,8 @@ class Guard:
             return await signin.enter(request, language)
         if (refused := signin.refusal(request, language)) is not None:
             return refused
+        if path == "/signout" and not safe:
+            return signin.leave(request)
         return RedirectResponse("/", 303) if path == "/signin" else None
 
     def _refusal(self, request: Request, key: str) -> Response:
@@ -89,8 +107,9 @@ class Guard:
 def is_local(request: Request) -> bool:
     """Whether a request comes from a program on this machine that wants this machine, by all that can be known.
 
-    A proxy would make every visitor a local one, hence no Forwarded headers and no Unix sockets, behind which proxies
-    stand; a foreign Host is DNS rebinding; a foreign Origin is a page elsewhere that uses this machine's browser.
+    A proxy would make every visitor a local one, hence none of the headers that proxies add and no Unix sockets, behind
+    which they stand. There are proxies that add none: nobody asks this where one is to be expected. A foreign
+    Host is DNS rebinding; a foreign Origin is a page elsewhere that uses this machine's browser.
     """
     headers = request.headers
     hosts = headers.getlist("host")
@@ -99,7 +118,7 @@ def is_local(request: Request) -> bool:
         and _is_loopback(request.client.host)
         and len(hosts) == 1
         and LOCAL_HOST.fullmatch(hosts[0]) is not None
-        and not any(name == "forwarded" or name.startswith("x-forwarded-") for name in headers)
+        and not any(PROXY_HEADERS.fullmatch(name) for name in headers)
         and (_is_followed_link(request) or not is_cross_site(headers))
     )
 

@@ -25,12 +25,14 @@ class PageInfo(Struct, frozen=True):
     Attributes:
         demo: the demo model answers.
         language: of the page, where the browser names none that we speak.
+        signs_out: whoever sees the page has signed in.
     """
 
     bot_name: str
     model: str
     demo: bool
     language: str
+    signs_out: bool = False
 
 
 def page_routes(info: PageInfo, texts: Texts) -> list[BaseRoute]:

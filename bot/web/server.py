@@ -9,11 +9,13 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from bot.errors import SettingsError
+from bot.web.connections import Bounds, Connection, Connections
 
 LAST_ANSWERS_S = 2  # for requests in flight when the server stops
 
@@ -62,10 +64,18 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[Serving]:
+async def serving(app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None) -> AsyncIterator[Serving]:
     """Serve while the context is open."""
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=LAST_ANSWERS_S
+        app,
+        http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]  # it is only called
+        ws="none",
+        log_config=None,
+        log_level="error",  # a stranger's broken request is no line of the log
+        access_log=False,
+        lifespan="off",
+        proxy_headers=False,  # whoever is on this machine could name any address as theirs
+        timeout_graceful_shutdown=LAST_ANSWERS_S,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[sock]))

@@ -1,4 +1,4 @@
-"""Signing in with CONSOLE_TOKEN: as a bearer token, or once in a form that leaves a cookie."""
+"""Signing in with the console's token, as a bearer or once in a form that leaves a cookie, and out again."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from bot.body import read_body
 from bot.texts import Texts
 
 COOKIE = "kaiwa_console"
-COOKIE_S = 30 * 24 * 3600
+COOKIE_S = 7 * 24 * 3600
 MAX_FORM = 4096
 TRIES = 10  # wrong ones, per address and window
+TRIES_OF_ALL = 100
 WINDOW_S = 60.0
 ADDRESSES = 1024  # remembered at most
 
@@ -57,21 +58,21 @@ class SignIn:
         fields = parse_qs((body or b"").decode("utf-8", "replace"))
         if (refused := self._tried(request, fields.get("token", [""])[0].strip(), language)) is not None:
             return refused
-        response = RedirectResponse("/", 303)
-        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").partition(",")[0].strip())
-        response.set_cookie(
-            COOKIE, self._cookie(), max_age=COOKIE_S, path="/", secure=secure, httponly=True, samesite="strict"
-        )
-        return response
+        return _with_cookie(RedirectResponse("/", 303), request, self._cookie(), COOKIE_S)
+
+    def leave(self, request: Request) -> Response:
+        """Take the browser's cookie back."""
+        return _with_cookie(Response(status_code=204), request, "", 0)
 
     def _tried(self, request: Request, given: str, language: str) -> Response | None:
+        """None for the right token, whatever anybody has tried before: wrong ones shall lock nobody out."""
+        if hmac.compare_digest(given.encode(), self._token):
+            return None
         address = request.client.host if request.client else ""
         if (wait_s := self._throttle.wait_s(address)) > 0:
             response = self._ask(request, 429, "too_many", language)
             response.headers["Retry-After"] = str(int(wait_s) + 1)
             return response
-        if hmac.compare_digest(given.encode(), self._token):
-            return None
         self._throttle.wrong(address)
         return self._ask(request, 401, "wrong", language)
 
@@ -102,20 +103,33 @@ class SignIn:
 
 
 class Throttle:
-    """Counts wrong tries per address, in this process. Cookies are not counted: they cannot be guessed."""
+    """Counts wrong tries, in this process: per address, and of all addresses together, for whoever has many."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._all: deque[float] = deque(maxlen=TRIES_OF_ALL)
         self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
 
     def wait_s(self, address: str) -> float:
         """Seconds until this address may try again; 0 where it may now."""
-        tries = self._wrong.get(address)
-        return max(0.0, tries[0] + WINDOW_S - self._clock()) if tries and len(tries) == TRIES else 0.0
+        return max(self._rest_s(self._all), self._rest_s(self._wrong.get(address)))
 
     def wrong(self, address: str) -> None:
         """Note a wrong try; of too many addresses the one that tried longest ago is forgotten."""
-        self._wrong.setdefault(address, deque(maxlen=TRIES)).append(self._clock())
+        now = self._clock()
+        self._all.append(now)
+        self._wrong.setdefault(address, deque(maxlen=TRIES)).append(now)
         self._wrong.move_to_end(address)
         if len(self._wrong) > ADDRESSES:
             self._wrong.popitem(last=False)
+
+    def _rest_s(self, tries: deque[float] | None) -> float:
+        """Seconds until the oldest of as many tries as are allowed no longer counts."""
+        return max(0.0, tries[0] + WINDOW_S - self._clock()) if tries and len(tries) == tries.maxlen else 0.0
+
+
+def _with_cookie(response: Response, request: Request, cookie: str, seconds: int) -> Response:
+    # Only this hangs on what a proxy says of the way to it: a visitor who lies harms no other.
+    secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").partition(",")[0].strip())
+    response.set_cookie(COOKIE, cookie, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
+    return response

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -57,6 +59,73 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         Finding("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
     ]
     assert [request.place for request in wttr.requests] == ["Tokyo"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"console_token": SecretStr("x" * 16)}, Finding("ok", "page", "open to whoever has the token")),
+        (
+            {"console_token": SecretStr("x" * 15)},
+            Finding(
+                "warning",
+                "page",
+                "CONSOLE_TOKEN has fewer than 16 characters: it can be guessed",
+                "choose a long one: openssl rand -base64 32",
+            ),
+        ),
+        (
+            {"line_channel_secret": SecretStr("x"), "kaiwa_data_dir": Path("data")},
+            Finding(
+                "ok",
+                "page",
+                "open to whoever has the token in data/console_token",
+                "set CONSOLE_TOKEN to choose another",
+            ),
+        ),
+        (
+            {"line_channel_secret": SecretStr("x"), "dyno": "web.1"},
+            Finding("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"),
+        ),
+        (
+            {"approval_mode": "auto_approve"},
+            Finding(
+                "warning",
+                "approvals",
+                "auto_approve: every call that acts is made, and nobody is asked",
+                "set APPROVAL_MODE=ask to have people decide",
+            ),
+        ),
+        (
+            {"approval_mode": "auto_reject"},
+            Finding(
+                "ok",
+                "approvals",
+                "auto_reject: every call that acts is rejected",
+                "set APPROVAL_MODE=ask to have people decide",
+            ),
+        ),
+    ],
+)
+async def test_who_may_see_the_page_and_what_is_not_asked(
+    settings: Settings, changes: dict[str, Any], finding: Finding
+) -> None:
+    """How the page is protected, and every approval mode but the usual one."""
+    changed = settings.model_copy(update=changes)
+    assert await found(changed, finding.name, channels=dict.fromkeys(("LINE", "Slack"), nothing)) == finding
+
+
+async def nothing() -> list[Finding]:
+    return []
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [(0o644, True), (0o640, True), (0o600, False)])
+async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode: int, is_told: bool) -> None:
+    """It holds every secret; closed to them, it is not worth a line."""
+    os.close(os.open(".env", os.O_CREAT))
+    os.chmod(".env", mode)
+    told = Finding("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
+    assert (told in await examine(settings, openers(settings))) is is_told
 
 
 async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:

@@ -213,3 +213,64 @@ def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("DICE_MOST", "none")
     with pytest.raises(SettingsError, match=r"^DICE_MOST: "):
         tool_config(DiceConfig)
+
+
+LINE = {"LINE_CHANNEL_SECRET": "x", "LINE_CHANNEL_ACCESS_TOKEN": "x"}
+SLACK = {"SLACK_BOT_TOKEN": "x", "SLACK_SIGNING_SECRET": "x"}
+SOCKET_MODE = {"SLACK_BOT_TOKEN": "x", "SLACK_APP_TOKEN": "x"}
+BOTH = SOCKET_MODE | SLACK
+
+
+@pytest.mark.parametrize(
+    ("variables", "way_in"),
+    [
+        (LINE, "LINE"),
+        (SLACK, "Slack"),
+        (SOCKET_MODE, "Slack"),
+        ({"HOST": "0.0.0.0"}, "HOST=0.0.0.0"),  # noqa: S104 -- nothing listens
+        ({"DYNO": "web.1"}, "the dyno's address"),
+    ],
+    ids=["LINE", "Slack", "Socket Mode", "HOST", "DYNO"],
+)
+def test_nobody_approves_in_the_place_of_strangers(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], way_in: str
+) -> None:
+    """Where others can write, calls that act are not made unasked, unless the operator says so twice."""
+    for variable, value in ({"APPROVAL_MODE": "auto_approve"} | variables).items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError, match=rf"^APPROVAL_MODE: .*\({way_in}\).*AUTO_APPROVE_ANYWAY=1$"):
+        load()
+    monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
+    assert load().approval_mode == "auto_approve"
+
+
+def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a desktop without channels there is nobody else; rejecting all is safe anywhere."""
+    monkeypatch.setenv("APPROVAL_MODE", "auto_approve")
+    assert load().approval_mode == "auto_approve"
+    monkeypatch.setenv("APPROVAL_MODE", "auto_reject")
+    for variable, value in LINE.items():
+        monkeypatch.setenv(variable, value)
+    assert load().approval_mode == "auto_reject"
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_on", "makes"),
+    [
+        ({}, False, False),
+        (LINE, True, True),
+        (SLACK, True, True),
+        (BOTH, True, True),
+        (SOCKET_MODE, False, False),
+        (LINE | {"CONSOLE_TOKEN": "chosen"}, True, False),
+        (LINE | {"DYNO": "web.1", "REDIS_URL": "redis://h:1"}, True, False),
+    ],
+)
+def test_a_token_is_made_where_webhooks_come_in(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_on: bool, makes: bool
+) -> None:
+    """Socket Mode alone opens no door; a chosen token stands, and a dyno could keep none."""
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    settings = load()
+    assert (settings.webhooks_on, settings.makes_console_token) == (is_on, makes)

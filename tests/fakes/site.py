@@ -50,7 +50,7 @@ class Site:
         self.questions: dict[str, Question] = {}
         self._arrivals: asyncio.Queue[tuple[str, Arrival]] = asyncio.Queue()
         self._seen: set[str] = set()
-        self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en")
+        self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", signs_out=bool(token))
         self._token = token
         self._port = 0
 

@@ -29,17 +29,25 @@ class Running:
     """A process of Kaiwa.
 
     Attributes:
+        token_path: where its console's token is kept, if it has made one.
         lines: what it has printed so far, log included.
         base_url: of its web server; empty for a worker.
     """
 
     process: asyncio.subprocess.Process
+    token_path: Path
     lines: list[str] = field(default_factory=list)
     base_url: str = ""
 
     @property
     def output(self) -> str:
         return "\n".join(self.lines)
+
+    def browser(self, **options: Any) -> httpx.AsyncClient:
+        """A client of its web server, which has the token where one is needed."""
+        token = self.token_path.read_text().strip() if self.token_path.exists() else ""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.AsyncClient(base_url=self.base_url, headers=headers, **options)
 
     async def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 28) -> int:
         """Send a signal and wait for the exit code."""
@@ -49,23 +57,23 @@ class Running:
 
     async def post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
         """Post to its web server; the status of the answer."""
-        async with httpx.AsyncClient(base_url=self.base_url) as http:
+        async with self.browser() as http:
             return (await http.post(path, content=body, headers=headers)).status_code
 
     async def get(self, path: str) -> int:
         """Ask its web server; the status of the answer."""
-        async with httpx.AsyncClient(base_url=self.base_url) as http:
+        async with self.browser() as http:
             return (await http.get(path)).status_code
 
     async def say(self, conversation: str, text: str, **fields: Any) -> None:
         """Post a message as the page does."""
-        async with httpx.AsyncClient(base_url=self.base_url) as http:
+        async with self.browser() as http:
             posted = await http.post(f"/console/{conversation}/messages", json={"text": text, **fields})
         assert posted.status_code == 202, posted.text
 
     async def history(self, conversation: str) -> list[dict[str, Any]]:
         """The committed messages, as the page gets them."""
-        async with httpx.AsyncClient(base_url=self.base_url) as http:
+        async with self.browser() as http:
             answer = await http.get(f"/console/{conversation}")
         messages: list[dict[str, Any]] = answer.json()["messages"]
         return messages
@@ -83,7 +91,7 @@ class Running:
 
     async def ready(self, seconds: float) -> None:
         """Wait until ``/readyz`` says so."""
-        async with httpx.AsyncClient(base_url=self.base_url) as http:
+        async with self.browser() as http:
 
             async def is_ready() -> bool:
                 return (await http.get("/readyz")).status_code == 200
@@ -92,7 +100,7 @@ class Running:
 
     async def idle(self, seconds: float) -> None:
         """Wait until no conversation needs care."""
-        async with httpx.AsyncClient(base_url=self.base_url) as http:
+        async with self.browser() as http:
 
             async def is_idle() -> bool:
                 return "\nkaiwa_queue_depth 0.0\n" in (await http.get("/metrics")).text
@@ -106,20 +114,22 @@ class Running:
 
 
 @asynccontextmanager
-async def kaiwa(folder: Path, *arguments: str, ready: str = ADDRESS, **variables: str) -> AsyncIterator[Running]:
+async def kaiwa(
+    folder: Path, *arguments: str, ready: str = ADDRESS, entry: str = ENTRY, **variables: str
+) -> AsyncIterator[Running]:
     """Start a command and wait until it says that it is ready; whatever happens, it is gone afterwards."""
-    own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")}
+    own = {"PORT": "0", "KAIWA_DATA_DIR": str(folder / "data")} | variables
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
-        ENTRY,
+        entry,
         *arguments,
         cwd=folder,
-        env=environment(**own | variables),
+        env=environment(**own),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    running = Running(process)
+    running = Running(process, Path(own["KAIWA_DATA_DIR"]) / "console_token")
     started = asyncio.Event()
 
     async def listen() -> None:

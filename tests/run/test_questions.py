@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from bot.new_tool import write_tool
@@ -61,7 +60,7 @@ async def asked(house: Running) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
 
     async def is_asked() -> bool:
-        async with httpx.AsyncClient(base_url=house.base_url) as http:
+        async with house.browser() as http:
             question = (await http.get(HERE)).json()["asked"]
         found[:] = [question] if question else []
         return bool(found)
@@ -71,7 +70,7 @@ async def asked(house: Running) -> dict[str, Any]:
 
 
 async def post(house: Running, path: str, content: dict[str, Any]) -> int:
-    async with httpx.AsyncClient(base_url=house.base_url) as http:
+    async with house.browser() as http:
         return (await http.post(f"{HERE}/{path}", json=content)).status_code
 
 

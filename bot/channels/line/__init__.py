@@ -4,7 +4,7 @@
     sending    reply token or push    form                   a reply as bubbles: markdown, splitting
     quota      what may be pushed     asking                 questions with buttons, and what these say
     bubble     a message and buttons  people, content        who speaks, and the images they send
-    presence   read, and loading      checkup, admin         for kaiwa doctor, as are records
+    presence   read, and loading      checkup, admin         for kaiwa doctor
     api        LINE's SDK             lazy                   loads it when it is first needed
 
 Its docs: https://developers.line.biz/en/reference/messaging-api/
@@ -29,9 +29,9 @@ from bot.channels.line.presence import present
 from bot.channels.line.profile import Person
 from bot.channels.line.quota import Allowance, untold
 from bot.channels.line.reading import Reader
-from bot.channels.line.records import Records
 from bot.channels.line.sending import Letter, PushMode, Sender
 from bot.channels.notes import Notes
+from bot.channels.records import Records
 from bot.live import Watcher
 from bot.texts import Texts
 from bot.transcript import Author, Media
@@ -79,7 +79,7 @@ class Line(Channel):
     ) -> None:
         self._form = Form(texts, language)
         self._clock = clock
-        self._records = Records(notes)
+        self._records = Records(notes, "line", "LINE_CHANNEL_SECRET")
         self._door = Door(accept, channel_secret, Reader(allowed_users, allowed_groups), self._records, clock)
         self._api = LazyApi(access_token, api_base_url, data_api_base_url, timeout_s)
         self._people = People(self._api, notes)

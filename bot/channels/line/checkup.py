@@ -12,8 +12,8 @@ from bot.channels.line.admin import Admin, BotInfo, Webhook, WebhookTest
 from bot.channels.line.door import PATH
 from bot.channels.line.failure import Failure
 from bot.channels.line.quota import WARN_AT, Quota
-from bot.channels.line.records import Redelivery, redelivery, traffic
 from bot.channels.notes import Notes
+from bot.channels.records import Redelivery, redelivery, traffic
 from bot.errors import BadInput, StoreUnavailable
 from bot.findings import Finding, ago
 
@@ -140,7 +140,7 @@ def _judge_quota(quota: Quota | Failure) -> Finding:
 
 async def _noted(notes: Notes, now: int) -> list[Finding]:
     try:
-        seen, again = await traffic(notes), await redelivery(notes)
+        seen, again = await traffic(notes, "line"), await redelivery(notes, "line")
     except StoreUnavailable:
         return [Finding("warning", "LINE traffic", "not known: the store does not answer")]
     return [_judge_redelivery(again, now), seen.judged("LINE traffic", "LINE_CHANNEL_SECRET", now)]

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from bot.body import read_body
 from bot.channels import Accept
 from bot.channels.line.reading import Reader
-from bot.channels.line.records import Records
 from bot.channels.line.webhook import Webhook, events_of, is_signed, read_webhook
+from bot.channels.records import Records
 from bot.errors import StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 from collections.abc import Iterator
+from typing import NoReturn
 
 import structlog
-from msgspec import DecodeError, Raw, Struct
+from msgspec import DecodeError, Raw, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.channels.line.address import Place
@@ -135,8 +137,32 @@ def read_webhook(body: bytes) -> Webhook:
     Raises:
         ValueError: it is not JSON in UTF-8, or not of a webhook's form.
     """
-    body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
-    return _decode_webhook(body)
+    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
+    try:
+        return _decode_webhook(body)
+    except ValidationError:
+        raise
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except DecodeError:
+        return _apart(text)
+
+
+def _apart(text: str) -> Webhook:
+    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
+
+    Raises:
+        ValueError: that is not all that is wrong.
+    """
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+        return convert({**found, "events": [Raw(json.dumps(event).encode()) for event in found["events"]]}, Webhook)
+    except (TypeError, LookupError, RecursionError) as error:
+        raise ValueError("not of a webhook's form") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def events_of(webhook: Webhook) -> Iterator[Event]:
@@ -144,5 +170,5 @@ def events_of(webhook: Webhook) -> Iterator[Event]:
     for raw in webhook.events:
         try:
             yield _decode_event(raw)
-        except (DecodeError, UnicodeDecodeError) as error:
+        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.warning("LINE event not understood", reason=str(error))

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from bot.body import read_body
 from bot.channels import Accept, Arrival, Channel, Delivery, Reply, StillOurs, Take
 from bot.channels.notes import Notes
+from bot.channels.records import Records
 from bot.channels.slack.api import Api
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.background import Background, during
@@ -32,7 +33,6 @@ from bot.channels.slack.people import People
 from bot.channels.slack.posting import Posting
 from bot.channels.slack.preparing import Preparing
 from bot.channels.slack.presses import decision
-from bot.channels.slack.pulse import DELIVERY, WEBHOOK, Pulse
 from bot.channels.slack.questions import Questions
 from bot.channels.slack.sending import Sending
 from bot.channels.slack.showing import showing
@@ -88,7 +88,7 @@ class Slack(Channel):
         self.background = Background()
         self._api = Api(options)
         self.identity = Identity(self._api, options.timing)
-        self._pulse = Pulse(notes)
+        self._records = Records(notes, "slack", "SLACK_SIGNING_SECRET")
         self._hearing = Hearing(options, texts, tool_commands)
         people = People(self._api, notes)
         self._preparing = Preparing(self._api, people, self.identity, options.timing.patience_s)
@@ -108,6 +108,7 @@ class Slack(Channel):
 
     async def __aenter__(self) -> Slack:
         await self._open.enter_async_context(self._api)
+        self._open.push_async_callback(self._records.aclose)
         self._open.push_async_callback(self.background.close)
         await self._open.enter_async_context(during(self.identity.learn()))
         if self._options.app_token:
@@ -134,8 +135,7 @@ class Slack(Channel):
             DeliveryRefused: final failure.
         """
         shown_at = await self._posting.deliver(conversation, read_address(delivery.address), delivery, still_ours)
-        if self._pulse.is_due(DELIVERY):
-            await self._pulse.beat(DELIVERY)
+        self._records.delivery(self._now())
         return shown_at
 
     async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
@@ -161,15 +161,14 @@ class Slack(Channel):
 
     async def check(self) -> Checkup:
         """What ``kaiwa doctor`` tells of Slack."""
-        return await check(self._api, self._pulse)
+        return await check(self._api, self._notes)
 
     async def _webhook(self, request: Request) -> Response:
         body = await read_body(request, MAX_BODY)
         if body is None:
             return Response(status_code=413)
         if not is_signed(self._options.signing_secret, request.headers, body, self._clock()):
-            log.warning("webhook with a bad signature", mend="is SLACK_SIGNING_SECRET right, and this clock?")
-            await self._pulse.count_bad_signature()
+            self._records.bad_signature(self._now())
             return Response(status_code=401)
         try:
             payload = read_payload(body)
@@ -179,7 +178,7 @@ class Slack(Channel):
         return Response(response.body, response.status, response.first_headers_without_set_cookie())
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
-        self._note_webhook()
+        self._records.webhook(self._now())
         envelope = read_envelope(payload)
         if envelope is None:
             log.warning("event of an unknown shape", type=str(payload["event"]["type"])[:40])
@@ -191,12 +190,12 @@ class Slack(Channel):
         await self._take(self._hearing.event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
-        self._note_webhook()
+        self._records.webhook(self._now())
         command = read_command(payload)
         await self._take(self._hearing.command(command) if command else None)
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
-        self._note_webhook()
+        self._records.webhook(self._now())
         await self._take(decision(payload, self._options))
 
     async def _take(self, heard: Heard | None) -> None:
@@ -211,9 +210,8 @@ class Slack(Channel):
             author is not None and await self._questions.is_asked(heard.conversation, author.id)
         )
 
-    def _note_webhook(self) -> None:
-        if self._pulse.is_due(WEBHOOK):
-            self.background.start(self._pulse.beat(WEBHOOK))
+    def _now(self) -> int:
+        return round(self._clock() * 1_000)
 
     async def _take_part(self, conversation: str, message_id: str) -> str:
         """Remember that the bot talks here, for edits and for threads that go on without a mention.

@@ -87,14 +87,14 @@ async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
 
 
 def _is_routable(payload: dict[str, Any]) -> bool:
-    """Whether Bolt can tell what it is; it trips over an event, a press or a command of another form."""
+    """Whether a listener waits for it, in a form that Bolt does not trip over."""
     event, actions = payload.get("event"), payload.get("actions")
     if payload.get("type") == "event_callback":
         return isinstance(event, dict) and isinstance(event.get("type"), str)
     if payload.get("type") == "block_actions":
         pressed = actions[0] if isinstance(actions, list) and actions else None
         return isinstance(pressed, dict) and isinstance(pressed.get("action_id"), str) and "command" not in payload
-    return isinstance(payload.get("command", ""), str)
+    return payload.get("type") == "url_verification" or isinstance(payload.get("command"), str)
 
 
 async def _failed(error: Exception) -> BoltResponse:

@@ -11,9 +11,8 @@ from bot.channels.slack.api import Api
 from bot.channels.slack.checkup import Checkup, check
 from bot.channels.slack.door import PATH
 from bot.channels.slack.options import Options
-from bot.channels.slack.pulse import Pulse
 from bot.errors import DeliverLater
-from bot.findings import Finding, Traffic
+from bot.findings import Finding
 
 
 async def examine(options: Options, notes: Notes, clock: Callable[[], float] = time.time) -> list[Finding]:
@@ -23,14 +22,13 @@ async def examine(options: Options, notes: Notes, clock: Callable[[], float] = t
         clock: seconds since the epoch.
     """
     async with Api(options) as api:
-        checkup = await check(api, Pulse(notes))
+        checkup = await check(api, notes)
     found = _judge_token(checkup)
     if options.app_token:
         found.append(await _check_socket(options))
     if options.signing_secret:
         found.append(Finding("ok", "Slack webhook", f"events may come to {PATH}"))
-    traffic = Traffic(checkup.last_webhook, checkup.last_delivery, checkup.bad_signatures, checkup.last_bad_signature)
-    return [*found, traffic.judged("Slack traffic", "SLACK_SIGNING_SECRET", round(clock() * 1_000))]
+    return [*found, checkup.traffic.judged("Slack traffic", "SLACK_SIGNING_SECRET", round(clock() * 1_000))]
 
 
 def _judge_token(checkup: Checkup) -> list[Finding]:

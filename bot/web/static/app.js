@@ -56,6 +56,7 @@ class Page {
     parts.new.addEventListener("click", () => this.begin());
     parts.language.addEventListener("click", () => this.switchLanguage());
     parts.newest.addEventListener("click", () => this.pin());
+    parts.signout.addEventListener("click", async () => this.notify("send", await this.server.signOut()));
     for (const example of parts.examples.querySelectorAll("button")) {
       example.addEventListener("click", () => this.send(example.textContent));
     }
@@ -77,6 +78,7 @@ class Page {
     parts.language.textContent = words.catalogue[words.other].language_name;
     parts.language.title = words.catalogue[words.other].switch_language;
     parts.demo.hidden = !info.demo;
+    parts.signout.hidden = !info.signs_out;
     this.letters.show();
     parts.model.textContent = info.demo ? "" : info.model;
     this.view.clear();

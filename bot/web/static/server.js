@@ -41,6 +41,13 @@ export class Server {
     return this.order(`/console/${conversation}/stop`, {});
   }
 
+  /** Returns what went wrong, in words; nothing where this browser is not known any more. */
+  async signOut() {
+    const problem = await this.order("/signout", {});
+    if (!problem) this.signIn();
+    return problem;
+  }
+
   async order(url, content) {
     const response = await this.post(url, content);
     if (response?.ok) return "";

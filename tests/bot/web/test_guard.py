@@ -38,10 +38,15 @@ async def behind(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse(scope["type"], headers={"X-Frame-Options": "DENY"})(scope, receive, send)
 
 
-def guard(token: str = "") -> Guard:
-    words = texts.load()
+def guard(token: str = "", *, trusts_machine: bool = True) -> Guard:
     return Guard(
-        behind, token=SecretStr(token), secret=SecretStr("secret"), texts=words, language="en", bot_name="Kaiwa"
+        behind,
+        token=SecretStr(token),
+        trusts_machine=trusts_machine,
+        secret=SecretStr("secret"),
+        texts=texts.load(),
+        language="en",
+        bot_name="Kaiwa",
     )
 
 
@@ -106,7 +111,11 @@ async def test_two_hosts_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Forwarded", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Host", "X-Forwarded-Anything"]
+    "header",
+    [
+        *("Forwarded", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Host", "X-Forwarded-Anything", "Via"),
+        *("X-Real-IP", "CF-Connecting-IP", "CF-RAY", "True-Client-IP", "X-Client-IP", "Fastly-Client-IP"),
+    ],
 )
 async def test_what_a_proxy_passes_on_is_refused(header: str) -> None:
     """A proxy on this machine makes every visitor look local."""
@@ -146,6 +155,15 @@ async def test_a_refusal_speaks_to_its_reader() -> None:
     assert "CONSOLE_TOKEN を設定してください" in told
     response = await ask(guard(), {"Host": "example.com"}, path="/console/conversation")
     assert response.json() == {"error": SENTENCE}
+
+
+async def test_where_a_proxy_is_to_be_expected_nobody_is_local() -> None:
+    """nginx sends no header by itself and may name localhost: without a token the page is closed, and says why."""
+    response = await ask(guard(trusts_machine=False), {"Host": "localhost"})
+    assert response.status_code == 403
+    assert response.text.startswith("This page is closed until CONSOLE_TOKEN is set")
+    signed = {"Host": "localhost", "Authorization": "Bearer token"}
+    assert (await ask(guard("token", trusts_machine=False), signed)).status_code == 200
 
 
 async def test_every_answer_carries_the_browsers_orders() -> None:

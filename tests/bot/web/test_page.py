@@ -41,6 +41,7 @@ async def test_the_page_is_told_about_the_bot(client: httpx.AsyncClient) -> None
         "model": "gemini-flash-latest",
         "demo": False,
         "language": "ja",
+        "signs_out": False,
     }
 
 

@@ -129,6 +129,31 @@ async def test_signing_in_opens_the_page(browser: Browser) -> None:
         await expect_thread(page, "user: Hello", "answer: Good morning.")
 
 
+async def test_the_printed_address_signs_in(browser: Browser) -> None:
+    """What stands behind the # is the token; it stays neither in the address nor in the history."""
+    site = Site(token="open sesame")
+    async with site.open(), visit(browser, f"{site.url}/signin#open%20sesame") as page:
+        await expect(page.locator("#welcome")).to_be_visible()
+        assert "sesame" not in await page.evaluate("location.href")
+        await page.go_back()
+        assert "sesame" not in await page.evaluate("location.href")
+        await page.goto(f"{site.url}/signin#open%20sesame")
+        await expect(page.locator("#welcome")).to_be_visible()
+
+
+async def test_signing_out_closes_the_page(browser: Browser) -> None:
+    """The button is there for whoever has signed in; behind it the form stands again."""
+    site = Site(token="open sesame")
+    async with site.open(), visit(browser, f"{site.url}/signin#open%20sesame") as page:
+        await page.get_by_role("button", name="Sign out").click()
+        await expect(page.get_by_label("Access token")).to_be_visible()
+        await page.reload()
+        await expect(page.get_by_label("Access token")).to_be_visible()
+    async with Site().open() as open_site, visit(browser, open_site.url) as page:
+        await expect(page.locator("#welcome")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
+
+
 async def test_a_session_that_ends_asks_for_the_token_and_keeps_the_words(browser: Browser) -> None:
     """What was being sent when the cookie had ended is in the box after signing in."""
     async with Site(token="open sesame").open() as site, visit(browser, site.url) as page:

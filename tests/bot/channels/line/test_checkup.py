@@ -6,7 +6,7 @@ import pytest
 
 from bot.channels.line.admin import open_admin
 from bot.channels.line.checkup import examine, set_webhook
-from bot.channels.line.records import LAST_REDELIVERY, LAST_REFUSED
+from bot.channels.records import LAST_REDELIVERY, LAST_REFUSED
 from bot.errors import BadInput
 from bot.findings import Finding
 from tests.bot.channels.line.desk import NOW, Desk
@@ -177,7 +177,7 @@ async def test_redelivery_is_known_by_what_came_of_a_refusal(
 ) -> None:
     """No call tells it; a refusal of a moment ago tells nothing yet."""
     notes = LocalNotes()
-    notes.kept = {LAST_REFUSED: str(refused).encode(), LAST_REDELIVERY: str(came_again).encode()}
+    notes.kept = {f"line:{LAST_REFUSED}": str(refused).encode(), f"line:{LAST_REDELIVERY}": str(came_again).encode()}
     assert await one(in_use, "LINE redelivery", notes) == expected
 
 

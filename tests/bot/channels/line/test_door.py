@@ -67,6 +67,15 @@ async def test_without_the_right_signature_nothing_is_accepted(desk: Desk, signa
         b'{"destination": 1, "events": []}',
         b'{"destination": "U", "events": [{"type": }]}',
         b'{"destination": "U", "events": [{"type": "message\xff"}]}',
+        b'{"destination": "U", "events": [{"type": "\\ud800"}, NaN]}',
+        b'{"destination": "U", "events": {"type": "\\ud800"}}',
+        b'{"destination": "\\ud800", "events": 1}',
+        b'["\\ud800"]',
+        b"[" * 100_000,
+        b'{"destination": "U", "events": [' + b"[" * 100_000,
+        b'{"destination": "U", "events": [], "x": ' + b'{"a":' * 100_000,
+        b'{"destination": "U", "events": [{"message": ' + b'{"a":' * 100_000,
+        b'{"destination": "U", "events": ["\\ud800", ' + b"[" * 100_000,
     ],
 )
 async def test_a_signed_body_that_is_no_webhook_is_refused(desk: Desk, body: bytes) -> None:
@@ -98,6 +107,19 @@ async def test_an_event_that_cannot_be_read_costs_only_itself(desk: Desk) -> Non
     broken = {**event(message=text_message("?")), "timestamp": "yesterday"}
     last = event(message=text_message("Bye"))
     assert [arrival.message.text for arrival in await desk.receive(HELLO, broken, last)] == ["Hello", "Bye"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [rb'{"type": "message", "message": {"type": "text", "id": "1", "text": "\ud83d"}}', b"[" * 900 + b"]" * 900],
+    ids=["half a character", "nested deeply"],
+)
+async def test_what_no_parser_takes_costs_only_its_event(desk: Desk, broken: bytes) -> None:
+    """Half a character's escape is not even JSON to some; the events beside it are accepted all the same."""
+    events = [json.dumps(HELLO).encode(), broken, json.dumps(event(message=text_message("Bye"))).encode()]
+    body = b'{"destination": "U", "events": [' + b",".join(events) + b"]}"
+    assert await desk.post(*signed(body)) == 200
+    assert [arrival.message.text for arrival in desk.arrivals] == ["Hello", "Bye"]
 
 
 async def test_a_redelivered_event_is_the_same_message(desk: Desk) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.channels.line.records import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
+from bot.channels.records import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
 from bot.findings import Traffic
 from tests.bot.channels.line.desk import NOW, Desk
 from tests.fakes.line import LineFake
@@ -13,8 +13,8 @@ from tests.waiting import until
 
 async def test_nothing_was_noted_yet() -> None:
     """A channel that has just been set up."""
-    assert await redelivery(LocalNotes()) == Redelivery(0, 0)
-    assert await traffic(LocalNotes()) == Traffic()
+    assert await redelivery(LocalNotes(), "line") == Redelivery(0, 0)
+    assert await traffic(LocalNotes(), "line") == Traffic()
 
 
 async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, desk: Desk) -> None:
@@ -25,7 +25,7 @@ async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, 
     desk.now += 5_000
     await desk.deliver("Hi!", desk.address(fake.token()))
     await desk.line.aclose()
-    assert await traffic(desk.notes) == Traffic(NOW, NOW + 5_000, 3, NOW)
+    assert await traffic(desk.notes, "line") == Traffic(NOW, NOW + 5_000, 3, NOW)
 
 
 async def test_refusals_and_redeliveries_are_noted(desk: Desk) -> None:
@@ -37,25 +37,25 @@ async def test_refusals_and_redeliveries_are_noted(desk: Desk) -> None:
     desk.now += 60_000
     await desk.receive(again)
     await desk.line.aclose()
-    assert await redelivery(desk.notes) == Redelivery(NOW, NOW + 60_000)
+    assert await redelivery(desk.notes, "line") == Redelivery(NOW, NOW + 60_000)
 
 
 async def test_what_happens_is_written_soon(desk: Desk) -> None:
     """Without waiting for the end."""
     assert await desk.post(*webhook(secret="another")) == 400
-    await until(lambda: BAD_SIGNATURES in desk.notes.kept)
+    await until(lambda: f"line:{BAD_SIGNATURES}" in desk.notes.kept)
 
 
 async def test_what_happens_later_is_written_too(desk: Desk) -> None:
     """When the first writing is long over."""
-    records = Records(desk.notes)
+    records = Records(desk.notes, "line", "LINE_CHANNEL_SECRET")
     records.webhook(1)
-    await until(lambda: desk.notes.kept.get(LAST_WEBHOOK) == b"1")
+    await until(lambda: desk.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"1")
     records.webhook(2)
-    await until(lambda: desk.notes.kept.get(LAST_WEBHOOK) == b"2")
+    await until(lambda: desk.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"2")
     await until(lambda: not records.is_writing)
     records.webhook(3)
-    await until(lambda: desk.notes.kept.get(LAST_WEBHOOK) == b"3")
+    await until(lambda: desk.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"3")
     await records.aclose()
 
 
@@ -63,17 +63,17 @@ async def test_counts_of_several_processes_add_up() -> None:
     """Each adds its own to what stands there."""
     notes = LocalNotes()
     for _ in range(2):
-        records = Records(notes)
+        records = Records(notes, "line", "LINE_CHANNEL_SECRET")
         records.bad_signature(NOW)
         await records.aclose()
-    assert (await traffic(notes)).bad_signatures == 2
+    assert (await traffic(notes, "line")).bad_signatures == 2
 
 
 async def test_a_store_that_is_away_costs_the_record_only() -> None:
     """Nothing is raised where nobody listens."""
     notes = LocalNotes()
     notes.away = True
-    records = Records(notes)
+    records = Records(notes, "line", "LINE_CHANNEL_SECRET")
     records.webhook(1)
     await records.aclose()
     assert notes.kept == {}

@@ -9,6 +9,7 @@ from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk, options
 from tests.bot.place import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_json, mention
+from tests.waiting import until
 
 
 async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, desk: Desk) -> None:
@@ -16,10 +17,11 @@ async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, desk: Desk
     assert await desk.send(mention("Hello", TS)) == 200
     await desk.slack.deliver("slack:x", delivery(), ours)
     await desk.slack.background.settled()
+    await until(lambda: "slack:last_delivery" in desk.notes.kept)
     checkup = await desk.slack.check()
     assert (checkup.problem, checkup.workspace, checkup.bot, checkup.missing_scopes) == ("", "Test", "kaiwa", ())
-    assert 0 < checkup.last_webhook <= checkup.last_delivery
-    assert checkup.bad_signatures == 0
+    assert 0 < checkup.traffic.last_webhook <= checkup.traffic.last_delivery
+    assert checkup.traffic.bad_signatures == 0
     assert tuple(fake.scopes) == SCOPES
 
 
@@ -28,9 +30,11 @@ async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, desk
     fake.scopes = ["chat:write", "users:read"]
     for _ in range(2):
         assert (await desk.post(as_json({}), {})).status_code == 401
+    await until(lambda: desk.notes.kept.get("slack:bad_signatures") == b"2")
     checkup = await desk.slack.check()
     assert checkup.missing_scopes == tuple(scope for scope in SCOPES if scope not in fake.scopes)
-    assert (checkup.last_webhook, checkup.last_delivery, checkup.bad_signatures) == (0, 0, 2)
+    seen = checkup.traffic
+    assert (seen.last_webhook, seen.last_delivery, seen.bad_signatures) == (0, 0, 2)
 
 
 async def test_a_refused_token_and_a_silent_slack_are_problems(fake: SlackFake, desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -18,6 +19,7 @@ from tests.bot.channels.slack.desk import TS, Desk, open_desk
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import SECRET, as_interaction, as_json, command, envelope, mention, signed
 from tests.shared_data import recorded
+from tests.waiting import until
 
 MIB = 1024 * 1024
 
@@ -55,7 +57,22 @@ async def test_an_unsigned_webhook_is_turned_away_and_counted(desk: Desk, change
     request = desk.http.build_request("POST", "/webhooks/slack", content=body, headers=raw)
     assert (await desk.http.send(request)).status_code == 401
     assert desk.inbox.accepted == []
-    assert desk.notes.kept["slack:bad_signatures"] == b"1"
+    await until(lambda: desk.notes.kept.get("slack:bad_signatures") == b"1")
+
+
+async def test_unsigned_webhooks_are_gathered(desk: Desk) -> None:
+    """However many there are: a line and a few notes about once a second, and none that anybody waits for."""
+    with capture_logs() as logged:
+        told = await asyncio.gather(*(desk.post(b"{}", {}) for _ in range(200)))
+        assert {answer.status_code for answer in told} == {401}
+        await until(lambda: bool(logged))
+        await desk.slack.__aexit__()
+    assert [(line["event"], line["platform"]) for line in logged] == [("webhook signatures refused", "slack")] * len(
+        logged
+    )
+    assert sum(line["count"] for line in logged) == 200
+    assert len(logged) <= 2
+    assert desk.notes.kept["slack:bad_signatures"] == b"200"
 
 
 async def test_missing_and_old_signatures_are_bad_ones(desk: Desk) -> None:
@@ -124,6 +141,25 @@ async def test_a_body_over_a_mebibyte_is_too_large(desk: Desk) -> None:
 async def test_what_nobody_knows_is_acknowledged(desk: Desk, payload: dict[str, Any]) -> None:
     """An unknown event is no reason for Slack to call again, or to switch the app off."""
     assert (await desk.post(as_json(payload))).status_code == 200
+    assert desk.inbox.accepted == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "view_submission", "view": {"callback_id": 5, "type": "modal"}},
+        {"type": "view_submission", "view": "modal"},
+        {"type": "view_closed", "view": {"callback_id": []}},
+        {"type": "message_action", "callback_id": 5},
+        {"type": "shortcut", "callback_id": {}},
+        {"type": "block_suggestion", "action_id": 5},
+        {"type": "dialog_submission", "callback_id": 5},
+        {"type": ["event_callback"], "event": {}},
+    ],
+)
+async def test_interactions_of_another_form_are_acknowledged(desk: Desk, payload: dict[str, Any]) -> None:
+    """Nobody waits for them here, so nobody trips over them."""
+    assert (await desk.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))).status_code == 200
     assert desk.inbox.accepted == []
 
 
@@ -232,3 +268,5 @@ async def test_any_object_is_acknowledged(desk: Desk, payload: dict[str, Any], e
     assert (await desk.post(as_json({**payload, "type": "event_callback", "event": event}))).status_code == 200
     pressed = {**payload, "type": "block_actions", "actions": [{"action_id": "kaiwa_approve", **event}]}
     assert (await desk.post(as_interaction(pressed))).status_code == 200
+    for kind in ("view_submission", "view_closed", "shortcut", "message_action", "url_verification"):
+        assert (await desk.post(as_interaction({**payload, "type": kind}))).status_code == 200

@@ -10,6 +10,7 @@ from tests.bot.channels.slack.desk import Desk, options
 from tests.fakes.notes import LocalNotes
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import as_json
+from tests.waiting import until
 
 QUIET = "last webhook not noted, last delivery not noted, bad signatures: none"
 SOCKET_MEND = "it needs the scope connections:write, and the app Socket Mode switched on"
@@ -76,6 +77,7 @@ async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> Non
 async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, desk: Desk) -> None:
     """Nothing but bad signatures has come."""
     assert (await desk.post(as_json({}), {})).status_code == 401
+    await until(lambda: "slack:bad_signatures" in desk.notes.kept)
     traffic = (await examine(options(fake), desk.notes))[-1]
     assert (traffic.result, traffic.mend) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")

@@ -1,0 +1,271 @@
+"""Bounds what connections cost: the bytes and seconds of a request, and how many there are at once.
+
+uvicorn with httptools keeps whatever a stranger sends for as long as the stranger likes: a head has no end, a request
+half sent is waited for, and so is a client that reads no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import structlog
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+log = structlog.stdlib.get_logger(__name__)
+
+MOST_DESCRIPTORS = 65_536  # asked for, where the system grants more
+MOST_CONNECTIONS = 4096
+RESERVED = 4096  # descriptors for Redis, models and platforms; half of them where there are few
+TELL_S = 60.0  # between two log lines of one kind
+MIB = 1024 * 1024
+
+TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+State = Literal["head", "body", "answering", "unread", "idle", "closing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What connections may cost.
+
+    Attributes:
+        head_bytes: of a request's head, and of the trailers behind its body.
+        head_s: from the first byte of a head to its last, and from the connection to the first head's end.
+        body_s: from the end of the head to the end of the body.
+        unread_s: how long a client may leave unread what it was sent.
+        closing_s: until a closed connection is cut off.
+        connections: at once.
+        held_bytes: of all requests that are not complete.
+    """
+
+    head_bytes: int = 64 * 1024
+    head_s: float = 10.0
+    body_s: float = 10.0
+    unread_s: float = 30.0
+    closing_s: float = 2.0
+    connections: int = MOST_CONNECTIONS
+    held_bytes: int = 64 * MIB
+
+
+def bounds_here() -> Bounds:
+    """The bounds of this process, after its limit of open descriptors was raised as far as the system lets it."""
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, MOST_DESCRIPTORS)
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        with suppress(OSError, ValueError):  # macOS may grant less than it names
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            limit = wanted
+    free = MOST_DESCRIPTORS if limit == resource.RLIM_INFINITY else limit
+    return Bounds(connections=min(MOST_CONNECTIONS, free - min(free // 2, RESERVED)))
+
+
+class Connections:
+    """Counts a server's connections, and closes those that keep it waiting when there are too many.
+
+    Those with a complete request at hand are never closed: a signed webhook comes whole, and half a request does not.
+    """
+
+    def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
+        self.bounds = bounds
+        self._clock = clock
+        self._open: set[Connection] = set()
+        self._waiting: dict[Connection, None] = {}  # for their client, the longest first
+        self._held = 0
+        self._told: dict[str, float] = {}
+
+    def opened(self, connection: Connection) -> None:
+        """Count one more; of too many, the one that has kept us waiting longest is closed, in need the new one."""
+        self._open.add(connection)
+        self._waiting[connection] = None
+        if len(self._open) > self.bounds.connections:
+            self._tell("connections are at their limit", limit=self.bounds.connections)
+            self._close(next(iter(self._waiting)))
+
+    def closed(self, connection: Connection) -> None:
+        """Count one less."""
+        self._open.discard(connection)
+        self._waiting.pop(connection, None)
+        self.release(connection)
+
+    def waits(self, connection: Connection) -> None:
+        """Note that its client has the next word from now on."""
+        self._waiting.pop(connection, None)
+        if connection in self._open:
+            self._waiting[connection] = None
+
+    def works(self, connection: Connection) -> None:
+        """Note that we have the next word."""
+        self._waiting.pop(connection, None)
+
+    def hold(self, connection: Connection, count: int) -> None:
+        """Count bytes of a request that is not complete; of too many, the largest such request is given up."""
+        if connection not in self._open or not connection.is_incomplete:
+            return
+        connection.held += count
+        self._held += count
+        if self._held > self.bounds.held_bytes and self._waiting:
+            self._tell("half-sent requests are at their limit", bytes=self.bounds.held_bytes)
+            self._close(max(self._waiting, key=lambda waiting: waiting.held))
+
+    def release(self, connection: Connection) -> None:
+        """Its request is complete, or is given up."""
+        self._held -= connection.held
+        connection.held = 0
+
+    def _close(self, connection: Connection) -> None:
+        self.closed(connection)
+        connection.transport.abort()
+
+    def _tell(self, event: str, **limit: int) -> None:
+        """One line a minute: whoever fills the server must not fill the log as well."""
+        now = self._clock()
+        if now - self._told.get(event, -TELL_S) >= TELL_S:
+            self._told[event] = now
+            log.warning(event, **limit, closed="those that have kept us waiting longest")
+
+
+class Connection(HttpToolsProtocol):
+    """One connection of uvicorn's, within its bounds.
+
+    Attributes:
+        held: bytes of the request that is not complete, counted by ``Connections``.
+    """
+
+    def __init__(self, connections: Connections, **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
+        self.held = 0
+        self._connections = connections
+        self._bounds = connections.bounds
+        self._part: Literal["head", "body", "none"] = "head"  # what of a request is awaited
+        self._requests = 0
+        self._silent = 0  # bytes since the parser last made something of them
+        self._advanced = False
+        self._is_refused = False
+        self._state: tuple[State, int] = ("answering", 0)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._connections.opened(self)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.closed(self)
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        if self._part == "none":
+            self._part = "head"
+        self._advanced = False
+        super().data_received(data)
+        self._silent = 0 if self._advanced else self._silent + len(data)
+        if self._silent > self._bounds.head_bytes:
+            self._refuse()
+        self._connections.hold(self, len(data))
+        self._watch()
+
+    def on_headers_complete(self) -> None:
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._bounds.head_bytes:
+            self._silent = self._bounds.head_bytes  # with what has just come it is over the limit
+            raise ValueError("head too large")  # stops the parser
+        self._advanced = True
+        self._part = "body"
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._advanced = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._advanced = True
+        self._part = "none"
+        self._requests += 1
+        self._connections.release(self)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn does when the parser has stopped."""
+        if self._silent < self._bounds.head_bytes:
+            super().send_400_response(msg)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._watch()
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether more of a request has to come."""
+        return self._part != "none"
+
+    def _refuse(self) -> None:
+        """Answer 431, and read on for a moment: a client that is still sending would not see the answer otherwise."""
+        if self._part != "head" or self._is_answering:
+            self.transport.abort()
+            return
+        self._is_refused = True
+        self.transport.write(TOO_LARGE)
+        self.transport.write_eof()
+
+    def _watch(self) -> None:
+        """When the state has changed, set its timer and note whose turn it is."""
+        state = self._state_now(), self._requests
+        if state == self._state:
+            return
+        self._state = state
+        self._stop_timer()
+        if state[0] == "answering":
+            self._connections.works(self)
+        else:
+            self._connections.waits(self)
+            self._start_timer()
+
+    def _state_now(self) -> State:
+        if self._is_refused or self.transport.is_closing():
+            return "closing"
+        if self.flow.write_paused:
+            return "unread"
+        if self._part != "none":
+            return self._part
+        return "answering" if self._is_answering else "idle"
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _start_timer(self) -> None:
+        bounds = self._bounds
+        seconds = {
+            "head": bounds.head_s,
+            "body": bounds.body_s,
+            "unread": bounds.unread_s,
+            "idle": self.timeout_keep_alive + bounds.closing_s,  # after uvicorn's own, which closes without haste
+            "closing": bounds.closing_s,
+        }
+        self._timer = self.loop.call_later(seconds[self._state[0]], self._end)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _end(self) -> None:
+        """Cut the connection off, unless it is we who do not read."""
+        if self.is_incomplete and self.flow.read_paused and not self.transport.is_closing():
+            self._start_timer()
+        else:
+            self.transport.abort()

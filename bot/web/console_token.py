@@ -1,0 +1,39 @@
+"""The token that opens the page where the operator has set none and loopback proves nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+from contextlib import closing
+from pathlib import Path
+
+from bot.errors import SettingsError
+
+WHOLE = re.compile(rb"[!-~]{16,}\n?")  # ours has 43 characters; the operator may write another one
+
+
+def kept_token(path: Path) -> str:
+    """The token in a file, made and kept there where there is none; processes that start at once get the same.
+
+    Raises:
+        SettingsError: it cannot be kept.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with closing(os.fdopen(file, "r+b", buffering=0)) as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            os.fchmod(file, 0o600)
+            kept = opened.read()
+            if not WHOLE.fullmatch(kept):  # new, or lost with the machine's power
+                kept = secrets.token_urlsafe(32).encode() + b"\n"
+                opened.seek(0)
+                opened.truncate()
+                opened.write(kept)
+                os.fsync(file)
+    except OSError as error:
+        mend = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
+        raise SettingsError("KAIWA_DATA_DIR", mend) from error
+    return kept.decode().strip()
