@@ -2,7 +2,12 @@
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
-redis.call('RPUSH', inbox, ARGV[2])
+local waiting = redis.call('RPUSH', inbox, ARGV[2])
+if ARGV[3] == '' and waiting > INBOX_FEW and (waiting > INBOX_ENTRIES or size_of(inbox) > INBOX_BYTES) then
+    redis.call('RPOP', inbox)
+    redis.call('DEL', seen)
+    return 3
+end
 redis.call('EXPIRE', inbox, WORK_S)
 if redis.call('EXISTS', lease) == 1 then
     -- Whoever holds it looks here again before leaving; should they die, the conversation is due when it expires.
