@@ -117,6 +117,7 @@ class Store:
         self.budget = Budget(client)
         self.live = live
         self.pressure = Pressure(client, scripts)
+        self._erasing = asyncio.Lock()
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Ask whether the store answers, for every shard.
@@ -143,13 +144,14 @@ class Store:
     async def erase(self, channel: str, author_id: str) -> int:
         """Delete every seen-key, note and fence that bears a person's id; a fence whose lease is held stays.
 
-        This looks at every key of the store: for the rare case that somebody wants to be forgotten.
+        This looks at every key of the store, for one person after the other: for the rare case that somebody wants to
+        be forgotten.
 
         Returns:
             How many keys are gone.
         """
         gone = 0
-        async with answering(ERASE_S):
+        async with self._erasing, answering(ERASE_S):
             async for raw in self._client.scan_iter(personal_pattern(author_id), count=1_000):
                 key = raw.decode()
                 lease = lease_of(key)
