@@ -13,7 +13,7 @@ from bot.intake import MOST
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES
-from bot.transcript import Message, Text, ToolCall
+from bot.transcript import Media, Message, Text, ToolCall
 from bot.upkeep import Upkeep
 from tests.bot.filling import TURN_BYTES
 from tests.bot.place import HERE, Place, edited, words
@@ -80,11 +80,11 @@ async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
 async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None:
     """Text, picture, text: the pictures stay, and the words that come too late are left out."""
     place = Place(store, [Step("OK")])
-    parts = (Text("a" * (MOST - 1)), Text("bc"), Text("d"))
+    parts = (Text("a" * (MOST - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
     await place.arrive(Arrival(Message("m1", "user", parts, 1_000)))
     await place.care.attend(HERE)
     kept = place.model.requests[0].messages[-1].parts
-    assert kept[:3] == (Text("a" * (MOST - 1)), Text("b"), Text(""))
+    assert kept[:4] == (Text("a" * (MOST - 1)), Text("b"), Media("F1", "image/png"), Text(""))
 
 
 async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) -> None:
