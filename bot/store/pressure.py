@@ -115,12 +115,13 @@ class Pressure:
         """Shorten one history after the other; ``least`` turns stay."""
         places = list(histories)
         gone: Counter[str] = Counter()
-        excess = 0.0
-        for number in range(AT_MOST):
-            if excess <= 0 or number % STRIDE == 0:  # by our own reckoning there may be room, or by others' doing
+        excess, halvings = 0.0, 0
+        while places:
+            if excess <= 0 or halvings % STRIDE == 0:  # by our own reckoning there may be room, or by others' doing
                 excess = (await self.measure()).excess
-            if excess < 0 or not places:
+            if excess < 0 or halvings == AT_MOST:
                 break
+            halvings += 1
             place = heappop(places)
             if turns := await self._scripts.run("shorten", place.conversation, least):
                 gone[place.conversation] += turns

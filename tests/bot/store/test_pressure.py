@@ -136,7 +136,7 @@ async def test_where_nothing_is_left_nothing_is_done(store: Store, redis: Redis)
 
 async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redis) -> None:
     """Also among other keys; the oldest is found wherever it is."""
-    conversations = await fill(redis, 1_200, turns=1)
+    conversations = await fill(redis, 2_100, turns=1)
     await redis.expire(key("history", conversations[777]), 60)
     await redis.rpush(key("history", conversations[777]), "newest")
     async with at_most(redis, 0.76):
