@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.budgets import Budgets, Excess, Used
+from bot.budgets import Budgets, Excess, Used, is_operators
 from bot.channels import Arrival, Channel, Reply
 from bot.context import usable_zone
+from bot.spoken_commands import SpokenCommands
 from bot.store import Store
 from bot.texts import Texts, language_of, preferred_language
 from bot.transcript import Message, Text, new_id
@@ -20,6 +21,8 @@ from bot.turn import NOBODY, now_ms
 log = structlog.stdlib.get_logger(__name__)
 
 PAUSE_S = 3_600  # between two refusals of one person where others read along
+UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
+FORGETS = Excess("user", "forgets")
 
 
 @dataclass(slots=True)
@@ -27,7 +30,7 @@ class Admitted:
     """What may be answered, and what is said to the others.
 
     Attributes:
-        messages: refused words with their refusals, for the history.
+        messages: that some were refused, without their words, and the refusals, for the history.
         replies: with their addresses.
     """
 
@@ -56,6 +59,7 @@ class Admission:
         self._budgets = budgets
         self._channels = channels
         self._texts = texts
+        self._commands = SpokenCommands(texts)
         self._language = language
         self._time_zone = time_zone
 
@@ -65,16 +69,23 @@ class Admission:
         Raises:
             StoreUnavailable: it is not known.
         """
-        excess = await self._budgets.admit(turn_id, conversation, Counter(map(_author_id, arrivals)))
-        admitted = Admitted([arrival for arrival in arrivals if _author_id(arrival) not in excess])
-        for author, found in excess.items():
-            refused = [arrival for arrival in arrivals if _author_id(arrival) == author]
+        arrivals = self._without_repeats(arrivals)
+        counted = self._counted(conversation, arrivals)
+        counts = Counter(one.author_id for one in counted)
+        excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
+        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
+        for arrival in filter(self._forgets, arrivals):
+            if not await self._budgets.may_forget(turn_id, conversation, arrival.author_id):
+                beyond.append((FORGETS, [arrival]))
+        gone = {arrival.message.id for _, refused in beyond for arrival in refused}
+        admitted = Admitted([arrival for arrival in arrivals if arrival.message.id not in gone])
+        for found, refused in beyond:
             log.info("refused for today", scope=found.scope, unit=found.unit, messages=len(refused))
             if await self._may_speak(conversation, refused[-1]):
                 newest = await self._introduced(conversation, refused[-1])
                 reply = self._refusal(found, newest)
                 said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
-                admitted.messages += [*(arrival.message for arrival in refused), said]
+                admitted.messages += [*_unread(conversation, refused), said]
                 admitted.replies.append((reply, newest.address))
         return admitted
 
@@ -84,15 +95,42 @@ class Admission:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        used = await self._budgets.used(conversation, _author_id(arrival))
+        used = await self._budgets.used(conversation, arrival.author_id)
         arrival = await self._introduced(conversation, arrival)
         language = self._language_of(arrival)
         lines = "\n".join(self._line(one, language) for one in used)
         return Reply(self._sentence("usage", language, when=self._when(arrival, language), lines=lines))
 
+    def _counted(self, conversation: str, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Whatever is answered counts; not what comes from us, is taken back, stops something or forgets somebody.
+
+        Tokens alone limit page and terminal, and only a model's answers cost any.
+        """
+        counted: list[Arrival] = []
+        for arrival in arrivals:
+            command = self._commands.read(arrival.message.text) if arrival.event == "message" else None
+            ours = command is not None or arrival.event == "told"
+            if arrival.event == "left":
+                counted.clear()
+            elif arrival.event == "unsent":
+                counted = [one for one in counted if one.message.id != arrival.target]
+            elif arrival.event not in ("message", "told") or arrival.left_out or arrival.target.endswith(".greeting"):
+                continue
+            elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
+                counted.append(arrival)
+        return counted
+
+    def _without_repeats(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Of one person's wishes to be forgotten the last one stands for all."""
+        last = {arrival.author_id: arrival.message.id for arrival in arrivals if self._forgets(arrival)}
+        return [one for one in arrivals if not self._forgets(one) or last[one.author_id] == one.message.id]
+
+    def _forgets(self, arrival: Arrival) -> bool:
+        return arrival.event == "message" and self._commands.read(arrival.message.text) == "forget"
+
     async def _may_speak(self, conversation: str, arrival: Arrival) -> bool:
         """In a group nobody can make the bot say the same again and again."""
-        who = _author_id(arrival)
+        who = arrival.author_id
         whom = f"{conversation.partition(':')[0]}:{who}" if who else conversation
         return not arrival.group or await self._notes.claim(f"refused:{whom}", PAUSE_S)
 
@@ -135,5 +173,11 @@ class Admission:
         return self._texts.get(f"budget.{key}", language, **values)
 
 
-def _author_id(arrival: Arrival) -> str:
-    return (arrival.message.author or NOBODY).id
+def _unread(conversation: str, refused: Sequence[Arrival]) -> list[Message]:
+    """What is kept of refused messages: that there were some, under an id by which no edit brings words back.
+
+    Page and terminal, where nothing can be edited, find the answer to a message by its id.
+    """
+    if is_operators(conversation):
+        return [Message(arrival.message.id, "user", (UNREAD,), arrival.message.at) for arrival in refused]
+    return [Message(new_id("msg"), "user", (UNREAD,), refused[-1].message.at)]

@@ -137,13 +137,12 @@ class Answering:
 
     async def _take(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, quietly: bool) -> None:
         started = time.monotonic()
-        if not kept.steps:
-            kept.arrivals = await self._begin(lease, kept.arrivals)
-        batch = sort_out(kept.arrivals, self._commands.read)
         outcome = Outcome()
+        if not kept.steps:  # a turn that has got on was let in
+            arrivals = await self._begin(lease, kept.arrivals)
+            kept.arrivals = await self._let_in(lease, journalled.turn_id, arrivals, outcome)
+        batch = sort_out(kept.arrivals, self._commands.read)
         await self._keep_house(lease, batch, outcome)
-        if batch.messages and not kept.steps:  # a turn that has got on was let in
-            await self._let_in(lease, journalled.turn_id, batch, outcome)
         if batch.messages:
             answered = await self._replying.answer(lease, journalled, batch.messages, kept.steps, quietly=quietly)
             outcome.messages = (*outcome.messages, *answered.messages)
@@ -177,12 +176,12 @@ class Answering:
         await self._store.journal.join(lease, [frame for frame, _ in joining])
         return [arrival for _, arrival in joining]
 
-    async def _let_in(self, lease: Lease, turn_id: str, batch: Sorted, outcome: Outcome) -> None:
-        """Leave out what goes beyond a day's limits."""
-        admitted = await self._admission.admit(lease.conversation, turn_id, batch.messages)
-        batch.messages = admitted.arrivals
+    async def _let_in(self, lease: Lease, turn_id: str, arrivals: list[Arrival], outcome: Outcome) -> list[Arrival]:
+        """Leave out what goes beyond a day's limits, commands and what we answer ourselves like all else."""
+        admitted = await self._admission.admit(lease.conversation, turn_id, arrivals)
         outcome.messages = (*outcome.messages, *admitted.messages)
         outcome.replies += admitted.replies
+        return admitted.arrivals
 
     async def _keep_house(self, lease: Lease, batch: Sorted, outcome: Outcome) -> None:
         """Edits, commands and our own sentences."""
@@ -192,10 +191,11 @@ class Answering:
         channel = self._channel(lease)
         told = await channel.prepare(lease.conversation, batch.told, is_new=False) if channel and batch.told else []
         for arrival in told:
-            sentence = replace(self._sentence(arrival.target, arrival), private=arrival.event == "decision")
+            key = "apology.left_out" if arrival.left_out else arrival.target
+            sentence = replace(self._sentence(key, arrival), private=arrival.event == "decision")
             outcome.replies.append((sentence, arrival.address))
         if batch.dropped:
-            outcome.messages = tuple(arrival.message for arrival in batch.dropped)
+            outcome.messages = (*outcome.messages, *(arrival.message for arrival in batch.dropped))
             if not batch.commands:  # by a button, which says nothing itself
                 last = batch.dropped[-1]
                 outcome.replies.append((self._sentence("apology.stopped", last), last.address))

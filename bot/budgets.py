@@ -33,6 +33,7 @@ class Limits:
     user_messages: int = 0
     conversation_tokens: int = 0
     conversation_messages: int = 0
+    user_forgets: int = 10  # each looks at every key of the store
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -51,7 +52,7 @@ class Excess:
     """Which limit is reached."""
 
     scope: Literal["user", "conversation", "bot"]
-    unit: Unit
+    unit: Unit | Literal["forgets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,22 @@ class Budgets:
             self._metrics.budget_refusals.labels(found.scope, found.unit).inc()
         return excess
 
+    async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
+        """Count a wish to be forgotten, once however often this is asked for a turn; whether it may be granted.
+
+        Raises:
+            StoreUnavailable: it may have been counted.
+        """
+        person = _person(conversation, author) if author else conversation
+        if is_operators(person):
+            return True
+        counter = Counter("user", f"{person} forgets", self._limits.user_forgets)
+        verdicts = await self._budget.take(self._days.today, turn_id, [Claim(counter, 1)])
+        if verdicts.refused == [None]:
+            return True
+        self._metrics.budget_refusals.labels("user", "forgets").inc()
+        return False
+
     async def spend(self, conversation: str, spending: Spending) -> None:
         """Count what a model response has cost. Never raises: what cannot be counted is told to the log.
 
@@ -156,7 +173,7 @@ class Budgets:
             Used(counter.scope, stands, Spent(counter.message_limit, counter.token_limit))
             for counter, stands in zip(counters, spent, strict=True)
         ]
-        if _is_operators(conversation):
+        if is_operators(conversation):
             used.append(Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens)))
         return used
 
@@ -179,10 +196,11 @@ class Budgets:
         return self._counter("conversation", conversation, limits.conversation_messages, limits.conversation_tokens)
 
     def _counter(self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int) -> Counter:
-        return Counter(scope, name) if _is_operators(name) else Counter(scope, name, messages, tokens)
+        return Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
 
 
-def _is_operators(name: str) -> bool:
+def is_operators(name: str) -> bool:
+    """Whether a conversation, or a person, is of the page or the terminal."""
     return name.partition(":")[0] == OPERATORS
 
 

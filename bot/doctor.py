@@ -138,7 +138,7 @@ def _judge_room(memory: Memory) -> Finding:
     if memory.ratio >= 1:
         return Finding("failure", "room", f"{used}: no message is taken in", mend)
     if memory.is_tight:
-        return Finding("warning", "room", f"{used}: the oldest histories are shortened", mend)
+        return Finding("warning", "room", f"{used}: the largest histories are shortened", mend)
     return Finding("ok", "room", used)
 
 

@@ -33,6 +33,9 @@ class Metrics:
         self.budget_refusals = Counter(
             "kaiwa_budget_refusals", "Messages not answered for a day's limit", ["scope", "unit"], registry=registry
         )
+        self.left_out = Counter(
+            "kaiwa_messages_left_out", "Messages that a full inbox did not take", ["channel"], registry=registry
+        )
         self.deliveries = Counter("kaiwa_deliveries", "Replies sent", ["channel", "outcome"], registry=registry)
         self.queue_depth = Gauge("kaiwa_queue_depth", "Conversations that need care now or later", registry=registry)
         self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)

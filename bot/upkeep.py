@@ -1,4 +1,4 @@
-"""Keeps the store from filling up, beside the turns: the oldest histories make room, and the operator is told."""
+"""Keeps the store from filling up, beside the turns: the largest histories make room, and the operator is told."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Upkeep:
         elif state == "tight":
             mend = "raise the store's maxmemory, or lower HISTORY_DAYS"
             done = {"histories": relief.histories, "turns": relief.turns}
-            log.warning("the store fills up, the oldest histories were shortened", **numbers, **done, mend=mend)
+            log.warning("the store fills up, the largest histories were shortened", **numbers, **done, mend=mend)
         else:
             mend = "raise the store's maxmemory"
             log.error("the store fills up, and no history is left to be shortened", **numbers, mend=mend)

@@ -98,6 +98,8 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
             ``left`` ends the conversation: all that is kept of it is deleted; ``stop`` ends the turn under way;
             ``decision`` answers question ``target`` with ``approved``.
         album: names pictures that were sent together, ``album_size`` of them, as one question.
+        left_out: the event stands for messages that a full inbox did not take, which is what is said in the place of
+            ``target``: that is for processes of an older version.
     """
 
     message: Message
@@ -108,6 +110,7 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
     approved: bool = False
     album: str = ""
     album_size: int = 0
+    left_out: bool = False
 
     @property
     def author_id(self) -> str:

@@ -2,10 +2,15 @@
 if redis.call('EXISTS', seen_before) == 1 or not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
-redis.call('SET', seen_before, '', 'EX', SEEN_BEFORE_S)
-local kind, id, body = ARGV[2], ARGV[3], ARGV[4]
+local kind, id, body, always = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local stamped = string.format('%s@%d', id, now_ms())
-redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
+local waiting = redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
+if always == '' and waiting > INBOX_FEW and (waiting > INBOX_ENTRIES or size_of(inbox) > INBOX_BYTES) then
+    redis.call('RPOP', inbox)
+    redis.call('DEL', seen)
+    return 3
+end
+redis.call('SET', seen_before, '', 'EX', SEEN_BEFORE_S)
 redis.call('EXPIRE', inbox, WORK_S)
 if redis.call('EXISTS', lease) == 1 then
     -- Whoever holds it looks here again before leaving; should they die, the conversation is due when it expires.

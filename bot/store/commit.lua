@@ -14,6 +14,7 @@ end
 if turn_record ~= '' then
     redis.call('RPUSH', history, turn_record)
     redis.call('LTRIM', history, -keep_turns, -1)
+    bound_history(turn_record)
     redis.call('EXPIRE', history, HISTORY_S)
     redis.call('EXPIRE', summary, HISTORY_S)
 end

@@ -15,12 +15,14 @@ from bot.store.scripts import Scripts
 class Accepted(IntEnum):
     """What has become of a message; false for a duplicate.
 
-    Somebody ``ATTENDED`` to its conversation when it came in, and looks at the inbox again before leaving.
+    Somebody ``ATTENDED`` to its conversation when it came in, and looks at the inbox again before leaving. Where the
+    inbox was ``FULL``, nothing of the message was kept.
     """
 
     DUPLICATE = 0
     NEW = 1
     ATTENDED = 2
+    FULL = 3
 
 
 class Inbox:
@@ -36,14 +38,18 @@ class Inbox:
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))
         return [unpack_waiting(frame) for frame in frames]
 
-    async def accept(self, conversation: str, message_id: str, payload: bytes, kind: str = ARRIVAL) -> Accepted:
+    async def accept(
+        self, conversation: str, message_id: str, payload: bytes, kind: str = ARRIVAL, *, always: bool = False
+    ) -> Accepted:
         """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
 
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.entries``.
+            always: it gets into a full inbox too.
 
         Raises:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
         """
-        accepted = await self._scripts.run("accept", conversation, kind, message_id, payload, message_id=message_id)
-        return Accepted(accepted)
+        how = "always" if always else ""
+        entry = (kind, message_id, payload, how)
+        return Accepted(await self._scripts.run("accept", conversation, *entry, message_id=message_id))

@@ -24,6 +24,12 @@ SPENT_S = 2 * DAY_S  # what counts against a day's limit: the day has ended ever
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator: longer than any month
 DEAD_LETTERS = 250  # kept per shard, so that a refused token cannot fill the store
 
+INBOX_ENTRIES = 200  # of one conversation; beyond these, and beyond these bytes, messages are left out
+INBOX_BYTES = 512 * 1024
+INBOX_FEW = 4  # entries that get in whatever their size
+HISTORY_BYTES = 1024 * 1024  # of one conversation, where the newest turn alone is not more
+HISTORY_SHARE = HISTORY_BYTES // 200  # of a turn: no number of turns that is kept can be too much where all are smaller
+
 CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting")
 SHARD_KINDS = ("due", "dead", "fence", "forgotten")
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
@@ -95,6 +101,11 @@ def history_pattern() -> str:
 def conversation_of(history_key: str) -> str:
     """The conversation of a history."""
     return history_key.partition("}:history:")[2]
+
+
+def shard_of(key: str) -> str:
+    """The beginning that all keys of a shard have in common: those may be asked for together."""
+    return key.partition("}")[0]
 
 
 def spent_key(day: str, scope: str, name: str) -> str:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from heapq import heappop, heappush
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.keys import conversation_of, history_pattern
+from bot.store.keys import conversation_of, history_pattern, shard_of
 from bot.store.scripts import Scripts
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
 ENOUGH = 0.75  # down to here
 RELIEF_S = 30.0
-AT_MOST = 5_000  # histories shortened at a time
-PAGE = 500  # keys looked at in one request; more would stall other requests
-STRIDE = 20  # histories between two looks at the memory
+AT_MOST = 5_000  # histories looked at more closely, and halvings, at a time
+PAGE = 500  # keys looked for in one request; more would stall other requests
+PAGES = 4  # whose histories are weighed together, in one request for each shard
+STRIDE = 20  # halvings between two looks at the memory
+
+# A request for each history would keep the client busy for seconds where there are many. An estimate of the bytes, from
+# some turns only, would take one large turn for none, or for many.
+WEIGH = """#!lua flags=no-writes
+local found = {}
+for i, key in ipairs(KEYS) do
+    found[2 * i - 1] = redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) or 0
+    found[2 * i] = redis.call('PTTL', key)
+end
+return found
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +51,11 @@ class Memory:
         return self.used / self.limit if self.limit else 0.0
 
     @property
+    def excess(self) -> float:
+        """Bytes that have to go; less than 0 where there is room."""
+        return self.used - ENOUGH * self.limit if self.limit else -1.0
+
+    @property
     def is_tight(self) -> bool:
         return self.ratio >= TIGHT
 
@@ -46,6 +66,25 @@ class Relief:
 
     histories: int = 0
     turns: int = 0
+
+
+class _Place(NamedTuple):
+    """Where a history stands in the order in which they give way.
+
+    Attributes:
+        rank: the lower, the larger it is; of one rank are those of about one size.
+        life: milliseconds until it goes by itself; each turn gives it a whole one.
+        size: bytes.
+    """
+
+    rank: int
+    life: int
+    key: str
+    size: int
+
+    @property
+    def conversation(self) -> str:
+        return conversation_of(self.key)
 
 
 class Pressure:
@@ -61,39 +100,60 @@ class Pressure:
             return max(map(_memory, await self._client.every_info()), key=lambda memory: memory.ratio)
 
     async def relieve(self) -> Relief:
-        """Halve the oldest histories until there is room; those of one turn go only when no other is left.
+        """Halve the largest histories until there is room, each as often as it is among the largest.
 
-        A conversation that is attended to stays as it is, and so does the newest turn of each for as long as possible.
-        This looks at every key of the store, a page at a time.
+        Of histories of about one size, within a factor of two, the oldest come first. Those of one turn go only when no
+        other is left, and a conversation that is attended to stays as it is. This looks at every key of the store, a
+        page at a time; the next time is when what was freed has filled up again.
         """
         async with answering(RELIEF_S):
-            oldest = await self._oldest()
-            relief = await self._shorten(oldest, least=1)
-            return relief if relief.turns else await self._shorten(oldest, least=0)
+            largest = await self._largest()
+            relief = await self._shorten(largest, least=1)
+            return relief if relief.turns else await self._shorten(largest, least=0)
 
-    async def _shorten(self, conversations: Sequence[str], least: int) -> Relief:
+    async def _shorten(self, histories: Sequence[_Place], least: int) -> Relief:
         """Shorten one history after the other; ``least`` turns stay."""
-        gone: list[int] = []
-        for number, conversation in enumerate(conversations):
-            if number % STRIDE == 0 and (await self.measure()).ratio < ENOUGH:
+        places = list(histories)
+        gone: Counter[str] = Counter()
+        excess, halvings = 0.0, 0
+        while places:
+            if excess <= 0 or halvings % STRIDE == 0:  # by our own reckoning there may be room, or by others' doing
+                excess = (await self.measure()).excess
+            if excess < 0 or halvings == AT_MOST:
                 break
-            gone.append(await self._scripts.run("shorten", conversation, least))
-        return Relief(sum(turns > 0 for turns in gone), sum(gone))
+            halvings += 1
+            place = heappop(places)
+            if turns := await self._scripts.run("shorten", place.conversation, least):
+                gone[place.conversation] += turns
+                left = await self._weigh([place.key])
+                excess -= place.size - sum(history.size for history in left)
+                for history in left:
+                    heappush(places, history)
+        return Relief(len(gone), gone.total())
 
-    async def _oldest(self) -> list[str]:
-        """The conversations whose last turn is longest ago, those first: each turn gives a history its whole life."""
-        oldest: list[tuple[int, str]] = []
+    async def _largest(self) -> list[_Place]:
+        """The largest histories, the first to give way in front; in order, they are a heap."""
+        largest: list[_Place] = []
         async for page in self._pages():
-            lives = await self._client.ask_each(("PTTL", key) for key in page)
-            oldest += zip(lives, map(conversation_of, page), strict=True)
-            oldest = sorted(oldest)[:AT_MOST]
-        return [conversation for _, conversation in oldest]
+            largest = sorted(largest + await self._weigh(page))[:AT_MOST]
+        return largest
+
+    async def _weigh(self, keys: Sequence[str]) -> list[_Place]:
+        """The places of those histories that are still there."""
+        groups = [list(group) for _, group in groupby(sorted(keys), shard_of)]
+        answers = await self._client.ask_each(("EVAL", WEIGH, len(group), *group) for group in groups)
+        return [
+            _Place(-size.bit_length(), life, key, size)
+            for group, found in zip(groups, answers, strict=True)
+            for key, size, life in zip(group, found[::2], found[1::2], strict=True)
+            if size
+        ]
 
     async def _pages(self) -> AsyncIterator[list[str]]:
         page: list[str] = []
         async for key in self._client.scan_iter(history_pattern(), count=PAGE):
             page.append(key.decode())
-            if len(page) == PAGE:
+            if len(page) == PAGE * PAGES:
                 yield page
                 page = []
         if page:

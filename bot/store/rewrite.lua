@@ -11,6 +11,7 @@ for i = 4, #ARGV, 2 do
         local place = redis.call('LPOS', history, old)
         if place then
             redis.call('LSET', history, place, new)
+            bound_history(new)
         end
     end
 end

@@ -1,7 +1,7 @@
 """The Lua scripts beside this file: each is one change of one conversation, done as a whole or not at all.
 
-A script is its file's first line, then names for its keys and lifetimes, then ``shared.lua``, then the rest of the
-file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token where the script is fenced.
+A script is its file's first line, then names for its keys, lifetimes and bounds, then ``shared.lua``, then the rest of
+the file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token where the script is fenced.
 
 Without the flag ``allow-oom`` a full store refuses a script before it begins. Only ``accept`` and ``summarise`` have
 none: a full store takes in nothing new, and lets finish what it has taken in.
@@ -19,7 +19,21 @@ from redis.exceptions import NoScriptError, ResponseError
 from bot.errors import LeaseLost
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.keys import DEAD_LETTERS, DEAD_S, INDEX_S, SCRIPT_KINDS, SEEN_BEFORE_S, SEEN_S, WORK_S, Keys
+from bot.store.keys import (
+    DEAD_LETTERS,
+    DEAD_S,
+    HISTORY_BYTES,
+    HISTORY_SHARE,
+    INBOX_BYTES,
+    INBOX_ENTRIES,
+    INBOX_FEW,
+    INDEX_S,
+    SCRIPT_KINDS,
+    SEEN_BEFORE_S,
+    SEEN_S,
+    WORK_S,
+    Keys,
+)
 
 Name = Literal[
     "accept",
@@ -97,7 +111,7 @@ class Scripts:
 
 def _read(name: Name, history_s: int) -> _Script:
     folder = files(__package__)
-    lifetimes = {
+    constants = {
         "SEEN_S": SEEN_S,
         "SEEN_BEFORE_S": SEEN_BEFORE_S,
         "WORK_S": WORK_S,
@@ -105,10 +119,15 @@ def _read(name: Name, history_s: int) -> _Script:
         "HISTORY_S": history_s,
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,
+        "INBOX_ENTRIES": INBOX_ENTRIES,
+        "INBOX_BYTES": INBOX_BYTES,
+        "INBOX_FEW": INBOX_FEW,
+        "HISTORY_BYTES": HISTORY_BYTES,
+        "HISTORY_SHARE": HISTORY_SHARE,
     }
     first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
     names = f"local {', '.join(SCRIPT_KINDS)}, seen, seen_before = unpack(KEYS)"
-    values = f"local {', '.join(lifetimes)} = {', '.join(map(str, lifetimes.values()))}"
+    values = f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"
     shared = (folder / "shared.lua").read_text("utf-8")
     text = "\n".join([first_line, names, values, shared, body])
     return _Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -34,3 +34,21 @@ local function keep_turn()
     redis.call('EXPIRE', turn, WORK_S)
     redis.call('EXPIRE', journal, WORK_S)
 end
+
+-- In bytes; 0 where a host does not let us ask.
+local function size_of(list)
+    local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', 0)
+    return type(bytes) == 'number' and bytes or 0
+end
+
+-- Only an entry of more than its share can be too much for a history, at most twofold with smaller ones after it: most
+-- entries cost nothing here, and each that goes was added once.
+local function bound_history(added)
+    if #added <= HISTORY_SHARE then
+        return
+    end
+    local bytes = size_of(history)
+    while bytes > HISTORY_BYTES and redis.call('LLEN', history) > 1 do
+        bytes = bytes - #redis.call('LPOP', history)
+    end
+end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection
 from typing import Any
@@ -35,6 +36,7 @@ class Traces:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._erasing = asyncio.Lock()  # for one person after the other: each looks at every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
         """Delete every seen-key of earlier versions and every note that bears one of these names, or holds it.
@@ -45,7 +47,7 @@ class Traces:
         Returns:
             How many keys are gone.
         """
-        async with answering(ERASE_S):
+        async with self._erasing, answering(ERASE_S):
             gone = [await self._erase_named(channel, name) for name in names]
             return sum(gone) + await self._erase_holding(channel, names)
 

@@ -101,7 +101,7 @@ class Place:
         self.model = Scripted(steps)
         self.metrics = Metrics()
         agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
-        channels = {"mailbox": self.box}
+        channels = {self.box.name: self.box}
         policy = policy or Policy()
         catalogue, defaults = texts(), Defaults("en", "UTC")
         alerts = Alerts(store, channels, catalogue, days, "en", alert_to)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.admission import UNREAD
 from bot.budgets import Excess, Limits, Used
 from bot.channels import Arrival
 from bot.days import Days
@@ -71,13 +72,13 @@ async def hear(place: Place, *arrivals: Arrival) -> list[str]:
 async def test_beyond_a_limit_one_kind_sentence_and_no_model(
     store: Store, limits: Limits, english: str, japanese: str
 ) -> None:
-    """In the user's language, with the time the limit renews; also the second time; afterwards in the history."""
+    """In the user's language, with the time the limit renews; also the second time; the refusals in the history."""
     place = Place(store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock()))
     assert await hear(place, said("hi", "m1")) == ["Hello"]
     assert await hear(place, said("again", "m2")) == [english]
     assert await hear(place, said("もう一度", "m3")) == [japanese]
     assert len(place.model.requests) == 1
-    assert [message.text for message in await place.care.past(HERE)][2:] == ["again", english, "もう一度", japanese]
+    assert (await place.past())[2:] == [UNREAD.text, english, UNREAD.text, japanese]
     refused = place.box.delivered[-1].reply
     assert refused.failed
     assert "the limit in " in refused.note
@@ -230,22 +231,21 @@ async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
         (
             "/usage",
             "Used today, until 2026-11-22 00:00 (UTC):\n"
-            "You: 1 of 300 messages, 1,200 tokens\n"
-            "This conversation: 1 messages, 1,200 of 2,000,000 tokens",
+            "You: 2 of 300 messages, 1,200 tokens\n"
+            "This conversation: 2 messages, 1,200 of 2,000,000 tokens",
         ),
         (
             "使用量",
             "今日の使用量（2026年11月22日 00:00（UTC）まで）：\n"
-            "あなた：1件（上限300件）、1,200トークン\n"
-            "この会話：1件、1,200トークン（上限2,000,000）",
+            "あなた：2件（上限300件）、1,200トークン\n"
+            "この会話：2件、1,200トークン（上限2,000,000）",
         ),
     ],
     ids=["en", "ja"],
 )
 async def test_usage_tells_what_was_used_and_what_may_be(store: Store, words: str, answer: str) -> None:
-    """By whoever asks, and in this conversation; asking costs nothing."""
+    """By whoever asks, and in this conversation; asking counts as a message."""
     limits = Limits(user_messages=300, conversation_tokens=2_000_000)
     place = Place(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
     await hear(place, said("hi", "m1"))
     assert await hear(place, said(words, "m2")) == [answer]
-    assert await hear(place, said(words, "m3")) == [answer]

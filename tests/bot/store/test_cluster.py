@@ -296,3 +296,26 @@ def test_an_address_that_no_cluster_has_is_refused(url: str) -> None:
     with pytest.raises(SettingsError) as refused:
         connect(url, 1)
     assert "secret" not in str(refused.value)
+
+
+async def test_the_largest_history_of_a_full_server_gives_way(cluster: Cluster, store: Store) -> None:
+    """It is found among those of all servers."""
+    homes = by_node(cluster)
+    for node, conversation in homes.items():
+        _ = node.redis.rpush(Keys(conversation).history, "x", "y")
+        _ = node.redis.expire(Keys(conversation).history, 60)
+    full = cluster.nodes[0]
+    large = next(
+        f"console:large-{n}" for n in range(100) if cluster.node_of(Keys(f"console:large-{n}").history) is full
+    )
+    for _ in range(48):
+        full.redis.rpush(Keys(large).history, "x" * 100_000)
+    _ = full.redis.expire(Keys(large).history, 86_400)
+    memory = full.redis.info("memory")
+    limit = round((memory["used_memory"] - memory["mem_not_counted_for_evict"]) / 0.9)
+    _ = full.redis.config_set("maxmemory", limit)
+    try:
+        assert (await store.pressure.relieve()).histories == 1
+    finally:
+        _ = full.redis.config_set("maxmemory", 0)
+    assert {node.redis.llen(Keys(conversation).history) for node, conversation in homes.items()} == {2}

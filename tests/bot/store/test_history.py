@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
 from bot.store import Store
+from bot.store.keys import HISTORY_BYTES, HISTORY_SHARE
 from tests.bot.store.turns import join, key, leased
 
 HERE = "console:alice"
@@ -126,3 +127,46 @@ async def test_only_the_holder_of_the_lease_changes_a_history(store: Store) -> N
     with pytest.raises(LeaseLost):
         await store.history.erase(lease, whole=True)
     assert await store.history.read(HERE, 10) == [b"one"]
+
+
+async def test_a_history_is_bounded_in_bytes(store: Store, redis: Redis) -> None:
+    """Large turns push the oldest out; the newest stays, however large it is."""
+    lease = await leased(store, HERE)
+    for number in range(30):
+        await store.journal.commit(lease, b"%02d" % number + b"x" * 100_000, [], keep_turns=200)
+        assert await size(redis) <= HISTORY_BYTES
+    kept = [turn[:2] for turn in await store.history.read(HERE, 200)]
+    assert kept == [b"%02d" % number for number in range(30 - len(kept), 30)]
+    assert len(kept) >= 8
+    await store.journal.commit(lease, b"x" * 2 * HISTORY_BYTES, [], keep_turns=200)
+    assert len(await store.history.read(HERE, 200)) == 1
+
+
+async def test_small_turns_are_never_weighed(store: Store, redis: Redis) -> None:
+    """They cannot be too much by their number, and after large ones not more than as much again."""
+    lease = await leased(store, HERE, 60_000)
+    await store.journal.commit(lease, b"x" * (HISTORY_BYTES - 10_000), [], keep_turns=200)
+    await redis.config_resetstat()
+    for number in range(205):
+        await store.journal.commit(lease, b"x" * HISTORY_SHARE, [], keep_turns=200)
+        if number > 195:  # the large one is about to go, for there are too many
+            assert sum(map(len, await store.history.read(HERE, 300))) <= 2 * HISTORY_BYTES
+    assert len(await store.history.read(HERE, 300)) == 200
+    assert "cmdstat_memory|usage" not in await redis.info("commandstats")
+
+
+async def test_longer_words_for_earlier_turns_are_bounded_too(store: Store, redis: Redis) -> None:
+    """Edits cannot make a history grow without end."""
+    lease = await leased(store, HERE)
+    turns = [b"%02d" % number for number in range(30)]
+    for turn in turns:
+        await store.journal.commit(lease, turn, [], keep_turns=200)
+    for turn in turns:
+        await store.history.rewrite(lease, {turn: turn + b"x" * 100_000})
+    assert await size(redis) <= HISTORY_BYTES
+    assert (await store.history.read(HERE, 1))[0].startswith(b"29x")
+
+
+async def size(redis: Redis) -> int:
+    """Bytes of the history."""
+    return await redis.memory_usage(key("history", HERE), samples=0) or 0

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from bot.store import Depths, Store
-from bot.store.keys import SEEN_BEFORE_S, SEEN_S, WORK_S, Keys
+from bot.store import CONTROL, Accepted, Depths, Store
+from bot.store.keys import INBOX_BYTES, INBOX_ENTRIES, INBOX_FEW, SEEN_BEFORE_S, SEEN_S, WORK_S, Keys
 from tests.bot.store.turns import arrivals, key
 
 HERE = "console:alice"
@@ -109,3 +109,41 @@ async def test_what_is_accepted_goes_away_one_day(store: Store, redis: Redis) ->
     await store.inbox.accept(HERE, "m1", b"hello")
     assert await redis.ttl(Keys(HERE).seen("m1")) == SEEN_S
     assert await redis.ttl(key("inbox", HERE)) == WORK_S
+
+
+async def test_a_full_inbox_takes_so_many_messages_and_no_more(store: Store, redis: Redis) -> None:
+    """What it does not take leaves no trace, so that it can come again once there is room."""
+    taken = [await store.inbox.accept(HERE, f"m{number}", b"x") for number in range(INBOX_ENTRIES + 2)]
+    assert taken == [Accepted.NEW] * INBOX_ENTRIES + [Accepted.FULL] * 2
+    assert not await redis.exists(Keys(HERE).seen(f"m{INBOX_ENTRIES}"))
+    assert await store.inbox.accept("console:bob", "m1", b"x") is Accepted.NEW
+    assert len(await arrivals(store, HERE)) == INBOX_ENTRIES
+    assert await store.inbox.accept(HERE, f"m{INBOX_ENTRIES}", b"x") is Accepted.NEW
+
+
+async def test_a_full_inbox_takes_so_many_bytes_and_no_more(store: Store) -> None:
+    """Large messages fill it sooner; a few get in whatever their size, and small ones only as far as there is room."""
+    large = b"x" * 100_000
+    taken = [await store.inbox.accept(HERE, f"m{number}", large) for number in range(10)]
+    room = taken.index(Accepted.FULL)
+    assert INBOX_BYTES // len(large) - 1 <= room <= INBOX_BYTES // len(large)  # servers differ in what they allocate
+    assert set(taken[room:]) == {Accepted.FULL}
+    for number in range(INBOX_FEW):
+        assert await store.inbox.accept("console:bob", f"m{number}", large * 3) is Accepted.NEW
+    assert await store.inbox.accept("console:bob", "small", b"x") is Accepted.FULL
+
+
+async def test_what_must_get_in_gets_into_a_full_inbox(store: Store) -> None:
+    """Somebody who floods a group keeps nobody from stopping a turn or from deciding."""
+    for number in range(INBOX_ENTRIES):
+        await store.inbox.accept(HERE, f"m{number}", b"x")
+    assert await store.inbox.accept(HERE, "stop", b"stop", CONTROL, always=True) is Accepted.NEW
+    assert (await store.inbox.read(HERE))[-1].body == b"stop"
+
+
+async def test_a_message_that_does_not_wait_long_costs_no_look_at_the_inbox(store: Store, redis: Redis) -> None:
+    """The bounds are free where little waits."""
+    await redis.config_resetstat()
+    for number in range(INBOX_FEW):
+        await store.inbox.accept(HERE, f"m{number}", b"x")
+    assert "cmdstat_memory|usage" not in await redis.info("commandstats")

@@ -1,4 +1,4 @@
-"""A store that fills up: the oldest histories make room, and nobody's turn is disturbed."""
+"""A store that fills up: the largest histories make room, the oldest first, and nobody's turn is disturbed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_what_counts_is_what_the_server_counts(store: Store, redis: Redis)
         assert await store.inbox.accept("console:new", "m1", b"hello")
 
 
-async def test_the_oldest_histories_are_halved_until_there_is_room(store: Store, redis: Redis) -> None:
+async def test_of_equal_histories_the_oldest_are_halved_until_there_is_room(store: Store, redis: Redis) -> None:
     """Whole turns go, the oldest of each; newer conversations keep all of theirs."""
     conversations = await fill(redis, MANY)
     async with at_most(redis, 0.82):
@@ -54,6 +54,32 @@ async def test_the_oldest_histories_are_halved_until_there_is_room(store: Store,
     assert await lengths(redis, conversations) == [TURNS // 2] * halved + [TURNS] * (MANY - halved)
     left = await store.history.read(conversations[0], TURNS)
     assert left == [f"{turn}".ljust(TURN_BYTES).encode() for turn in range(TURNS // 2, TURNS)]
+
+
+async def test_the_largest_histories_give_way_and_nobody_elses(store: Store, redis: Redis) -> None:
+    """However old the small ones are, and however many turns they have; large ones are halved again and again."""
+    small = await fill(redis, MANY)
+    large = [f"console:large-{number}" for number in range(3)]
+    for conversation in large:
+        await redis.rpush(key("history", conversation), *["x" * 40 * TURN_BYTES] * 5)
+        await redis.expire(key("history", conversation), 60 * 86_400)
+    async with at_most(redis, 0.99):
+        relief = await store.pressure.relieve()
+        assert (await store.pressure.measure()).ratio < ENOUGH
+    assert relief.histories == len(large)
+    assert set(await lengths(redis, small)) == {TURNS}
+    assert set(await lengths(redis, large)) <= {1, 2, 3}
+
+
+async def test_one_halving_is_not_followed_by_others_that_nobody_needs(store: Store, redis: Redis) -> None:
+    """What was freed is reckoned after every halving: the small ones are spared although they would be next."""
+    small = await fill(redis, MANY)
+    large = "console:large"
+    await redis.rpush(key("history", large), *["x" * 300 * TURN_BYTES] * 2)
+    await redis.expire(key("history", large), 86_400)
+    async with at_most(redis, 0.82):
+        assert await store.pressure.relieve() == Relief(1, 1)
+    assert set(await lengths(redis, small)) == {TURNS}
 
 
 async def test_a_shortened_history_keeps_its_life(store: Store, redis: Redis) -> None:
@@ -85,11 +111,11 @@ async def test_the_last_turns_go_only_when_nothing_else_is_left(store: Store, re
 
 
 async def test_a_turn_each_is_spared_while_others_have_more(store: Store, redis: Redis) -> None:
-    """Three halvings of the longest histories come before the first last turn."""
+    """Where that is not enough, they go the next time."""
     conversations = await fill(redis, MANY)
     async with at_most(redis, 3.0):
-        rounds = [await store.pressure.relieve() for _ in range(4)]
-        assert [relief.turns for relief in rounds] == [MANY * turns for turns in (4, 2, 1, 1)]
+        rounds = [await store.pressure.relieve() for _ in range(2)]
+        assert [relief.turns for relief in rounds] == [MANY * (TURNS - 1), MANY]
     assert await lengths(redis, conversations) == [0] * MANY
 
 
@@ -110,7 +136,7 @@ async def test_where_nothing_is_left_nothing_is_done(store: Store, redis: Redis)
 
 async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redis) -> None:
     """Also among other keys; the oldest is found wherever it is."""
-    conversations = await fill(redis, 1_200, turns=1)
+    conversations = await fill(redis, 2_100, turns=1)
     await redis.expire(key("history", conversations[777]), 60)
     await redis.rpush(key("history", conversations[777]), "newest")
     async with at_most(redis, 0.76):

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.errors import StoreUnavailable
-from bot.store import Store
+from bot.store import Accepted, Store, open_store
 from bot.store.budget import SCRIPTS
 from bot.store.scripts import NAMES
 from tests.bot.store.turns import leased
@@ -54,3 +54,19 @@ async def test_a_mistake_in_a_script_is_no_lost_lease(store: Store) -> None:
     """Only the script's own word for it counts."""
     with pytest.raises(StoreUnavailable, match="no such key"):
         await store.outbox.replace_head(await leased(store, HERE), b"there is none")
+
+
+async def test_a_host_that_does_not_tell_sizes_is_good_enough(store_url: str, redis: Redis) -> None:
+    """Bounds in bytes are not kept there; nothing fails, and the bounds in numbers hold."""
+    await redis.acl_setuser(
+        "plain", enabled=True, nopass=True, commands=["+@all", "-memory"], keys=["*"], channels=["*"]
+    )
+    url = store_url.replace("unix://", "unix://plain@", 1) + ("&" if "?" in store_url else "?") + "password=x"
+    async with open_store(url, history_days=30) as store:
+        for number in range(6):
+            assert await store.inbox.accept(HERE, f"m{number}", b"x" * 200_000) is Accepted.NEW
+        lease = await leased(store, HERE)
+        await store.journal.commit(lease, b"x" * 2_000_000, [], keep_turns=3)
+        await store.journal.commit(lease, b"x" * 2_000_000, [], keep_turns=3)
+        assert len(await store.history.read(HERE, 3)) == 2
+    await redis.acl_deluser("plain")
