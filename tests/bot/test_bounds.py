@@ -16,7 +16,7 @@ from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES
 from bot.transcript import Media, Message, Text, ToolCall
 from bot.upkeep import Upkeep
 from tests.bot.filling import TURN_BYTES
-from tests.bot.place import HERE, Place, edited, words
+from tests.bot.place import HERE, WRITTEN_AT, Place, edited, words
 from tests.bot.store.turns import key
 
 FLOOD = 480
@@ -57,7 +57,7 @@ async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) 
     await place.arrive(edited("c1", "m2", "something private and more"))
     await place.care.attend(HERE)
     refused = (await place.care.past(HERE))[2]
-    assert refused == Message(refused.id, "user", (UNREAD,), 1_000)
+    assert refused == Message(refused.id, "user", (UNREAD,), WRITTEN_AT)
     assert "private" not in str(await redis.lrange(key("history", HERE), 0, -1))
 
 
@@ -116,7 +116,7 @@ async def test_a_full_inbox_does_not_keep_anybody_from_stopping(store: Store) ->
     turn = asyncio.create_task(place.care.attend(HERE))
     await step.at_gate.wait()
     for number in range(1, INBOX_ENTRIES + 5):
-        await place.intake(HERE, Arrival(words(f"m{number}", "x", "u2")))
+        await place.intake(HERE, Arrival(words(f"m{number}", "x")))
     await place.hear("/stop", "stop")
     gate.set()
     await turn
