@@ -76,8 +76,10 @@ async def a_full_page(site: Site, page: Page) -> None:
 async def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, locale: str) -> None:
     """Wide tables and code scroll in themselves; nothing else is wider than the smallest phone."""
     name = "The bot whose name is quite as long as a bot's name may ever be "
-    async with Site(bot_name=name).open() as site, visit(browser, site.url, locale=locale, **PHONE) as page:
+    site = Site(bot_name=name, token="secret")
+    async with site.open(), visit(browser, f"{site.url}/signin#secret", locale=locale, **PHONE) as page:
         await expect(page.locator("#welcome")).to_be_visible()
+        await expect(page.locator("#signout")).to_be_visible()
         assert await beyond_the_edge(page) == []
         await a_full_page(site, page)
         assert await beyond_the_edge(page) == []

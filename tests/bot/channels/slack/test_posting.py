@@ -12,6 +12,7 @@ from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk
 from tests.bot.place import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, USER
+from tests.waiting import until
 
 POST = "chat.postMessage"
 
@@ -37,7 +38,7 @@ async def test_an_answer_is_posted_in_its_thread(fake: SlackFake, desk: Desk) ->
             "metadata": {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}},
         }
     ]
-    assert int(desk.notes.kept["slack:last_delivery"]) > 0
+    await until(lambda: int(desk.notes.kept.get("slack:last_delivery", 0)) > 0)
 
 
 async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, desk: Desk) -> None:
