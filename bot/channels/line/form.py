@@ -11,7 +11,9 @@ from bot.channels.line.splitting import BUBBLES, LIMIT, bubbles, split
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
 
-MOST = (BUBBLES + 2) * LIMIT  # UTF-16 code units that are given a form: with their marks gone they still fill the bubbles
+MOST = (
+    BUBBLES + 2
+) * LIMIT  # UTF-16 code units that are given a form: with their marks gone they still fill the bubbles
 OFFERS = {"greeting": ("weather", "time", "sum", "help"), "help": ("weather", "time", "sum")}
 
 
@@ -32,7 +34,8 @@ class Form:
         Raises:
             DeliveryRefused: it has no words.
         """
-        written = next(split(reply.text, MOST))
+        whole = reply.text.strip()
+        written = next(split(whole, MOST))
         text = plain(written) or written
         is_group = place.kind != "user"
         if reply.question:
@@ -41,7 +44,7 @@ class Form:
             return asked(text, reply.question, self._texts, language, is_group=is_group)
         language = language_of(text, self._language)
         more = self._texts.get("line.more", language)
-        pieces = bubbles(text, more, goes_on=len(written) < len(reply.text))
+        pieces = bubbles(text, more, goes_on=len(written) < len(whole))
         if not pieces:
             raise DeliveryRefused("there are no words in it")
         offers = ("more",) if pieces[-1].endswith(more) else OFFERS.get(reply.kind, ())

@@ -15,7 +15,7 @@ JSON = dict[str, Any]
 WORDS = {"reply", "tool_call", "tool_calls"}
 ARGUMENTS = ("arguments", "parameters", "args")
 BRACKET = re.compile(r"[{\[]")
-PATIENCE = 10  # times the length of a text: brackets that never close would have it read again from each of them
+TRIES = 30  # brackets that begin no JSON: from each of them the whole text may be read
 MARKS = ('"tool_call', '"reply"', '"arguments"', '"thought"')
 
 _decoder = json.JSONDecoder(strict=False)  # small models write line breaks as they are
@@ -47,16 +47,14 @@ def looks_like_json(text: str) -> bool:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """Whatever JSON stands in a text, outermost first; not looked for any more when much was read in vain."""
-    place = wasted = 0
-    while wasted <= PATIENCE * len(text) and (bracket := BRACKET.search(text, place)):
+    """Whatever JSON stands in a text, outermost first; after some brackets that are none it is not looked for."""
+    place = tries = 0
+    while tries < TRIES and (bracket := BRACKET.search(text, place)):
         try:
             found, place = _decoder.raw_decode(text, bracket.start())
             encode(found)  # half a surrogate pair is a letter to Python and to nobody else
-        except json.JSONDecodeError as error:
-            wasted += error.pos - bracket.start()
-            place = bracket.end()
         except ValueError:
+            tries += 1
             place = max(place, bracket.end())
         else:
             yield found
