@@ -1,4 +1,4 @@
-"""Cuts an answer that gets longer than anybody reads: a model that does not stop fills no memory, and no conversation."""
+"""Cuts an answer that gets longer than anybody reads: a model that does not stop fills neither memory nor history."""
 
 from __future__ import annotations
 

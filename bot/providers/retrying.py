@@ -33,8 +33,8 @@ class Retrying:
 
     A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
     may be to another's taste, unless it was blocked for what it says. One that is too long is sent without its oldest
-    turns, and an answer that is too long is cut. A malformed answer is given one more chance and then handed on as it is. Words of an attempt that failed are
-    voided by ``Restarted`` when the next one starts.
+    turns, and an answer that is too long is cut. A malformed answer is given one more chance and then handed on as it
+    is. Words of an attempt that failed are voided by ``Restarted`` when the next one starts.
 
     Args:
         providers: the model, then its fallbacks.

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HELD = re.compile(f"{OPEN}(\\d+){CLOSE}")
 
-# Every pattern reads a text once: what may be long is never tried again from each of its letters, nor parted in more than
-# one way. A model can be made to write anything (tests/growth.py).
+# Every pattern reads a text once: what may be long is never tried again from each of its letters, nor parted in more
+# than one way. A model can be made to write anything (tests/growth.py).
 FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL)
 TICKS = re.compile(r"`+|\n\n")
 URL = r"(?:(?<![a-z])[a-z][a-z0-9+.-]{0,30}://|www\.|mailto:|tel:)"
