@@ -8,6 +8,14 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def fits(text: str, limit: int) -> bool:
+    """Whether a text has at most ``limit`` units; of a long one nothing is looked at."""
+    return len(text) <= limit and units(text) <= limit
+
+
 def head(text: str, limit: int) -> str:
     """The longest beginning of at most ``limit`` units; a character is never cut in two."""
-    return text.encode("utf-16-le", "surrogatepass")[: limit * 2].decode("utf-16-le", "ignore")
+    beginning = text[:limit]
+    while (excess := units(beginning) - limit) > 0:  # no character has more than two, so none is dropped in vain
+        beginning = beginning[: -((excess + 1) // 2)]
+    return beginning

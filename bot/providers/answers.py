@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from bot.providers import ModelResponse, StopReason
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
@@ -39,11 +40,11 @@ def answer(
 def merged(parts: Iterable[Text | ToolCall]) -> tuple[Text | ToolCall, ...]:
     """The pieces of one text put together, without empty ones."""
     whole: list[Text | ToolCall] = []
-    for part in parts:
-        if isinstance(part, Text) and whole and isinstance(whole[-1], Text):
-            whole[-1] = Text(whole[-1].text + part.text)
-        elif part != Text(""):
-            whole.append(part)
+    for is_text, group in groupby(parts, lambda part: isinstance(part, Text)):
+        if not is_text:
+            whole += group
+        elif words := "".join(part.text for part in group if isinstance(part, Text)):
+            whole.append(Text(words))
     return tuple(whole)
 
 

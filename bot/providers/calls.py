@@ -7,7 +7,7 @@ JSON string or as an object. What comes out has an id that is unique in its conv
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import DecodeError
@@ -25,7 +25,16 @@ class _Call:
     id: str
     vendor_id: str
     name: str = ""
-    arguments: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+    def is_whole(self) -> bool:
+        """Whether the arguments are there; where they do not look like it, they are not read in vain."""
+        last = next((piece.rstrip() for piece in reversed(self.pieces) if not piece.isspace()), "")
+        return last.endswith(("}", '"', "l")) and _object(self.arguments) is not None
 
 
 class Calls:
@@ -59,7 +68,8 @@ class Calls:
             call = self._begin(index, id or "")
         named = name if name and not call.name else ""
         call.name = call.name or named
-        call.arguments += text
+        if text:
+            call.pieces.append(text)
         return ToolCallDelta(call.index, call.id if begun else "", named, text)
 
     def whole(self) -> tuple[ToolCall, ...] | None:
@@ -79,7 +89,7 @@ class Calls:
             return call
         if vendor_id and call.vendor_id:
             return call if vendor_id == call.vendor_id else None
-        return None if call.arguments and _object(call.arguments) is not None else call
+        return None if call.is_whole() else call
 
     def _begin(self, index: int | None, vendor_id: str) -> _Call:
         unique = vendor_id if vendor_id and vendor_id not in self._taken else new_id("call")

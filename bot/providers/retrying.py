@@ -22,6 +22,7 @@ from bot.providers import (
     ToolChoice,
 )
 from bot.providers.candidate import Candidate
+from bot.providers.capping import capped
 from bot.providers.course import Course
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
@@ -32,8 +33,8 @@ class Retrying:
 
     A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
     may be to another's taste, unless it was blocked for what it says. One that is too long is sent without its oldest
-    turns. A malformed answer is given one more chance and then handed on as it is. Words of an attempt that failed are
-    voided by ``Restarted`` when the next one starts.
+    turns, and an answer that is too long is cut. A malformed answer is given one more chance and then handed on as it
+    is. Words of an attempt that failed are voided by ``Restarted`` when the next one starts.
 
     Args:
         providers: the model, then its fallbacks.
@@ -83,7 +84,7 @@ class Retrying:
             sent = candidate.fitting(messages)
             asked = candidate.provider.stream(system, sent, tools, tool_choice, course.patience_s)
             try:
-                async with aclosing(asked) as events:
+                async with aclosing(capped(asked, candidate.provider.model, sent)) as events:
                     async for event in events:
                         if isinstance(event, Completed):
                             candidate.answered()

@@ -46,11 +46,13 @@ class Prose:
     def __init__(self, text: str, last: int = 0) -> None:
         self._markdown = _Chatted(text)
         self._last = last
+        self._drawn: tuple[int, list[list[Segment]]] = (0, [])  # for a width; a screen is drawn again with every tick
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rendered = console.render_lines(self._markdown, options.update(height=None), pad=False)
-        lines = _spaced([_trimmed(line) for line in rendered])
-        for line in lines[-self._last :]:
+        if self._drawn[0] != options.max_width:
+            rendered = console.render_lines(self._markdown, options.update(height=None), pad=False)
+            self._drawn = options.max_width, _spaced([_trimmed(line) for line in rendered])
+        for line in self._drawn[1][-self._last :]:
             yield from line
             yield Segment.line()
 

@@ -59,7 +59,7 @@ class _PlainDrawing:
     def __init__(self, screen: PlainScreen, words: Mapping[str, str]) -> None:
         self._screen = screen
         self._words = words
-        self._shown = ""
+        self._shown: list[str] = []
         self._calls: dict[str, str] = {}
 
     def show(self, event: LiveEvent) -> None:
@@ -85,20 +85,21 @@ class _PlainDrawing:
                 self.end_line()
                 self._screen.complain(text, note)
             case Answered(_, text):
-                self._write(unseen(text, self._shown))
+                self._write(unseen(text, "".join(self._shown)))
 
     def tick(self) -> None:
         """Nothing turns here."""
 
     def end_line(self) -> None:
         """Whatever comes next begins on a line of its own."""
-        if self._shown and not self._shown.endswith("\n"):
+        if self._shown and not self._shown[-1].endswith("\n"):
             self._screen.write("\n")
-        self._shown = ""
+        self._shown = []
 
     def _write(self, text: str) -> None:
-        self._shown += text
-        self._screen.write(text)
+        if text:
+            self._shown.append(text)
+            self._screen.write(text)
 
     def _ask(self, event: ApprovalAsked) -> None:
         self.end_line()

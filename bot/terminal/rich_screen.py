@@ -25,6 +25,7 @@ from bot.live import (
 from bot.terminal import Drawing, call_text, clock_time, printable, result_text, unseen
 from bot.terminal.markdown import Prose, part
 
+OFTEN = 1_000  # characters up to which a block is drawn with every word, beyond with every tenth of its length
 MARGIN = 3  # lines of the screen left free of what still moves
 RECALLED = 600  # characters of the last answer, when a conversation goes on
 
@@ -102,8 +103,10 @@ class _RichDrawing:
         self._live = live
         self._words = words
         self._begun = False  # something has been printed
-        self._printed = ""  # of the words of this model response
+        self._printed: list[str] = []  # of the words of this model response
         self._growing = ""
+        self._more: list[str] = []  # words that are drawn with those that follow
+        self._undrawn = 0  # characters of them
         self._calls: dict[str, _Call] = {}
         self._wait()
 
@@ -125,7 +128,7 @@ class _RichDrawing:
                 self.settle()
                 self._print(_complaint(text, note))
             case Answered(_, text):
-                self._growing = unseen(printable(text), self._printed)
+                self._growing, self._more = unseen(printable(text), "".join(self._printed)), []
                 self.settle()
 
     def tick(self) -> None:
@@ -133,7 +136,8 @@ class _RichDrawing:
 
     def settle(self) -> None:
         """Print what still moves, as it stands, and let nothing move."""
-        growing, self._growing = self._growing, ""
+        growing, self._growing = "".join((self._growing, *self._more)), ""
+        self._more = []
         calls, self._calls = self._calls, {}
         self._live.update(Text())
         if calls:
@@ -144,7 +148,13 @@ class _RichDrawing:
         self._live.update(Spinner("dots", style="dim"), refresh=True)
 
     def _grow(self, text: str) -> None:
-        blocks, self._growing = part(self._growing + text)
+        """Draw more words. A long block is read as a whole each time, so not with every word."""
+        self._more.append(text)
+        self._undrawn += len(text)
+        if self._undrawn * 10 < len(self._growing) - OFTEN:
+            return
+        blocks, self._growing = part("".join((self._growing, *self._more)))
+        self._more, self._undrawn = [], 0
         # First the new end, then what stands above it: printing draws both, and nothing is seen twice.
         self._live.update(Prose(self._growing, last=max(1, self._live.console.height - MARGIN)))
         for block in blocks:
@@ -153,16 +163,16 @@ class _RichDrawing:
 
     def _restart(self) -> None:
         """Growing words vanish; of printed ones it is said that they are void."""
-        if self._printed.strip():
+        if any(map(str.strip, self._printed)):
             self._print(Text(self._words["restarted"], style="dim"))
-        self._printed = self._growing = ""
+        self._printed, self._growing, self._more = [], "", []
         self._calls = {}
         self._wait()
 
     def _start_call(self, event: ToolStarted) -> None:
         if not self._calls:
             self.settle()
-            self._printed = ""
+            self._printed = []
         self._calls[event.call_id] = _Call(event)
         self._live.update(Group(*self._calls.values()), refresh=True)
 
@@ -185,7 +195,7 @@ class _RichDrawing:
     def _print_block(self, block: str) -> None:
         if block.strip():
             self._print(Prose(block))
-        self._printed += block
+        self._printed.append(block)
 
     def _print(self, content: RenderableType) -> None:
         """Print for good, after an empty line where something stands already."""

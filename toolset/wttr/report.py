@@ -11,6 +11,7 @@ import msgspec
 
 from toolset.tool import ToolError
 
+TEXT_CAP = 200  # characters of a name or a condition; likeness takes the product of two lengths to judge
 OBSERVED = "%Y-%m-%d %I:%M %p"
 
 
@@ -163,7 +164,7 @@ def _integer(value: object) -> int | None:
 
 
 def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
+    return value[:TEXT_CAP].strip() if isinstance(value, str) else ""
 
 
 def _value(wrapped: object) -> str:

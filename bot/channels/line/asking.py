@@ -21,7 +21,7 @@ def asked(text: str, question: Question, texts: Texts, language: str, *, is_grou
         Button(texts.get(f"line.{sign}", language), texts.get(f"line.{sign}", language), f"{sign}:{question.id}")
         for sign in SIGNS
     )
-    name = name_in_words(split(safe_name(question.asker), NAME_LIMIT)[0])
+    name = name_in_words(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
     if not is_group:
         key = "confirm"
     elif not question.asker_id:

@@ -7,10 +7,13 @@ from bot.channels.line.address import Place
 from bot.channels.line.asking import asked
 from bot.channels.line.bubble import Bubble, Button
 from bot.channels.line.markdown import plain
-from bot.channels.line.splitting import bubbles
+from bot.channels.line.splitting import BUBBLES, LIMIT, bubbles, split
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
 
+MOST = (
+    BUBBLES + 2
+) * LIMIT  # UTF-16 code units that are given a form: with their marks gone they still fill the bubbles
 OFFERS = {"greeting": ("weather", "time", "sum", "help"), "help": ("weather", "time", "sum")}
 
 
@@ -26,12 +29,14 @@ class Form:
         self._language = language
 
     def of(self, reply: Reply, place: Place) -> list[Bubble]:
-        """The reply as at most five messages.
+        """The reply as at most five messages; of a very long one the beginning.
 
         Raises:
             DeliveryRefused: it has no words.
         """
-        text = plain(reply.text) or reply.text
+        whole = reply.text.strip()
+        written = next(split(whole, MOST))
+        text = plain(written) or written
         is_group = place.kind != "user"
         if reply.question:
             # The first line is ours; the arguments below it may be in any language.
@@ -39,7 +44,7 @@ class Form:
             return asked(text, reply.question, self._texts, language, is_group=is_group)
         language = language_of(text, self._language)
         more = self._texts.get("line.more", language)
-        pieces = bubbles(text, more)
+        pieces = bubbles(text, more, goes_on=len(written) < len(whole))
         if not pieces:
             raise DeliveryRefused("there are no words in it")
         offers = ("more",) if pieces[-1].endswith(more) else OFFERS.get(reply.kind, ())

@@ -10,30 +10,33 @@ from collections.abc import Iterable, Iterator
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HELD = re.compile(f"{OPEN}(\\d+){CLOSE}")
 
-FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-CODE = re.compile(r"(?<![`\\])(`+)(?!`)((?:(?!\n\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
-URL = r"(?:[a-z][a-z0-9+.-]*://|www\.|mailto:|tel:)"
+# Every pattern reads a text once: what may be long is never tried again from each of its letters, nor parted in more
+# than one way. A model can be made to write anything (tests/growth.py).
+FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL)
+TICKS = re.compile(r"`+|\n\n")
+URL = r"(?:(?<![a-z])[a-z][a-z0-9+.-]{0,30}://|www\.|mailto:|tel:)"
 LINK = re.compile(
-    rf"!?\[([^\[\]\n]*)\]\(\s*<?({URL}(?:[^\s()<>]|\([^\s()<>]*\))+)>?(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)",
+    rf"!?\[([^\[\]\n]*+)\]\(\s*+<?({URL}(?:[^\s()<>]|\([^\s()<>]*\))++)>?(?:\s++(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*+\)",
     re.IGNORECASE,
 )
 ANGLED = re.compile(rf"<({URL}[^\s<>]+)>", re.IGNORECASE)
 BARE = re.compile(rf"{URL}[^\s<>\"`、。，「」『』（）【】\ufdd0\ufdd1]+", re.IGNORECASE)
 AFTER_URL = ".,;:!?*_~'\""
 
-HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-RULE = re.compile(r"^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,})$")
+HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]++(?=.)")
+RULE = re.compile(r"^ {0,3}(?:(?:-[ \t]*+){3,}|(?:\*[ \t]*+){3,}|(?:_[ \t]*+){3,}|={3,})$")
 QUOTE = re.compile(r"^ {0,3}(?:>[ \t]?)+")
-BULLET = re.compile(r"^([ \t]*)[-*+][ \t]+(?=\S)")
-TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+BULLET = re.compile(r"^([ \t]*+)[-*+][ \t]++(?=\S)")
+COLUMN = re.compile(r"[ \t]*+:?-++:?[ \t]*+")
 CELL = re.compile(r"(?<!\\)\|")
 
-# The opening mark must not follow a letter or digit of a formula: 2**3 and 4**5 stay. Japanese needs no such space.
-STARS = re.compile(r"(?<![0-9A-Za-z*\\])(\*{1,3})(?=[^\s*])([^\n]{1,500}?)(?<=[^\s*\\])\1(?!\*)")
-LINES_BELOW = re.compile(r"(?<![\w\\])(_{1,3})(?=[^\s_])([^\n]{1,500}?)(?<=[^\s_\\])\1(?!\w)")
-STRUCK = re.compile(r"(?<![~\\])(~~)(?=[^\s~])([^\n]{1,500}?)(?<=[^\s~\\])~~(?!~)")
+MARKS = re.compile(r"\*+|_+|~+|\n")
+PAIRED = ("*", "**", "***", "_", "__", "___", "~~")
+FORMULA = re.compile(r"[0-9A-Za-z\\]")  # an opening star follows none of it: 2**3 stays. Japanese needs no such space.
+WORD = re.compile(r"[\w\\]")
+ESCAPE = re.compile(r"\\")
 ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~])")
-BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
+BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
 GAPS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
@@ -42,14 +45,12 @@ def plain(markdown: str) -> str:
     held = _Held()
     text = markdown.replace("\r\n", "\n").replace(OPEN, "").replace(CLOSE, "")
     text = FENCE.sub(lambda match: held.put(match[2].removesuffix("\n")), text)
-    text = CODE.sub(lambda match: held.put(match[2].strip(" ").replace("\n", " ")), text)
+    text = _without_code(text, held)
     for _ in range(2):  # an image may be the words of a link
         text = LINK.sub(lambda match: _link(match, held), text)
     text = ANGLED.sub(lambda match: held.put(match[1]), text)
     text = BARE.sub(lambda match: _bare(match[0], held), text)
-    text = "\n".join(_lines(text.split("\n")))
-    for marks in (STARS, LINES_BELOW, STRUCK):
-        text = _unmarked(marks, text)
+    text = _unmarked("\n".join(_lines(text.split("\n"))))
     text = GAPS.sub("\n\n", BREAK.sub("\n", ESCAPED.sub(r"\1", text)))
     return held.back(text).strip("\n").rstrip()
 
@@ -82,17 +83,45 @@ def _link(match: re.Match[str], held: _Held) -> str:
 
 
 def _bare(url: str, held: _Held) -> str:
-    whole = url.rstrip(AFTER_URL)
-    while whole.endswith(")") and whole.count(")") > whole.count("("):
-        whole = whole[:-1].rstrip(AFTER_URL)
-    return held.put(ESCAPED.sub(r"\1", whole)) + url[len(whole) :]
+    end = len(url.rstrip(AFTER_URL))
+    unopened = url.count(")") - url.count("(")
+    while unopened > 0 and url[end - 1] == ")":
+        unopened -= 1
+        end -= 1
+        while url[end - 1] in AFTER_URL:
+            end -= 1
+    return held.put(ESCAPED.sub(r"\1", url[:end])) + url[end:]
+
+
+def _without_code(text: str, held: _Held) -> str:
+    """The text with its code put away: what stands in a paragraph between two runs of as many backticks."""
+    ticks = list(TICKS.finditer(text))
+    closing: dict[int, re.Match[str]] = {}  # by the place of the opening run
+    ahead: dict[str, re.Match[str]] = {}
+    for tick in reversed(ticks):
+        if tick[0] == "\n\n":
+            ahead.clear()
+            continue
+        if tick[0] in ahead:
+            closing[tick.start()] = ahead[tick[0]]
+        ahead[tick[0]] = tick
+    kept: list[str] = []
+    end = 0
+    for tick in ticks:
+        start = tick.start()
+        if start < end or start not in closing or text[start - 1 : start] == "\\":
+            continue
+        code = text[tick.end() : closing[start].start()]
+        kept += (text[end:start], held.put(code.strip(" ").replace("\n", " ")))
+        end = closing[start].end()
+    return "".join((*kept, text[end:]))
 
 
 def _lines(lines: Iterable[str]) -> Iterator[str]:
     rest = deque(lines)
     while rest:
         line = rest.popleft()
-        if "|" in line and rest and "-" in rest[0] and TABLE_RULE.match(rest[0]):
+        if "|" in line and rest and _is_table_rule(rest[0]):
             rest.popleft()
             yield _row(line)
             while rest and "|" in rest[0]:
@@ -106,14 +135,53 @@ def _row(line: str) -> str:
     return " | ".join(cell.strip() for cell in cells)
 
 
+def _is_table_rule(line: str) -> bool:
+    columns = line.strip(" \t").removeprefix("|").removesuffix("|").split("|")
+    return all(map(COLUMN.fullmatch, columns))
+
+
 def _line(line: str) -> str:
     line = QUOTE.sub("", line).rstrip()
     if heading := HEADING.match(line):
-        return heading[1]
+        words = line[heading.end() :]
+        unclosed = words.rstrip("#")
+        return unclosed.rstrip() if unclosed.endswith((" ", "\t")) else words
     return BULLET.sub(r"\1・", line)
 
 
-def _unmarked(marks: re.Pattern[str], text: str) -> str:
-    while (fewer := marks.sub(r"\2", text)) != text:
-        text = fewer
-    return text
+def _unmarked(text: str) -> str:
+    """The text without the marks that stand around words of one line: each goes with the nearest one like it."""
+    opened: dict[str, list[re.Match[str]]] = {mark: [] for mark in PAIRED}
+    gone: list[re.Match[str]] = []
+    for mark in MARKS.finditer(text):
+        if mark[0] == "\n":
+            for openings in opened.values():
+                openings.clear()
+        elif (same := opened.get(mark[0])) and _may_close(mark, text):
+            gone += (same.pop(), mark)
+        elif same is not None and _may_open(mark, text):
+            same.append(mark)
+    kept: list[str] = []
+    end = 0
+    for mark in sorted(gone, key=re.Match.start):
+        kept.append(text[end : mark.start()])
+        end = mark.end()
+    return "".join((*kept, text[end:]))
+
+
+def _may_open(mark: re.Match[str], text: str) -> bool:
+    before, after = _beside(mark, text)
+    refused = {"*": FORMULA, "_": WORD, "~": ESCAPE}[mark[0][0]]
+    return after != "" and not after.isspace() and not refused.match(before)
+
+
+def _may_close(mark: re.Match[str], text: str) -> bool:
+    before, after = _beside(mark, text)
+    is_inside = mark[0][0] == "_" and after.isalnum()
+    return before != "" and not before.isspace() and before != "\\" and not is_inside
+
+
+def _beside(mark: re.Match[str], text: str) -> tuple[str, str]:
+    """The characters on both sides; empty where there is none."""
+    start, end = mark.span()
+    return text[max(start - 1, 0) : start], text[end : end + 1]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from bot.utf16 import head, units
+from bot.utf16 import fits, head, units
 
 LIMIT = 5_000  # UTF-16 code units of one message
 BUBBLES = 3  # more are a wall: the reader is asked whether to go on
@@ -17,7 +20,7 @@ SEAMS = (
     re.compile(r"[。．！？!?…]+[」』）)”’\"']*\s*|\.[)”’\"']*\s+"),
     re.compile(r"\s+|[、，]"),
 )
-URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s<>\"「」（）]+", re.IGNORECASE)
+URL = re.compile(r"(?<![a-z])[a-z][a-z0-9+.-]{0,30}://[^\s<>\"「」（）]+", re.IGNORECASE)
 LEAST = 0.3  # of a message: a seam that comes earlier leaves too little
 
 JOINER = "\u200d"
@@ -26,28 +29,28 @@ SKIN_TONES = range(0x1F3FB, 0x1F400)
 TAGS = range(0xE0020, 0xE0080)
 
 
-def bubbles(text: str, more: str, limit: int = LIMIT) -> list[str]:
+def bubbles(text: str, more: str, limit: int = LIMIT, *, goes_on: bool = False) -> list[str]:
     """The text as messages, none of them empty.
 
     Args:
         more: ends the last bubble where the text goes on beyond it.
+        goes_on: the text does so in any case.
     """
-    pieces = [stripped for piece in split(text, limit) if (stripped := piece.strip())]
-    if len(pieces) <= BUBBLES:
+    pieces = list(islice(filter(None, map(str.strip, split(text, limit))), BUBBLES + 1))
+    if not pieces or (len(pieces) <= BUBBLES and not goes_on):
         return pieces
+    *whole, last = pieces[:BUBBLES]
     end = f"\n\n{more}"
-    last = split(pieces[BUBBLES - 1], limit - units(end))[0].rstrip()
-    return [*pieces[: BUBBLES - 1], last + end]
+    return [*whole, next(split(last, limit - units(end))).rstrip() + end]
 
 
-def split(text: str, limit: int) -> list[str]:
+def split(text: str, limit: int) -> Iterator[str]:
     """The text in pieces of at most ``limit`` UTF-16 code units; joined, they are the text."""
-    pieces: list[str] = []
-    while units(text) > limit:
+    while not fits(text, limit):
         end = _end(text, len(head(text, limit)))
-        pieces.append(text[:end])
+        yield text[:end]
         text = text[end:]
-    return [*pieces, text]
+    yield text
 
 
 def _end(text: str, most: int) -> int:
@@ -65,8 +68,9 @@ def _end(text: str, most: int) -> int:
     return end if end > 1 else most
 
 
-def _inside(place: int, links: list[tuple[int, int]]) -> bool:
-    return any(start < place < stop for start, stop in links)
+def _inside(place: int, links: Sequence[tuple[int, int]]) -> bool:
+    before = bisect_left(links, (place,)) - 1
+    return before >= 0 and place < links[before][1]
 
 
 def _joined(text: str, place: int) -> bool:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from bot.utf16 import head, units
+from bot.utf16 import fits, head, units
 
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")
+EMPTY = re.compile(r"[ \t]*\n")
 BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
 
 
 def split(text: str, limit: int = LIMIT) -> list[str]:
     """The text in pieces of at most ``limit`` UTF-16 code units; at least one piece."""
-    pieces: list[str] = []
-    current = ""
-    for block in _fitting_blocks(text, limit):
-        if current and units((current + block).strip("\n")) > limit:
-            pieces.append(current.strip("\n"))
-            current = ""
-        current += block
-    pieces.append(current.strip("\n"))
+    pieces = [piece.strip("\n") for piece in _packed(_fitting_blocks(text, limit), limit)]
     return [piece for piece in pieces if piece.strip()] or [text]
+
+
+def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
+    """As many blocks together as fit, without the line breaks around them."""
+    packed: list[str] = []
+    size = 0
+    for block in blocks:
+        if packed and size + units(block.rstrip("\n")) > room:
+            yield "".join(packed)
+            packed, size = [], 0
+        packed.append(block)
+        size += units(block)
+    yield "".join(packed)
 
 
 def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
     """Paragraphs and code blocks, those that are too long cut up."""
     for block in _blocks(text):
-        if units(block.strip("\n")) <= limit:
+        if fits(block.strip("\n"), limit):
             yield block
         elif opening := FENCE.match(block.lstrip("\n").partition("\n")[0]):
             yield from _cut_code(block.lstrip("\n"), opening, limit)
@@ -38,30 +45,29 @@ def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
 
 def _blocks(text: str) -> Iterator[str]:
     """Paragraphs with the empty lines after them, and whole code blocks; together they are the text."""
-    block, closing = "", ""
+    block: list[str] = []
+    closing = ""
     for line in text.splitlines(keepends=True):
         fence = FENCE.match(line.rstrip("\r\n"))
         if closing:
-            block += line
+            block.append(line)
             if fence and fence[1].startswith(closing) and not fence[2].strip():
-                yield block
-                block, closing = "", ""
-        elif fence:
-            if block:
-                yield block
-            block, closing = line, fence[1]
-        else:
-            if line.strip() and re.search(r"\n[ \t]*\n$", block):
-                yield block
-                block = ""
-            block += line
+                yield "".join(block)
+                block, closing = [], ""
+            continue
+        is_over = len(block) > 1 and block[-2].endswith("\n") and EMPTY.fullmatch(block[-1]) and line.strip()
+        if block and (fence or is_over):
+            yield "".join(block)
+            block = []
+        block.append(line)
+        closing = fence[1] if fence else ""
     if block:
-        yield block
+        yield "".join(block)
 
 
 def _cut_prose(block: str, limit: int) -> Iterator[str]:
     """Cut where a reader would pause: at a line's end, a sentence's, a word's; else anywhere."""
-    while units(block) > limit:
+    while not fits(block, limit):
         first = head(block, limit)
         found = (_last_break(pattern, first) for pattern in BREAKS)
         end = next((place for place in found if place > len(first) // 2), len(first))
@@ -81,13 +87,8 @@ def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
     last = FENCE.match(lines[-1].rstrip("\r\n")) if lines else None
     if last and last[1].startswith(closing):
         lines.pop()
-    body = ""
-    for piece in (piece for line in lines for piece in _cut_line(line, room)):
-        if body and units((body + piece).rstrip("\n")) > room:
-            yield _fenced(first, body, closing)
-            body = ""
-        body += piece
-    yield _fenced(first, body, closing)
+    for body in _packed((piece for line in lines for piece in _cut_line(line, room)), room):
+        yield _fenced(first, body, closing)
 
 
 def _fenced(first: str, body: str, closing: str) -> str:
@@ -96,7 +97,7 @@ def _fenced(first: str, body: str, closing: str) -> str:
 
 
 def _cut_line(line: str, limit: int) -> Iterator[str]:
-    while units(line) > limit:
+    while not fits(line, limit):
         first = head(line, limit)
         yield first
         line = line[len(first) :]

@@ -19,34 +19,40 @@ class Unfinished:
 
     def __init__(self) -> None:
         self.is_void = False
-        self._waiting = ""
+        self._pieces: list[str] = []
+        self._length = 0
         self._shown = 0
 
     @property
     def is_enough(self) -> bool:
         """Whether it is worth beginning to show."""
-        return len(self._waiting) >= ENOUGH
+        return self._length >= ENOUGH
 
     def add(self, text: str) -> None:
         """More words."""
-        self._waiting += text
+        self._pieces.append(text)
+        self._length += len(text)
         self.is_void = False
 
     def pause(self) -> None:
         """What was said so far was no answer yet: it is left out, or ends its paragraph where it can be seen."""
-        self._waiting = self._waiting.rstrip() + BREAK if self._shown else ""
+        self._wait("".join(self._pieces).rstrip() + BREAK if self._shown else "")
 
     def restart(self) -> None:
         """What was said so far is void: what can be seen of it ends its paragraph."""
-        self._waiting = BREAK if self._shown else ""
+        self._wait(BREAK if self._shown else "")
         self.is_void = True
 
     def take(self) -> str:
         """The words that may be shown now, no more in all than one message holds."""
-        if not self._waiting.strip():
+        waiting = "".join(self._pieces)
+        if not waiting.strip():
             return ""
-        ready = self._waiting[: open_tag(self._waiting)]
-        self._waiting = self._waiting[len(ready) :]
+        ready = waiting[: open_tag(waiting)]
+        self._wait(waiting[len(ready) :])
         words = head(harmless(ready), LIMIT - self._shown)
         self._shown += units(words)
         return words
+
+    def _wait(self, text: str) -> None:
+        self._pieces, self._length = [text], len(text)

@@ -5,6 +5,7 @@ https://platform.claude.com/docs/en/build-with-claude/streaming
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -87,6 +88,7 @@ class Answer:
         self._failures = failures
         self._calls = Calls(messages)
         self._blocks: dict[int, JSON] = {}
+        self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)  # by block and field
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, Any] = {}
@@ -120,6 +122,7 @@ class Answer:
         """
         if not self._stop_reason:
             raise self._failures.broken_off()
+        self._put_together()
         calls = self._calls.whole()
         reason = STOP_REASONS.get(self._stop_reason, "other")
         if calls is None and reason in ("end_turn", "tool_use"):
@@ -146,12 +149,18 @@ class Answer:
             yield self._calls.take(index, None, None, delta.partial_json)
         elif delta.type in GROWING:
             field = GROWING[delta.type]
-            block = self._blocks.setdefault(index, {"type": "text"})
-            block[field] = block.get(field, "") + getattr(delta, field)
+            self._blocks.setdefault(index, {"type": "text"})
+            self._grown[index, field].append(getattr(delta, field))
             if delta.type == "text_delta" and delta.text:
                 yield TextDelta(delta.text)
         self._stop_reason = delta.stop_reason or self._stop_reason
         self._explanation = (delta.stop_details or {}).get("explanation") or self._explanation
+
+    def _put_together(self) -> None:
+        """Give the blocks the words they have grown by."""
+        for (index, field), pieces in self._grown.items():
+            self._blocks[index][field] = "".join((self._blocks[index].get(field, ""), *pieces))
+        self._grown.clear()
 
     def _parts(self, calls: Sequence[ToolCall]) -> Iterator[Text | ToolCall]:
         waiting = iter(calls)

@@ -15,6 +15,7 @@ from msgspec.json import Decoder
 
 from bot.errors import TryAgain
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
+from bot.providers.answers import merged
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {
@@ -118,6 +119,7 @@ class Answer:
         self._provider = provider
         self._model = model
         self._kept: list[_Kept] = []
+        self._call_ids: set[str] = set()
         self._finish = ""
         self._message = ""
         self._blocked = ""
@@ -150,7 +152,8 @@ class Answer:
         kept = [one for one in self._kept if reason == "tool_use" or not isinstance(one.part, ToolCall)]
         raw = b"[" + b",".join(one.raw for one in kept) + b"]"
         opaque = Opaque(self._provider, self._model, raw) if kept else None
-        message = Message(new_id("msg"), "model", _merged(kept), time.time_ns() // 1_000_000, opaque=opaque)
+        words_and_calls = merged(one.part for one in kept if one.part is not None)
+        message = Message(new_id("msg"), "model", words_and_calls, time.time_ns() // 1_000_000, opaque=opaque)
         usual = reason in ("end_turn", "tool_use")
         detail = "" if usual else f"{self._blocked or self._finish} {self._message}".strip()
         return ModelResponse(message, reason, self._usage, self._version, detail)
@@ -170,11 +173,12 @@ class Answer:
             self._kept.append(_Kept(raw, None))
 
     def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:
-        before = [one.part.id for one in self._kept if isinstance(one.part, ToolCall)]
-        unique = call.id if call.id and call.id not in before else new_id("call")
+        unique = call.id if call.id and call.id not in self._call_ids else new_id("call")
+        index = len(self._call_ids)
+        self._call_ids.add(unique)
         arguments = call.args if isinstance(call.args, dict) else {}
         self._kept.append(_Kept(raw, ToolCall(unique, name, arguments)))
-        return ToolCallDelta(len(before), unique, name, encode(arguments).decode())
+        return ToolCallDelta(index, unique, name, encode(arguments).decode())
 
     def _stop_reason(self) -> StopReason:
         if self._blocked or self._finish in BLOCKED:
@@ -189,17 +193,6 @@ class Answer:
             return "tool_use"
         said_something = any(isinstance(one.part, Text) and one.part.text.strip() for one in self._kept)
         return "end_turn" if self._finish == "STOP" and said_something else "malformed"
-
-
-def _merged(kept: list[_Kept]) -> tuple[Text | ToolCall, ...]:
-    """The parts a reader knows, the pieces of one text put together."""
-    parts: list[Text | ToolCall] = []
-    for one in kept:
-        if isinstance(one.part, Text) and parts and isinstance(parts[-1], Text):
-            parts[-1] = Text(parts[-1].text + one.part.text)
-        elif one.part is not None:
-            parts.append(one.part)
-    return tuple(parts)
 
 
 def _usage(counts: _UsageMetadata) -> Usage:

@@ -24,6 +24,7 @@ from bot.providers import (
 )
 from bot.providers.answers import answer
 from bot.providers.calls import Calls
+from bot.providers.capping import CALLS_CAP, WORDS_CAP, capped
 from bot.providers.json_mode.growing import GrowingReply
 from bot.providers.json_mode.prompt import conversation, instructions, repair
 from bot.providers.json_mode.reading import Reading, looks_like_json, read
@@ -32,6 +33,7 @@ from bot.transcript import Message, Text, ToolCall, Usage
 from toolset.tool import ToolDefinition
 
 PROVIDER = "json"
+LONGEST = WORDS_CAP + CALLS_CAP  # characters: the object holds words and calls
 
 
 class Writer(Protocol):
@@ -114,14 +116,16 @@ class JsonMode:
         asked = (instructions(system, tools), conversation(messages), schema_of(tools, tool_choice))
         may_call = bool(tools) and tool_choice.mode != "none"
         tries: list[_Try] = []
-        async with aclosing(_shown(self._writer.write(*asked, patience_s), may_call, tries)) as events:
+        written = capped(self._writer.write(*asked, patience_s), self.model, asked[1], LONGEST)
+        async with aclosing(_shown(written, may_call, tries)) as events:
             async for event in events:
                 yield event
         if not tries[0].is_usable:
             if tries[0].shown:
                 yield Restarted()
             again = [*asked[1], *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
-            async with aclosing(_shown(self._writer.write(asked[0], again, asked[2]), may_call, tries)) as events:
+            written = capped(self._writer.write(asked[0], again, asked[2]), self.model, again, LONGEST)
+            async with aclosing(_shown(written, may_call, tries)) as events:
                 async for event in events:
                     yield event
         for event in _ending(tries, messages):

@@ -16,12 +16,10 @@ class GrowingReply:
 
     Nothing is shown beside a call: there the words are guesses about a result that is still to come.
 
-    Attributes:
-        shown: all of the reply so far.
     """
 
     def __init__(self) -> None:
-        self.shown = ""
+        self._shown: list[str] = []
         self._depth = 0
         self._string: list[str] | None = None  # the one that is being written
         self._escape = ""  # an escape sequence that is being written
@@ -31,8 +29,13 @@ class GrowingReply:
     def take(self, text: str) -> str:
         """Take more of the object in and tell what is new in the reply."""
         more = "".join(letter for one in text for letter in self._take(one))
-        self.shown += more
+        self._shown.append(more)
         return more
+
+    @property
+    def shown(self) -> str:
+        """All of the reply so far."""
+        return "".join(self._shown)
 
     def _take(self, letter: str) -> Iterator[str]:
         if self._string is not None:

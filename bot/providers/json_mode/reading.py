@@ -15,6 +15,7 @@ JSON = dict[str, Any]
 WORDS = {"reply", "tool_call", "tool_calls"}
 ARGUMENTS = ("arguments", "parameters", "args")
 BRACKET = re.compile(r"[{\[]")
+TRIES = 30  # brackets that begin no JSON: from each of them the whole text may be read
 MARKS = ('"tool_call', '"reply"', '"arguments"', '"thought"')
 
 _decoder = json.JSONDecoder(strict=False)  # small models write line breaks as they are
@@ -30,10 +31,13 @@ class Reading:
 
 def read(text: str, may_call: bool) -> Reading | None:
     """What the first object in a text says that is an answer; None where there is none that says anything."""
-    for found in _objects(text):
-        reading = _reading(found, may_call)
-        if reading.reply.strip() or reading.calls:
-            return reading
+    try:
+        for found in _objects(text):
+            reading = _reading(found, may_call)
+            if reading.reply.strip() or reading.calls:
+                return reading
+    except RecursionError:  # brackets within brackets, far beyond any answer
+        return None
     return None
 
 
@@ -43,13 +47,14 @@ def looks_like_json(text: str) -> bool:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """Whatever JSON stands in a text, outermost first."""
-    place = 0
-    while bracket := BRACKET.search(text, place):
+    """Whatever JSON stands in a text, outermost first; after some brackets that are none it is not looked for."""
+    place = tries = 0
+    while tries < TRIES and (bracket := BRACKET.search(text, place)):
         try:
             found, place = _decoder.raw_decode(text, bracket.start())
             encode(found)  # half a surrogate pair is a letter to Python and to nobody else
         except ValueError:
+            tries += 1
             place = max(place, bracket.end())
         else:
             yield found

@@ -18,6 +18,7 @@ from msgspec.json import Decoder
 from bot.errors import ModelError
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.attachments import Attachments, length_of
+from bot.providers.event_stream import lines_of
 from bot.providers.failures import Failures, retry_after
 from bot.providers.ollama.address import address_of
 from bot.providers.ollama.failures import Refusals, translating
@@ -124,14 +125,13 @@ class Ollama:
         return self._declared[1]
 
     async def _lines(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
-        rest = b""
-        async with await self._answered(body, attachments) as response:
-            async for piece in response.content.iter_any():
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in filter(None, lines):
+        async with (
+            await self._answered(body, attachments) as response,
+            aclosing(lines_of(response.content.iter_any())) as lines,
+        ):
+            async for line in lines:
+                if line.strip():
                     yield line
-            if rest:
-                yield rest
 
     async def _answered(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
         """The response, which begins once the model is loaded; who cannot wait so long has it loaded for the next."""

@@ -6,6 +6,7 @@ stream sends the whole answer as one event, with ``message`` in the place of ``d
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from bot.transcript import Message, Opaque, Text, Usage, encode
 JSON = dict[str, Any]
 DONE = b"[DONE]"
 
+THOUGHTS = ("reasoning_content", "reasoning")
+GROWING = ("text", "summary", "data")  # fields of a block of thoughts
 STOP_REASONS: dict[str, StopReason] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -100,7 +103,9 @@ class Answer:
         self._may_call = may_call
         self._calls = Calls(messages)
         self._texts: list[str] = []
-        self._refusal = ""
+        self._refusals: list[str] = []
+        self._thoughts: defaultdict[str, list[str]] = defaultdict(list)
+        self._blocks = _Blocks()
         self._kept = Kept()
         self._finish = ""
         self._usage = Usage()
@@ -136,7 +141,11 @@ class Answer:
         if not self._finish:
             raise self._failures.broken_off()
         calls = self._calls.whole()
-        reason = self._stop_reason(readable=calls is not None)
+        refusal = "".join(self._refusals)
+        reason = self._stop_reason(refusal, readable=calls is not None)
+        self._kept.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+        if blocks := self._blocks.whole():
+            self._kept.message["reasoning_details"] = blocks
         kept = self._kept if reason in ("end_turn", "tool_use") else Kept(self._kept.message)
         return answer(
             [Text("".join(self._texts)), *(calls or ())],
@@ -144,12 +153,12 @@ class Answer:
             model=self._model,
             usage=self._usage,
             opaque=Opaque(PROVIDER, self._asked, encode(kept)) if kept != Kept() else None,
-            detail=f"{self._finish} {self._refusal}".strip(),
+            detail=f"{self._finish} {refusal}".strip(),
         )
 
     def _take_delta(self, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
         self._keep(delta)
-        self._refusal += delta.refusal or ""
+        self._refusals.append(delta.refusal or "")
         if delta.content:
             self._texts.append(delta.content)
             yield TextDelta(delta.content)
@@ -162,23 +171,22 @@ class Answer:
 
     def _keep(self, delta: _Delta) -> None:
         """Put aside what goes back with the message."""
-        message = self._kept.message
-        for name in ("reasoning_content", "reasoning"):
+        for name in THOUGHTS:
             if more := getattr(delta, name):
-                message[name] = message.get(name, "") + more
-        if delta.reasoning_details:
-            message["reasoning_details"] = _continued(message.get("reasoning_details", []), delta.reasoning_details)
+                self._thoughts[name].append(more)
+        for piece in delta.reasoning_details or ():
+            self._blocks.take(piece)
         if delta.extra_content:
-            message["extra_content"] = delta.extra_content
+            self._kept.message["extra_content"] = delta.extra_content
 
     def _keep_call(self, index: int, extra: JSON) -> None:
         while len(self._kept.calls) <= index:
             self._kept.calls.append({})
         self._kept.calls[index]["extra_content"] = extra
 
-    def _stop_reason(self, *, readable: bool) -> StopReason:
+    def _stop_reason(self, refusal: str, *, readable: bool) -> StopReason:
         reason = STOP_REASONS.get(self._finish, "other")
-        if self._refusal and not self._texts:
+        if refusal and not self._texts:
             return "blocked"
         if "malformed" in self._finish.lower() or (reason in ("end_turn", "tool_use") and not readable):
             return "malformed"
@@ -190,21 +198,35 @@ class Answer:
         return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, words), words)
 
 
-def _continued(before: list[JSON], pieces: list[JSON]) -> list[JSON]:
+class _Blocks:
     """OpenRouter's reasoning blocks: pieces of one follow each other and share type and index."""
-    whole = list(before)
-    for piece in pieces:
-        last = whole[-1] if whole else {}
-        if last and [last.get(name) for name in ("type", "index")] == [piece.get(name) for name in ("type", "index")]:
-            grown = {
-                name: last[name] + piece[name]
-                for name in ("text", "summary", "data")
-                if isinstance(last.get(name), str) and isinstance(piece.get(name), str)
-            }
-            whole[-1] = {**last, **{name: value for name, value in piece.items() if value is not None}, **grown}
-        else:
-            whole.append(piece)
-    return whole
+
+    def __init__(self) -> None:
+        self._blocks: list[JSON] = []
+        self._grown: dict[str, list[str]] = {}  # what the last one has grown by, by field
+
+    def take(self, piece: JSON) -> None:
+        last = self._blocks[-1] if self._blocks else None
+        if last is None or any(last.get(name) != piece.get(name) for name in ("type", "index")):
+            self._finish()
+            self._blocks.append(dict(piece))
+            return
+        for name, value in piece.items():
+            if name in GROWING and isinstance(value, str) and isinstance(last.get(name), str):
+                self._grown.setdefault(name, []).append(value)
+            elif value is not None:
+                self._finish()
+                last[name] = value
+
+    def whole(self) -> list[JSON]:
+        """The blocks so far."""
+        self._finish()
+        return self._blocks
+
+    def _finish(self) -> None:
+        for name, pieces in self._grown.items():
+            self._blocks[-1][name] = "".join((self._blocks[-1][name], *pieces))
+        self._grown = {}
 
 
 def _usage(counts: _Usage) -> Usage:

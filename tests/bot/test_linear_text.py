@@ -1,0 +1,157 @@
+"""Four times the text takes four times the work, whoever wrote it: nobody stops a process with words."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import pytest
+from rich.console import Console
+
+from bot import disclosure, glyphs, names, texts
+from bot.channels import Arrival, Reply, console
+from bot.channels.line import markdown as line_markdown
+from bot.channels.line import reading as line_reading
+from bot.channels.line import splitting as line_splitting
+from bot.channels.line.address import Place
+from bot.channels.line.form import Form
+from bot.channels.line.webhook import Content, Mention, Mentionee
+from bot.channels.slack import splitting as slack_splitting
+from bot.channels.slack import words
+from bot.channels.slack.earlier import retold
+from bot.channels.slack.events import Posted
+from bot.channels.slack.unfinished import Unfinished
+from bot.context import context_line
+from bot.errors import DeliveryRefused
+from bot.live import Answered, AnswerText
+from bot.providers.demo.turn import read_turn
+from bot.providers.failures import Failures
+from bot.spoken_commands import SpokenCommands
+from bot.terminal import call_text, printable, result_text
+from bot.terminal.markdown import Prose, part
+from bot.terminal.plain_screen import PlainScreen
+from bot.terminal.rich_screen import RichScreen
+from bot.tool_commands import choice_in
+from bot.transcript import Author, Message, Text
+from bot.utf16 import head, units
+from tests.fakes.tools import Echo, tool_map
+from tests.growth import LETTERS, SHAPES, assert_grows, assert_linear
+
+TEXTS = texts.load()
+TERMINAL = TEXTS.table("terminal", "en")
+COMMANDS = SpokenCommands(TEXTS)
+MARKDOWN = ("w", "*a ", "> ", "```\n", "[a](http://x", "links within each other", "base64")
+
+
+def said(text: str, author: Author | None = None) -> Message:
+    return Message("m", "user", (Text(text),), 1, author)
+
+
+def pieces(text: str, size: int = 40) -> list[str]:
+    """As a fast stream brings it, gathered for a moment."""
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def without_a_mention(text: str) -> str | None:
+    there = Mention([Mentionee(index, 2, is_self=True) for index in range(0, len(text), 10)])
+    return line_reading.addressed(Content(id="1", type="text", text=text, mention=there))
+
+
+def line_reply(text: str) -> None:
+    with suppress(DeliveryRefused):  # there may be nothing but marks in it
+        Form(TEXTS, "en").of(Reply(text), Place("b", "user", "U1"))
+
+
+def slack_stream(text: str) -> list[str]:
+    """Words of an answer that nobody can be shown yet, and then can."""
+    unfinished = Unfinished()
+    for piece in pieces(text, 5):
+        unfinished.add(piece)
+    return list(iter(unfinished.take, ""))
+
+
+def named_context(text: str) -> str:
+    return context_line(Arrival(said("hi", Author("u", text)), group=True), "line", "UTC")
+
+
+WORK: dict[str, Callable[[str], object]] = {
+    "LINE's plain text": line_markdown.plain,
+    "LINE's bubbles": lambda text: line_splitting.bubbles(text, "More?"),
+    "LINE's pieces": lambda text: list(line_splitting.split(text, 5_000)),
+    "a reply in LINE": line_reply,
+    "a mention in LINE": without_a_mention,
+    "Slack's pieces": slack_splitting.split,
+    "Slack's text made plain": words.plain,
+    "mentions in Slack": lambda text: (words.mentioned(text), words.without_mentions(text, ()), words.named(text, {})),
+    "what goes to Slack": lambda text: (words.harmless(text), words.escaped(text), words.open_tag(text)),
+    "a thread in Slack": lambda text: retold([Posted(ts="1", text=text, user="U1")], {}),
+    "a stream in Slack": slack_stream,
+    "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),
+    "a name in the context line": named_context,
+    "the language": lambda text: texts.language_of(text, "en"),
+    "spoken commands": lambda text: (COMMANDS.read(text), COMMANDS.decision(text)),
+    "tool commands": lambda text: choice_in([said(text)], tool_map(Echo())),
+    "the demo's wishes": lambda text: read_turn([said(text)], "en"),
+    "what the page posts": console._complaint,
+    "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),
+}
+BY_LETTER: dict[str, Callable[[str], object]] = {
+    "a question's arguments": lambda text: disclosure.described({"text": text}),
+    "a question's frame": disclosure.fenced,
+    "letters that pose or are not seen": lambda text: (glyphs.posing(text), glyphs.unseen(text), glyphs.in_order(text)),
+    "a display name": lambda text: (names.safe_name(text), names.name_in_words(text)),
+    "what a terminal can show": printable,
+    "a call on a terminal": lambda text: (call_text("echo", {"text": text}), result_text({"error": text})),
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+def test_four_times_the_text_takes_four_times_the_work(work: Callable[[str], object]) -> None:
+    """With every nasty shape, up to 200,000 characters."""
+    assert_linear(work)
+
+
+@pytest.mark.parametrize("work", BY_LETTER.values(), ids=BY_LETTER)
+def test_what_looks_at_letters_looks_once(work: Callable[[str], object]) -> None:
+    """With letters of every kind."""
+    assert_linear(work, LETTERS)
+
+
+def drawn(text: str) -> None:
+    Console(file=io.StringIO(), width=80).print(Prose(text))
+
+
+@pytest.mark.parametrize("work", [part, drawn])
+@pytest.mark.parametrize("shape", MARKDOWN)
+def test_markdown_on_a_terminal_grows_with_its_text(work: Callable[[str], object], shape: str) -> None:
+    """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning for."""
+    shapes = {shape: SHAPES.get(shape) or SHAPES[repr(shape)]}
+    assert_grows(work, shapes, most=50_000)
+
+
+def streamed_on_a_screen(events: Sequence[str]) -> None:
+    """One block that grows, which is drawn again and again."""
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
+    with RichScreen(console, TERMINAL).answering() as drawing:
+        for words in events:
+            drawing.show(AnswerText(words))
+            drawing.tick()
+        drawing.show(Answered("t", "".join(events)))
+
+
+def streamed_into_a_pipe(events: Sequence[str]) -> None:
+    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).answering() as drawing:
+        for words in events:
+            drawing.show(AnswerText(words))
+        drawing.show(Answered("t", "".join(events)))
+
+
+@pytest.mark.parametrize(("work", "most"), [(streamed_on_a_screen, 12_500), (streamed_into_a_pipe, 200_000)])
+def test_an_answer_that_grows_is_not_drawn_anew_with_every_word(
+    work: Callable[[Sequence[str]], object], most: int
+) -> None:
+    """However many pieces it comes in."""
+    assert_grows(
+        work, {"words": lambda size: pieces("word " * (size // 5)), "w": lambda size: pieces("w" * size)}, most
+    )
