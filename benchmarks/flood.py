@@ -136,7 +136,7 @@ async def flood(url: str, people: int, connections: int, processes: int = 1) -> 
         before, started = cpu_s(running[0].pid), time.perf_counter()
         pouring = asyncio.create_task(pour(KAIWA, ready["webhooks"], connections))
         most, seen = 0, {"people": 0, "more_than_once": 0}
-        while seen["people"] < people and time.perf_counter() - started < PATIENCE_S:
+        while not (pouring.done() and seen["people"] >= pouring.result().statuses[200]):
             seen = await others.asked("shown")
             most = max(most, seen["in_flight"])
             await asyncio.sleep(0.25)

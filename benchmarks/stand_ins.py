@@ -1,7 +1,7 @@
 """LINE, Slack and Gemini for a flood, as strict as the tests' own. Run as a process: python -m benchmarks.stand_ins
 
-Reads one line of JSON: how many people write, and how long the model thinks. Prints one line of JSON: the addresses, and
-a signed webhook of each person. Every further line read is answered with what people were shown so far.
+Reads one line of JSON: how many people write, and how long the model thinks. Prints one line of JSON: the addresses,
+and a signed webhook of each person. Every further line read is answered with what people were shown so far.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import cast
 
-from bot.store.clients import Client
+from bot.store.clients import ANSWER_S, Client
 from bot.store.connection import answering
 from bot.store.entries import ARRIVAL, Waiting, pack, unpack
 from bot.store.keys import Keys
@@ -24,11 +24,15 @@ class Accepted(IntEnum):
 
 
 class Inbox:
-    """Messages on their way in."""
+    """Messages on their way in.
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
+    Args:
+        door: scripts over connections that no turn uses.
+    """
+
+    def __init__(self, client: Client, door: Scripts) -> None:
         self._client = client
-        self._scripts = scripts
+        self._door = door
 
     async def read(self, conversation: str) -> list[Waiting]:
         """What waits, oldest first."""
@@ -46,4 +50,5 @@ class Inbox:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
         """
         entry = pack(kind, message_id, payload)
-        return Accepted(await self._scripts.run("accept", conversation, entry, message_id=message_id))
+        async with answering(ANSWER_S):  # waiting for others included: a webhook's sender waits for all of it
+            return Accepted(await self._door.run("accept", conversation, entry, message_id=message_id))
