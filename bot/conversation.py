@@ -102,7 +102,7 @@ class Conversations:
 
     async def _attend_once(self, conversation: str) -> bool:
         """Whether a message waits that came in too late for this lease and gave nobody a hint."""
-        lease = await self._store.leases.acquire(conversation, if_due=True)
+        lease = await self._store.leases.acquire(conversation, if_wanted=True)
         if lease is None:
             return False
         left = Left()

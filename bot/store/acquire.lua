@@ -2,11 +2,8 @@
 if redis.call('EXISTS', lease) == 1 then
     return false
 end
-if ARGV[3] == 'due' then
-    local wanted_at = redis.call('ZSCORE', due, conversation)
-    if not wanted_at or tonumber(wanted_at) > now_ms() then
-        return false
-    end
+if ARGV[3] == 'wanted' and not redis.call('ZSCORE', due, conversation) then
+    return false
 end
 local token = redis.call('INCR', fence)
 redis.call('EXPIRE', fence, INDEX_S)

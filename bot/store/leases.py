@@ -67,13 +67,13 @@ class Leases:
         self._urgent = urgent
         self._scripts = scripts
 
-    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_due: bool = False) -> Lease | None:
+    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_wanted: bool = False) -> Lease | None:
         """Take the lease; None where somebody has it.
 
         Args:
-            if_due: None also where nothing wants care now, such as after somebody else has seen to it.
+            if_wanted: None also where the due index does not know the conversation: somebody else has seen to it.
         """
-        taken = await self._scripts.run("acquire", conversation, ttl_ms, "due" if if_due else "")
+        taken = await self._scripts.run("acquire", conversation, ttl_ms, "wanted" if if_wanted else "")
         return None if taken is None else Lease(conversation, taken[0], ttl_ms, taken[1])
 
     async def renew(self, lease: Lease) -> None:
