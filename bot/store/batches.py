@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 MOST = 64  # requests in a batch, but for what one asker asks: reading the answers must not keep the loop from others
@@ -60,7 +61,9 @@ class Batches:
         return answer
 
     async def aclose(self) -> None:
-        """Give up what is under way."""
+        """Give up what waits and what is under way."""
+        _fail(self._waiting, ConnectionError("closed"))
+        self._waiting.clear()
         for sending in self._sending:
             sending.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
@@ -71,7 +74,7 @@ class Batches:
             self._free -= 1
             sending = asyncio.create_task(self._run(batch))
             self._sending.add(sending)
-            sending.add_done_callback(self._ended)
+            sending.add_done_callback(partial(self._ended, batch))
 
     def _next(self) -> list[Question]:
         batch: list[Question] = []
@@ -83,8 +86,10 @@ class Batches:
                 requests += len(question.requests)
         return batch
 
-    def _ended(self, sending: asyncio.Task[None]) -> None:
+    def _ended(self, batch: list[Question], sending: asyncio.Task[None]) -> None:
         self._sending.discard(sending)
+        if sending.cancelled():
+            _fail(batch, ConnectionError("closed"))
         self._free += 1
         self._begin()
 
@@ -96,12 +101,10 @@ class Batches:
             batch += self._waiting
             self._waiting.clear()
             _fail(batch, error)
-        except asyncio.CancelledError:
-            _fail(batch, ConnectionError("closed"))
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is raised where somebody waits
             _fail(batch, error)
 
 
-def _fail(batch: list[Question], error: BaseException) -> None:
+def _fail(batch: Iterable[Question], error: BaseException) -> None:
     for question in batch:
         question.fail(error)
