@@ -68,7 +68,7 @@ class Renewals:
             for held in self._held:
                 if time.monotonic() - held.at >= YOUNG_S:
                     shards[shard_of(held.lease.conversation)].append(held)
-            # At once: one after another would take a busy loop sixteen times as long, and a lease lives for six seconds.
+            # At once: shard after shard would take a busy loop longer than a lease lives.
             await asyncio.gather(*map(self._renew_each, shards.values()))
 
     async def _renew_each(self, shard: list[_Held]) -> None:
