@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-ROOM_S = 0.01  # a round of the loop that takes no longer leaves room for one more; a webhook takes about eight rounds
+ROOM_S = 0.004  # a round of the loop that takes no longer leaves room for one more; a webhook takes about eight rounds
 FORGET = 0.8  # of the longest round of late, so much is remembered after each round
 PATIENCE = 5  # after so many rounds as long as that one more begins all the same: the door is first, the queue moves on
 
