@@ -191,7 +191,8 @@ def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
     from bot.channels.slack import Slack  # noqa: PLC0415 -- takes 0.4 s, only where Slack is on
 
     options = _slack_options(house.settings, listens=listens)
-    return Slack(accept, house.store.notes, house.texts, options, house.tools.commands)
+    store, commands = house.store, house.tools.commands
+    return Slack(accept, store.notes, house.texts, options, commands, door_notes=store.door_notes)
 
 
 def _slack_options(settings: Settings, *, listens: bool) -> Options:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from bot.journal import read_entries
 from bot.metrics import Metrics
 from bot.past import Past
 from bot.records import read_record
+from bot.renewals import Renewals
 from bot.replying import Defaults, Replying
 from bot.spoken_commands import SpokenCommands
 from bot.stopping import TOPIC, Stops
@@ -35,7 +35,6 @@ log = structlog.stdlib.get_logger(__name__)
 
 LISTEN_AGAIN_S = 1.0
 EVERYTHING = 1_000_000_000  # of the inbox
-RENEW_S = (1.0, 2.0)  # a lease lives three times as long; hundreds of renewals at one moment would stall the door
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +59,11 @@ class Conversations:
         self._past = past
         self._stops = stops
         self._postman = postman
+        self._renewals = Renewals(store)
         self.closing = False  # begins no new turn; what waits is left for others
 
     async def attend(self, conversation: str) -> None:
-        """Deliver what is left and answer what waits; where another process does so already, leave at once.
+        """Deliver what is left and answer what waits; where that is done, or another process is at it, leave at once.
 
         Raises:
             StoreUnavailable: the due index brings the conversation back.
@@ -102,14 +102,14 @@ class Conversations:
 
     async def _attend_once(self, conversation: str) -> bool:
         """Whether a message waits that came in too late for this lease and gave nobody a hint."""
-        lease = await self._store.leases.acquire(conversation)
+        lease = await self._store.leases.acquire(conversation, if_wanted=True)
         if lease is None:
             return False
         left = Left()
         waiting = False
         with structlog.contextvars.bound_contextvars(conversation=conversation):
             try:
-                async with self._held(lease):
+                async with self._renewals.kept(lease):
                     left = await self._care(lease)
             except LeaseLost:
                 log.warning("lease lost, another process goes on")
@@ -117,22 +117,6 @@ class Conversations:
                 # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
                 waiting = await asyncio.shield(self._release(lease, left))
         return waiting
-
-    @asynccontextmanager
-    async def _held(self, lease: Lease) -> AsyncIterator[None]:
-        """Renew the lease while the work inside runs; losing it ends the work with ``LeaseLost``."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                renewing = group.create_task(self._renew(lease))
-                yield
-                renewing.cancel()
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from failed
-
-    async def _renew(self, lease: Lease) -> None:
-        while True:
-            await asyncio.sleep(random.uniform(*RENEW_S))  # noqa: S311 -- no secret
-            await self._store.leases.renew(lease)
 
     async def _release(self, lease: Lease, left: Left) -> bool:
         with suppress(LeaseLost, StoreUnavailable):

@@ -1,4 +1,4 @@
-"""The way in: one durable write, one hint to a worker, nothing else before a webhook's 200."""
+"""The way in: one durable write, nothing else before a webhook's 200; a worker is told, and nobody waits for that."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Jobs(Protocol):
     """Tells some worker that a conversation needs care. A hint: nothing depends on it."""
 
     async def add(self, conversation: str, key: str) -> None:
-        """Add a job; one with a key that is known already may be dropped."""
+        """Add a job, without waiting for anybody; one with a key that is known already may be dropped."""
         ...
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 from bot.app import Wired, asgi, open_house, wire
+from bot.intake import Jobs
 from bot.settings import Settings
 from bot.upkeep import Upkeep
 from bot.web.connections import bounds_here
@@ -26,13 +27,15 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
         async with AsyncExitStack() as stack:
             house = await stack.enter_async_context(open_house(settings))
             docket = await stack.enter_async_context(open_docket(house.url))
-            wired = await stack.enter_async_context(wire(house, DocketJobs(docket), listens=True, works=worker))
-            attend, upkeep = wired.conversations.attend, Upkeep(house.store, wired.store_full)
-            at_work = Worker(docket, house.store, attend, orders.hurry, [upkeep.run]) if worker else None
+            at_work = Worker(docket, house.store, orders.hurry) if worker else None
+            hints = await stack.enter_async_context(aclosing(DocketJobs(docket)))
+            jobs: Jobs = at_work or hints
+            wired = await stack.enter_async_context(wire(house, jobs, listens=True, works=worker))
+            upkeep = Upkeep(house.store, wired.store_full)
             server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock, bounds))
             stack.callback(wired.console.close)
             if at_work:
-                await stack.enter_async_context(at_work.running())
+                await stack.enter_async_context(at_work.running(wired.conversations.attend, [upkeep.run]))
             _settle()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.ended, *([at_work.ended] if at_work else []))
@@ -42,18 +45,15 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
 async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
     """``kaiwa worker``: turns only, until SIGTERM."""
     with stop_signals() as orders:
-        async with (
-            open_house(settings) as house,
-            open_docket(house.url) as docket,
-            wire(house, DocketJobs(docket)) as wired,
-        ):
-            attend, upkeep = wired.conversations.attend, Upkeep(house.store, wired.store_full)
-            worker = Worker(docket, house.store, attend, orders.hurry, [upkeep.run])
-            async with worker.running():
-                _settle()
-                announce()
-                await _until(orders.stop, worker.ended)
-                wired.conversations.closing = True
+        async with open_house(settings) as house, open_docket(house.url) as docket:
+            worker = Worker(docket, house.store, orders.hurry)
+            async with wire(house, worker) as wired:
+                upkeep = Upkeep(house.store, wired.store_full)
+                async with worker.running(wired.conversations.attend, [upkeep.run]):
+                    _settle()
+                    announce()
+                    await _until(orders.stop, worker.ended)
+                    wired.conversations.closing = True
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from docket import Worker as DocketWorker
 from docket._redis import RedisConnection
 
 from bot.errors import StoreUnavailable
+from bot.starter import Starter
 from bot.store import STORE_FAILURES, Store, few
 
 log = structlog.stdlib.get_logger(__name__)
@@ -29,24 +30,47 @@ CONNECTIONS = 2  # for Docket's requests; one more listens for strikes, one more
 REDELIVERY = timedelta(seconds=10)
 RECONNECT = timedelta(seconds=1)
 SWEEP_S = 1.0
-SWEEP_LIMIT = 500  # conversations a sweep brings back at most
-HINT_S = 1.0  # for one hint: a webhook's sender waits for it
+SWEEP_LIMIT = 100  # conversations a sweep brings back at most
+HINTS = 16  # that wait to be given
+HINT_S = 1.0  # for one hint
 DRAIN_S = 22.0  # for running turns at shutdown
 LAST_S = 1.5  # for whatever has been cancelled
 
 
 class DocketJobs:
-    """Hints through Docket (``bot.intake.Jobs``): any worker on the same Redis may take one."""
+    """Hints through Docket (``bot.intake.Jobs``), for a process without a worker: any on the same Redis may take one.
+
+    A hint costs more than the message itself. So nobody waits for one, they leave one after another, and where many
+    come in at once those that find no room are left out: a worker that runs dry sweeps at once.
+    """
 
     def __init__(self, docket: Docket) -> None:
         self._docket = docket
+        self._hints: dict[str, str] = {}  # jobs' keys by conversation, in order
+        self._giving: asyncio.Task[None] | None = None
 
     async def add(self, conversation: str, key: str) -> None:
-        try:
-            async with asyncio.timeout(HINT_S):
-                await self._docket.add("turn", key=key)(conversation)
-        except (*STORE_FAILURES, TimeoutError) as error:
-            log.warning("hint lost, the sweep will find the conversation", error=type(error).__name__)
+        if len(self._hints) < HINTS:
+            self._hints[conversation] = key
+        if self._giving is None or self._giving.done():
+            self._giving = asyncio.create_task(self._give())
+
+    async def aclose(self) -> None:
+        """Give what is left, for as long as one hint may take."""
+        if self._giving is not None:
+            await asyncio.wait({self._giving}, timeout=HINT_S)
+            self._giving.cancel()
+            await asyncio.gather(self._giving, return_exceptions=True)
+
+    async def _give(self) -> None:
+        while self._hints:
+            conversation = next(iter(self._hints))
+            key = self._hints.pop(conversation)
+            try:
+                async with asyncio.timeout(HINT_S):
+                    await self._docket.add("turn", key=key)(conversation)
+            except (*STORE_FAILURES, TimeoutError) as error:
+                log.warning("hint lost, the sweep will find the conversation", error=type(error).__name__)
 
 
 class FewConnections(RedisConnection):
@@ -67,34 +91,28 @@ async def open_docket(url: str) -> AsyncIterator[Docket]:
 
 
 class Worker:
-    """Works for every conversation: takes hints, and sweeps the due index in case one was lost.
+    """Works for every conversation: for those whose messages this process takes in, for hints of others, and for what
+    it finds in the due index (``bot.intake.Jobs``).
 
-    A hint only starts the work here, so that Docket's slots are soon free again; what the sweep finds is started
-    without Docket, which takes no jobs while it waits for Redis to come back.
+    Whatever it is told of is queued until the loop has room for one more. What is queued here is held by nobody:
+    another worker finds it in the due index, and may be first.
 
     Args:
         hurry: ends the time that running turns get at a shutdown.
-        beside: what else runs for as long as this worker takes work.
         drain_s: seconds of that time.
     """
 
-    def __init__(
-        self,
-        docket: Docket,
-        store: Store,
-        attend: Attend,
-        hurry: asyncio.Event,
-        beside: Sequence[Service] = (),
-        drain_s: float = DRAIN_S,
-    ) -> None:
+    def __init__(self, docket: Docket, store: Store, hurry: asyncio.Event, drain_s: float = DRAIN_S) -> None:
         self._docket = docket
         self._store = store
-        self._attend = attend
         self._hurry = hurry
-        self._beside = beside
         self._drain_s = drain_s
-        self._at_work: dict[str, asyncio.Task[None]] = {}
+        self._starter = Starter(CONCURRENCY)
         self._services: tuple[asyncio.Task[None], ...] = ()
+
+    async def add(self, conversation: str, key: str) -> None:
+        """Take care of a conversation soon."""
+        self._starter.add(conversation)
 
     @property
     def alive(self) -> bool:
@@ -112,8 +130,12 @@ class Worker:
             service.result()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Work while the context is open; on the way out running turns get their time, then are left for others."""
+    async def running(self, attend: Attend, beside: Sequence[Service] = ()) -> AsyncIterator[None]:
+        """Work while the context is open; on the way out running turns get their time, then are left for others.
+
+        Args:
+            beside: what else runs for as long as this worker takes work.
+        """
         self._docket.register(self._hint, names=["turn"])
         async with DocketWorker(
             self._docket,
@@ -122,7 +144,8 @@ class Worker:
             reconnection_delay=RECONNECT,
             schedule_automatic_tasks=False,
         ) as worker:
-            services = (_take_hints(worker), self._sweep(), *(service() for service in self._beside))
+            starting = self._starter.run(partial(_attend, attend))
+            services = (_take_hints(worker), self._sweep(), starting, *(service() for service in beside))
             self._services = tuple(map(asyncio.create_task, services))
             try:
                 yield
@@ -130,30 +153,14 @@ class Worker:
                 await self._drain()
 
     async def _hint(self, conversation: str) -> None:
-        self._start(conversation)
-
-    def _start(self, conversation: str) -> None:
-        """Attend to a conversation, unless that is under way; what finds no place here stays due."""
-        if conversation not in self._at_work and len(self._at_work) < CONCURRENCY:
-            task = asyncio.create_task(self._work(conversation))
-            self._at_work[conversation] = task
-            task.add_done_callback(partial(self._forget, conversation))
-
-    def _forget(self, conversation: str, _task: asyncio.Task[None]) -> None:
-        del self._at_work[conversation]
-
-    async def _work(self, conversation: str) -> None:
-        try:
-            await self._attend(conversation)
-        except StoreUnavailable as error:
-            log.warning("store away, the sweep will find the conversation", error=str(error))
+        self._starter.add(conversation)
 
     async def _drain(self) -> None:
         """Let running turns finish, then cancel what is left. Docket may need two cancels to give up its clean-up."""
         for service in self._services:
             service.cancel()
         await self._last_turns()
-        turns = list(self._at_work.values())
+        turns = list(self._starter.at_work)
         for turn in turns:
             turn.cancel()
         await asyncio.wait((*turns, *self._services), timeout=LAST_S)
@@ -166,18 +173,27 @@ class Worker:
     async def _last_turns(self) -> None:
         """Wait for running turns until their time is over."""
         over = asyncio.create_task(self._hurry.wait())
-        turns = asyncio.gather(*self._at_work.values(), return_exceptions=True)
+        turns = asyncio.gather(*self._starter.at_work, return_exceptions=True)
         await asyncio.wait((over, turns), timeout=self._drain_s, return_when=asyncio.FIRST_COMPLETED)
         over.cancel()
 
     async def _sweep(self) -> None:
+        """Find what is due, about once a second; at once, where the last sweep has left something and all has begun."""
+        left_some = False
         while True:
-            await asyncio.sleep(SWEEP_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP_S):
+                    await (self._starter.empty.wait() if left_some else asyncio.Event().wait())
+            if self._starter.waiting >= SWEEP_LIMIT:
+                continue
             try:
-                for conversation in await self._store.leases.due(SWEEP_LIMIT):
-                    self._start(conversation)
+                due = await self._store.leases.due(SWEEP_LIMIT)
             except StoreUnavailable as error:
                 log.warning("sweep failed", error=str(error))
+                due = []
+            left_some = len(due) == SWEEP_LIMIT
+            for conversation in due:
+                self._starter.add(conversation)
 
 
 class OwnJobs:
@@ -212,6 +228,13 @@ class OwnJobs:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SWEEP_S * 5):
                     await self._wake.wait()
+
+
+async def _attend(attend: Attend, conversation: str) -> None:
+    try:
+        await attend(conversation)
+    except StoreUnavailable as error:
+        log.warning("store away, the sweep will find the conversation", error=str(error))
 
 
 async def _take_hints(worker: DocketWorker) -> None:

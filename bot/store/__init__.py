@@ -6,6 +6,7 @@
     outbox      what must leave                dead_letters     what was given up
     live        what is shown meanwhile        notes            small things, short-lived
     connection  how Redis is reached           clients          one server, or a cluster
+    batches     requests sent together         patience         a queue for places
     pressure    how full it is                 budget           what a day has cost
     traces      what names a person           embedded         the Valkey that comes with Kaiwa
     rewriting   what its files still hold      server           its process
@@ -30,7 +31,7 @@ from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Shown
-from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes
+from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, shard_of
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.notes import Notes
@@ -65,6 +66,7 @@ __all__ = [
     "Waiting",
     "few",
     "open_store",
+    "shard_of",
 ]
 
 
@@ -104,19 +106,29 @@ class ServerFacts:
 
 
 class Store:
-    """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``."""
+    """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``.
 
-    def __init__(self, client: Client, live: Live, history_s: int) -> None:
+    Args:
+        door: has connections of its own, so that what cannot wait never waits behind turns: messages that come in,
+            leases that are kept, and the question whether the store answers.
+
+    Attributes:
+        door_notes: the same notes, for what is looked up before a webhook's 200.
+    """
+
+    def __init__(self, client: Client, door: Client, live: Live, history_s: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
-        self.inbox = Inbox(client, scripts)
-        self.leases = Leases(client, scripts)
+        self._door = door
+        self.inbox = Inbox(client, Scripts(door, history_s))
+        self.leases = Leases(client, door, scripts)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.notes = Notes(client)
         self.traces = Traces(client)
+        self.door_notes = Notes(door)
         self.budget = Budget(client)
         self.live = live
         self.pressure = Pressure(client, scripts)
@@ -128,7 +140,7 @@ class Store:
             StoreUnavailable: not within ``timeout_s``.
         """
         async with answering(timeout_s):
-            await self._client.ask_each(("EXISTS", index) for index in due_indexes())
+            await self._door.ask_each(("EXISTS", index) for index in due_indexes())
 
     async def now_ms(self, conversation: str = "") -> int:
         """The clock that processes compare; on a cluster each node has its own, and a conversation goes by one."""
@@ -174,18 +186,21 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
     ``redis+cluster://`` or ``rediss+cluster://``; it connects when it is first used.
 
     Args:
-        max_connections: to the server, or to each node; at least 2; one serves live events while somebody watches.
+        max_connections: to the server, or to each node; at least 3: one serves live events while somebody watches, the
+            door has its own.
 
     Raises:
         SettingsError: the URL cannot be read.
     """
-    client = connect(url, max_connections - 1)
+    at_the_door = (max_connections - 1) // 2
+    client, door = connect(url, max_connections - 1 - at_the_door), connect(url, at_the_door)
     live = Live(client)
     receiving = asyncio.create_task(live.run())
     try:
-        yield Store(client, live, history_days * DAY_S)
+        yield Store(client, door, live, history_days * DAY_S)
     finally:
         receiving.cancel()
         with suppress(asyncio.CancelledError):
             await receiving
         await client.aclose()
+        await door.aclose()

@@ -2,6 +2,9 @@
 if redis.call('EXISTS', lease) == 1 then
     return false
 end
+if ARGV[3] == 'wanted' and not redis.call('ZSCORE', due, conversation) then
+    return false
+end
 -- One fence for the whole shard names nobody, and no token comes twice: a fence that has gone begins at the clock.
 local token = math.max(tonumber(redis.call('GET', fence) or 0) + 1, now_ms())
 redis.call('SET', fence, token, 'EX', INDEX_S)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-from bot.store.clients import Client, Request
+from bot.store.batches import Request
+from bot.store.clients import Client
 from bot.store.connection import answering
 from bot.store.keys import SPENT_S, TOTALS_S, spent_key, totals_keys
 

@@ -13,11 +13,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import MovedError, RedisClusterException, RedisError
 
 from bot.errors import SettingsError, StoreUnavailable
-from bot.store.clients import Client, Cluster, Server
+from bot.store.clients import ANSWER_S, Client, Cluster, Server
 
 STORE_FAILURES = (RedisError, RedisClusterException, OSError)
 
-ANSWER_S = 2.5  # for a whole request: waiting for a connection, connecting, being answered
 CONNECT_S = 2.0
 NODE_S = 1.0  # for one node of a cluster: there has to be time left to ask another where things are now
 
@@ -49,11 +48,10 @@ def few(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
 
 
 def _server(url: str, max_connections: int) -> Server:
-    pool = BlockingConnectionPool.from_url(
+    pool = ConnectionPool.from_url(
         url,
         max_connections=max_connections,
-        timeout=ANSWER_S,
-        # answering() is the limit. redis-py would use wait_for, which may swallow a cancellation before
+        # Batches have a limit. redis-py would use wait_for, which may swallow a cancellation before
         # Python 3.12: https://github.com/python/cpython/issues/86296
         socket_timeout=None,
         socket_connect_timeout=CONNECT_S,
@@ -83,8 +81,12 @@ def _options() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def answering(timeout_s: float = ANSWER_S) -> AsyncIterator[None]:
+async def answering(timeout_s: float | None = None) -> AsyncIterator[None]:
     """Around every request.
+
+    Args:
+        timeout_s: for all that is done inside, waiting for others included. Without it a client's own patience is the
+            limit: ``ANSWER_S`` for a request from when it is sent, whatever the store had to do for others before.
 
     Raises:
         StoreUnavailable: Redis is away, frozen, full or unwilling. The request may have been carried out or not.
@@ -93,7 +95,7 @@ async def answering(timeout_s: float = ANSWER_S) -> AsyncIterator[None]:
         async with asyncio.timeout(timeout_s):
             yield
     except TimeoutError as error:
-        raise StoreUnavailable(f"no answer within {timeout_s:g} s") from error
+        raise StoreUnavailable(f"no answer within {timeout_s or ANSWER_S:g} s") from error
     except MovedError as error:
         raise StoreUnavailable("this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://") from error
     except STORE_FAILURES as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import cast
 
-from bot.store.clients import Client
+from bot.store.clients import ANSWER_S, Client
 from bot.store.connection import answering
 from bot.store.entries import ARRIVAL, Waiting, unpack_waiting
 from bot.store.keys import Keys
@@ -26,11 +26,15 @@ class Accepted(IntEnum):
 
 
 class Inbox:
-    """Messages on their way in."""
+    """Messages on their way in.
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
+    Args:
+        door: scripts over connections that no turn uses.
+    """
+
+    def __init__(self, client: Client, door: Scripts) -> None:
         self._client = client
-        self._scripts = scripts
+        self._door = door
 
     async def read(self, conversation: str) -> list[Waiting]:
         """What waits, oldest first."""
@@ -52,4 +56,5 @@ class Inbox:
         """
         how = "always" if always else ""
         entry = (kind, message_id, payload, how)
-        return Accepted(await self._scripts.run("accept", conversation, *entry, message_id=message_id))
+        async with answering(ANSWER_S):  # waiting for others included: a webhook's sender waits for all of it
+            return Accepted(await self._door.run("accept", conversation, *entry, message_id=message_id))

@@ -40,12 +40,25 @@ class Keys:
 
     def __init__(self, conversation: str) -> None:
         self._conversation = conversation
-        self._shard = _shard_prefix(crc32(conversation.encode()) % SHARDS)
+        self._shard = _shard_prefix(shard_of(conversation))
 
     @property
     def for_scripts(self) -> tuple[str, ...]:
         """What every script gets, in the order of ``SCRIPT_KINDS``."""
         return (*map(self._own, CONVERSATION_KINDS), *(self._shard + kind for kind in SHARD_KINDS))
+
+    @property
+    def lease(self) -> str:
+        return self._own("lease")
+
+    @property
+    def fence(self) -> str:
+        return self._own("fence")
+
+    @property
+    def due(self) -> str:
+        """The due index of the conversation's shard."""
+        return self._shard + "due"
 
     @property
     def inbox(self) -> str:
@@ -88,6 +101,11 @@ class Keys:
         return f"{self._shard}{kind}:{self._conversation}"
 
 
+def shard_of(conversation: str) -> int:
+    """The shard of a conversation."""
+    return crc32(conversation.encode()) % SHARDS
+
+
 def note_key(name: str) -> str:
     """A note belongs to no conversation; its own name chooses the shard."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
@@ -103,7 +121,7 @@ def conversation_of(history_key: str) -> str:
     return history_key.partition("}:history:")[2]
 
 
-def shard_of(key: str) -> str:
+def slot_of(key: str) -> str:
     """The beginning that all keys of a shard have in common: those may be asked for together."""
     return key.partition("}")[0]
 

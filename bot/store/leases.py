@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.keys import due_indexes
+from bot.store.keys import INDEX_S, Keys, due_indexes
 from bot.store.scripts import Scripts
 
 LEASE_MS = 6_000
@@ -16,6 +17,26 @@ DUE_NOW = """#!lua flags=no-writes
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 return redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
+"""
+
+# As renew.lua, for many leases of one shard; the places of those that are lost.
+RENEW_EACH = f"""#!lua flags=allow-oom
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lost = {{}}
+for i = 1, #ARGV, 3 do
+    local lease, fence = KEYS[(i - 1) / 3 * 2 + 2], KEYS[(i - 1) / 3 * 2 + 3]
+    local conversation, token, ttl = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+    if redis.call('GET', lease) ~= token then
+        table.insert(lost, (i - 1) / 3)
+    else
+        redis.call('PEXPIRE', lease, ttl)
+        redis.call('EXPIRE', fence, {INDEX_S})
+        redis.call('ZADD', KEYS[1], now + ttl, conversation)
+    end
+end
+redis.call('EXPIRE', KEYS[1], {INDEX_S})
+return lost
 """
 
 
@@ -35,15 +56,24 @@ class Lease:
 
 
 class Leases:
-    """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires."""
+    """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires.
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
+    Args:
+        urgent: has connections of its own: a lease is not lost because turns are busy.
+    """
+
+    def __init__(self, client: Client, urgent: Client, scripts: Scripts) -> None:
         self._client = client
+        self._urgent = urgent
         self._scripts = scripts
 
-    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS) -> Lease | None:
-        """Take the lease; None where somebody has it."""
-        taken = await self._scripts.run("acquire", conversation, ttl_ms)
+    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_wanted: bool = False) -> Lease | None:
+        """Take the lease; None where somebody has it.
+
+        Args:
+            if_wanted: None also where the due index does not know the conversation: somebody else has seen to it.
+        """
+        taken = await self._scripts.run("acquire", conversation, ttl_ms, "wanted" if if_wanted else "")
         return None if taken is None else Lease(conversation, taken[0], ttl_ms, taken[1])
 
     async def renew(self, lease: Lease) -> None:
@@ -53,6 +83,15 @@ class Leases:
             LeaseLost: it has expired.
         """
         await self._scripts.run("renew", lease.conversation, lease.token, lease.ttl_ms)
+
+    async def renew_each(self, leases: Sequence[Lease]) -> list[Lease]:
+        """Keep many leases, of conversations of one shard, in one request; those that have expired."""
+        keys = [Keys(lease.conversation) for lease in leases]
+        names = [keys[0].due, *(name for one in keys for name in (one.lease, one.fence))]
+        values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
+        async with answering():
+            lost = await self._urgent.eval(RENEW_EACH, len(names), *names, *values)
+        return [leases[place] for place in lost]
 
     async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
         """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.

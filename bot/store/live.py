@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from redis.asyncio.connection import AbstractConnection
 
 from bot.errors import StoreUnavailable
-from bot.store.clients import Client
+from bot.store.clients import ANSWER_S, Client
 from bot.store.connection import STORE_FAILURES, answering
 from bot.store.keys import Keys
 
@@ -73,7 +73,7 @@ class Live:
         channel = Keys(conversation).live.encode()
         viewer = _Viewer()
         try:
-            async with answering():
+            async with answering(ANSWER_S):
                 await self._enter(channel, viewer)
             yield viewer
         finally:
@@ -112,10 +112,10 @@ class Live:
                 await self._connection.send_command(command, channel)
 
     async def _receive(self) -> None:
-        async with answering():
+        async with answering(ANSWER_S):
             connection = await self._client.own_connection()
         try:
-            async with answering():
+            async with answering(ANSWER_S):
                 await connection.connect()  # type: ignore[no-untyped-call]  # a decorator hides its types
                 self._connection = connection
                 await connection.send_command("SUBSCRIBE", *self._topics)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.keys import conversation_of, history_pattern, shard_of
+from bot.store.keys import conversation_of, history_pattern, slot_of
 from bot.store.scripts import Scripts
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
@@ -140,7 +140,7 @@ class Pressure:
 
     async def _weigh(self, keys: Sequence[str]) -> list[_Place]:
         """The places of those histories that are still there."""
-        groups = [list(group) for _, group in groupby(sorted(keys), shard_of)]
+        groups = [list(group) for _, group in groupby(sorted(keys), slot_of)]
         answers = await self._client.ask_each(("EVAL", WEIGH, len(group), *group) for group in groups)
         return [
             _Place(-size.bit_length(), life, key, size)

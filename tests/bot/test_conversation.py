@@ -248,6 +248,7 @@ class Racing:
 
     def __init__(self, leases: Leases, comes_in: Callable[[], Awaitable[None]]) -> None:
         self.acquire, self.renew, self.due = leases.acquire, leases.renew, leases.due
+        self.renew_each = leases.renew_each
         self._leases = leases
         self._comes_in: list[Callable[[], Awaitable[None]]] = [comes_in]
 

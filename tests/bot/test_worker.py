@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 from redis.asyncio import Redis
@@ -37,7 +38,7 @@ async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
     async with (
         open_docket(valkey_url) as there,
         open_docket(valkey_url) as here,
-        Worker(there, store, attended, asyncio.Event()).running(),
+        Worker(there, store, asyncio.Event()).running(attended),
     ):
         await DocketJobs(here).add("console:a", "console:a/m1")
         await until(lambda: attended.finished == ["console:a"])
@@ -47,9 +48,9 @@ async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, 
     """The due index alone is enough, also after Docket has lost everything it knew."""
     attended = Attended()
     async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, attended, asyncio.Event())
+        worker = Worker(docket, store, asyncio.Event())
         assert not worker.alive
-        async with worker.running():
+        async with worker.running(attended):
             assert worker.alive
             await store.inbox.accept("console:lost", "m1", b"{}")
             await until(lambda: "console:lost" in attended.finished)
@@ -60,7 +61,7 @@ async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, sto
     """The conversation stays due, so the sweep brings it back."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
-    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, asyncio.Event()).running():
+    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).running(attended):
         await store.inbox.accept("console:again", "m1", b"{}")
         await until(lambda: attended.finished == ["console:again"], seconds=15)
 
@@ -70,8 +71,8 @@ async def test_leaving_waits_for_running_turns(valkey_url: str, store: Store) ->
     attended = Attended()
     attended.hold = asyncio.Event()
     async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, attended, asyncio.Event())
-        async with worker.running():
+        worker = Worker(docket, store, asyncio.Event())
+        async with worker.running(attended):
             await DocketJobs(docket).add("console:a", "console:a/m1")
             await until(lambda: attended.conversations == ["console:a"])
             asyncio.get_running_loop().call_later(0.2, attended.hold.set)
@@ -84,7 +85,7 @@ async def test_leaving_does_not_wait_for_ever(valkey_url: str, store: Store) -> 
     attended.hold = asyncio.Event()
     async with (
         open_docket(valkey_url) as docket,
-        Worker(docket, store, attended, asyncio.Event(), drain_s=0.2).running(),
+        Worker(docket, store, asyncio.Event(), drain_s=0.2).running(attended),
     ):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.conversations == ["console:a"])
@@ -99,7 +100,7 @@ async def test_leaving_in_a_hurry_waits_for_nobody(valkey_url: str, store: Store
     async with (
         asyncio.timeout(10),
         open_docket(valkey_url) as docket,
-        Worker(docket, store, attended, hurry).running(),
+        Worker(docket, store, hurry).running(attended),
     ):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.conversations == ["console:a"])
@@ -108,16 +109,52 @@ async def test_leaving_in_a_hurry_waits_for_nobody(valkey_url: str, store: Store
 
 
 async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
-    """The message is durable already: without Redis the hint is dropped, quickly."""
-    async with open_docket("redis://127.0.0.1:1/0") as docket:
+    """The message is durable already: without Redis the hint is dropped, and nobody has waited for it."""
+    async with open_docket("redis://127.0.0.1:1/0") as docket, aclosing(DocketJobs(docket)) as jobs:
         async with asyncio.timeout(3):
-            await DocketJobs(docket).add("console:a", "console:a/m1")
+            await jobs.add("console:a", "console:a/m1")
+
+
+async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Store) -> None:
+    """In a flood a hint would cost more than the message: some are given, and the sweep finds all the others."""
+    attended: set[str] = set()
+    names = {f"console:{number}" for number in range(300)}
+
+    async def attend(conversation: str) -> None:
+        lease = await store.leases.acquire(conversation, if_wanted=True)
+        if lease and await store.journal.begin(lease, "turn"):
+            await store.journal.commit(lease, None, [], 1)
+            await store.leases.release(lease)
+            attended.add(conversation)
+
+    async with (
+        open_docket(valkey_url) as docket,
+        Worker(docket, store, asyncio.Event()).running(attend),
+        aclosing(DocketJobs(docket)) as jobs,
+    ):
+        for name in names:
+            await store.inbox.accept(name, "m1", b"{}")
+            await jobs.add(name, f"{name}/m1")
+        await until(lambda: attended == names)
+
+
+async def test_a_worker_begins_what_its_own_process_takes_in(valkey_url: str, store: Store) -> None:
+    """Without Docket and without waiting for the sweep, in the order it came."""
+    attended = Attended()
+    names = [f"console:{number}" for number in range(50)]
+    async with open_docket(valkey_url) as docket:
+        worker = Worker(docket, store, asyncio.Event())
+        async with worker.running(attended):
+            for name in names:
+                await worker.add(name, f"{name}/m1")
+            await until(lambda: len(attended.finished) == 50)
+    assert attended.conversations == names
 
 
 async def test_docket_keeps_no_record_of_finished_jobs(valkey_url: str, store: Store, redis: Redis) -> None:
     """Hints are not worth keeping: a job leaves no key behind."""
     attended = Attended()
-    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, asyncio.Event()).running():
+    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).running(attended):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.finished == ["console:a"])
     assert [key async for key in redis.scan_iter(f"{DOCKET}:*m1*")] == []
@@ -133,8 +170,8 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
         raise RuntimeError("broken")
 
     async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, Attended(), asyncio.Event(), [beside])
-        async with worker.running():
+        worker = Worker(docket, store, asyncio.Event())
+        async with worker.running(Attended(), [beside]):
             await begun.wait()
             assert worker.alive
             broken.set()
@@ -144,12 +181,12 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
 
 
 async def test_docket_keeps_to_few_connections(valkey_url: str, store: Store, redis: Redis) -> None:
-    """However many hints are given at once: the others wait, and none is lost."""
+    """However many hints are given at once."""
     attended = Attended()
     others = len(await redis.client_list())
-    async with open_docket(valkey_url) as docket, Worker(docket, store, attended, asyncio.Event()).running():
-        jobs = DocketJobs(docket)
-        await asyncio.gather(*(jobs.add(f"console:{number}", f"console:{number}/m") for number in range(100)))
+    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).running(attended):
+        givers = [DocketJobs(docket) for _ in range(100)]
+        await asyncio.gather(*(jobs.add(f"console:{place}", f"console:{place}/m") for place, jobs in enumerate(givers)))
         await until(lambda: len(attended.finished) == 100)
         used = len(await redis.client_list()) - others
     assert used <= CONNECTIONS + 3  # strikes, cancellations, and the store's own for the sweep

@@ -63,6 +63,7 @@ class Slack(Channel):
     Args:
         tool_commands: words that call a tool.
         clock: seconds since the epoch, for the age of signatures.
+        door_notes: the same notes, by a way that is free of turns: what is read before a 200.
 
     Attributes:
         identity: who the bot is, once Slack has told.
@@ -80,9 +81,11 @@ class Slack(Channel):
         options: Options,
         tool_commands: Collection[str] = (),
         clock: Callable[[], float] = time.time,
+        door_notes: Notes | None = None,
     ) -> None:
         self._accept = accept
         self._notes = notes
+        self._door_notes = door_notes or notes
         self._options = options
         self._clock = clock
         self.background = Background()
@@ -204,10 +207,10 @@ class Slack(Channel):
 
     async def _is_meant(self, heard: Heard) -> bool:
         if heard.if_taking_part:
-            return await self._notes.get(_taking_part(heard.conversation)) is not None
+            return await self._door_notes.get(_taking_part(heard.conversation)) is not None
         author = heard.arrival.message.author
         return not heard.if_asked or (
-            author is not None and await self._questions.is_asked(heard.conversation, author.id)
+            author is not None and await self._questions.is_asked(heard.conversation, author.id, self._door_notes)
         )
 
     def _now(self) -> int:

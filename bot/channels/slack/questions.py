@@ -90,7 +90,7 @@ class Questions:
             LeaseLost: from ``still_ours``.
         """
         try:
-            question = await self._open(conversation)
+            question = await self._open(conversation, self._notes)
             if question is None or question.id != reply.settles:
                 return
             await still_ours()
@@ -99,13 +99,16 @@ class Questions:
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
 
-    async def is_asked(self, conversation: str, user: str) -> bool:
+    async def is_asked(self, conversation: str, user: str, notes: Notes) -> bool:
         """Whether a question of this person's waits there.
+
+        Args:
+            notes: the door's.
 
         Raises:
             StoreUnavailable: the store does not tell.
         """
-        question = await self._open(conversation)
+        question = await self._open(conversation, notes)
         return question is not None and question.asker == user
 
     async def _show(self, question: Open, outcome: str) -> None:
@@ -122,8 +125,8 @@ class Questions:
         if not updated.ok:
             log.warning("a question that is decided keeps its buttons", error=updated.error)
 
-    async def _open(self, conversation: str) -> Open | None:
-        value = await self._notes.get(_name(conversation))
+    async def _open(self, conversation: str, notes: Notes) -> Open | None:
+        value = await notes.get(_name(conversation))
         try:
             return _decode(value) if value else None
         except DecodeError:

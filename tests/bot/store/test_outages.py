@@ -186,10 +186,12 @@ async def accepted(store: Store, message_id: str, payload: bytes) -> bool:
 
 
 async def test_no_more_connections_than_allowed(store_url: str, redis: Redis) -> None:
-    """A hundred requests at once share them and wait for each other; watching is included."""
+    """A hundred at the door and a hundred of turns at once share them; watching is included."""
     async with open_store(store_url, history_days=30, max_connections=4) as store, store.live.subscribe(HERE):
-        requests = [store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100)]
-        assert await asyncio.gather(*requests) == [Accepted.NEW] * 100
+        accepting = asyncio.gather(*(store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100)))
+        reading = asyncio.gather(*(store.history.read(HERE, 1) for _ in range(100)))
+        assert await accepting == [Accepted.NEW] * 100
+        assert await reading == [[]] * 100
         clients = [client for client in await redis.client_list() if client["id"] != str(await redis.client_id())]
         assert len(clients) == 4
 

@@ -1,0 +1,91 @@
+"""What begins when: as the event loop has room, in order, nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from bot.starter import PATIENCE, ROOM_S, Starter
+from tests.waiting import until
+
+
+@asynccontextmanager
+async def running(starter: Starter, begin: Callable[[str], Awaitable[None]]) -> AsyncIterator[None]:
+    """Begin what waits while the context is open."""
+    task = asyncio.create_task(starter.run(begin))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+class Turns:
+    """Remembers who began; each goes on until the gate opens."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.gate = asyncio.Event()
+
+    async def __call__(self, conversation: str) -> None:
+        self.begun.append(conversation)
+        await self.gate.wait()
+
+
+async def test_those_that_wait_longest_begin_first() -> None:
+    """Each once, however often it is named."""
+    starter, turns = Starter(100), Turns()
+    for name in ("a", "b", "a", "c", "b"):
+        starter.add(name)
+    async with running(starter, turns):
+        await starter.empty.wait()
+        await until(lambda: turns.begun == ["a", "b", "c"])
+
+
+async def test_no_more_at_once_than_allowed() -> None:
+    """The next begins when one has ended."""
+    starter, turns = Starter(2), Turns()
+    for name in ("a", "b", "c"):
+        starter.add(name)
+    async with running(starter, turns):
+        await until(lambda: len(turns.begun) == 2)
+        assert starter.waiting == 1
+        turns.gate.set()
+        await until(lambda: turns.begun == ["a", "b", "c"])
+
+
+async def test_what_is_named_while_it_is_at_work_is_looked_at_again() -> None:
+    """A message may have come in while the lease was given back."""
+    starter, turns = Starter(2), Turns()
+    starter.add("a")
+    async with running(starter, turns):
+        await until(lambda: turns.begun == ["a"])
+        starter.add("a")
+        starter.add("a")
+        assert starter.waiting == 0
+        turns.gate.set()
+        await until(lambda: turns.begun == ["a", "a"] and not list(starter.at_work))
+
+
+async def test_a_busy_loop_begins_less_and_never_nothing() -> None:
+    """While each round of the loop is long, only every few rounds one begins."""
+    starter, turns = Starter(1000), Turns()
+    rounds = 0
+
+    async def busy() -> None:
+        nonlocal rounds
+        while True:
+            time.sleep(ROOM_S * 1.5)  # noqa: ASYNC251 -- a callback that keeps the loop, which is what is tested
+            rounds += 1
+            await asyncio.sleep(0)
+
+    for number in range(10):
+        starter.add(str(number))
+    hog = asyncio.create_task(busy())
+    async with running(starter, turns):
+        await starter.empty.wait()
+    hog.cancel()
+    assert rounds >= 8 * (PATIENCE - 1)  # the first two begin before anything is measured
