@@ -120,6 +120,7 @@ class Store:
         scripts = Scripts(client, history_s)
         self._client = client
         self._door = door
+        self._was_away = False
         self.inbox = Inbox(client, Scripts(door, history_s))
         self.leases = Leases(client, door, scripts)
         self.journal = Journal(client, scripts)
@@ -139,8 +140,12 @@ class Store:
         Raises:
             StoreUnavailable: not within ``timeout_s``.
         """
+        was_away, self._was_away = self._was_away, True
         async with answering(timeout_s):
             await self._door.ask_each(("EXISTS", index) for index in due_indexes())
+            if was_away:  # the turns' connections have to find it again too
+                await self._client.ask_each(("EXISTS", index) for index in due_indexes())
+        self._was_away = False
 
     async def now_ms(self, conversation: str = "") -> int:
         """The clock that processes compare; on a cluster each node has its own, and a conversation goes by one."""

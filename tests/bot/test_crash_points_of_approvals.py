@@ -28,7 +28,7 @@ PAST = ["Tokyo?", ANSWER]
 
 
 def question(n: int, tool: str = "launch") -> str:
-    return f"May I do this? {tool} with\n\n```\nn: {n}\n```\n\nAnswer yes or no."
+    return f"May I do this? {tool} with\n\n```\n▸ n: {n}\n```\n\nAnswer yes or no."
 
 
 def launching(*during: tuple[Happening, ...], **other: Any) -> Story:

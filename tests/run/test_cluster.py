@@ -9,7 +9,7 @@ from redis.asyncio import RedisCluster
 from tests.cluster import Cluster
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fixtures_store import endless_keys
-from tests.run.house import kaiwa
+from tests.run.house import WORKING, kaiwa
 from tests.waiting import until, until_true
 
 TALK = "conversation-1"
@@ -26,18 +26,21 @@ async def test_messages_are_answered_through_hints(tmp_path: Path, gemini: Gemin
         (workers,) = cluster.node_of(HINTS).redis.xinfo_groups(HINTS)
         return (workers["entries-read"], workers["pending"]) == (count, 0)
 
-    async with kaiwa(tmp_path, "run", **variables) as house:
+    async with (
+        kaiwa(tmp_path, "run", "--no-worker", **variables) as house,
+        kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker,
+    ):
         await house.say(TALK, "Hello")
         assert await house.answers(TALK, 1) == ["one"]
         await until_true(lambda: taken(1))
         assert max(node.clients() for node in cluster.nodes) <= 20
         with cluster.away():
             assert await house.get("/readyz") == 503
-            await until(lambda: bool(house.log("no hints meanwhile, the sweep goes on")))
+            await until(lambda: bool(worker.log("no hints meanwhile, the sweep goes on")))
         await house.ready(10)
         await house.say(TALK, "Hello again")
         assert await house.answers(TALK, 2) == ["one", "two"]
         await until_true(lambda: taken(2))
-        assert await house.stop() == 0
+        assert (await house.stop(), await worker.stop()) == (0, 0)
     async with RedisCluster.from_url(cluster.url.replace("+cluster", "")) as redis:
         assert await endless_keys(redis) == []

@@ -73,7 +73,7 @@ async def test_events_are_read_from_any_pieces(size: int, line: bytes) -> None:
 
 async def test_plain_json_is_one_event() -> None:
     """An error without the form."""
-    assert [event async for event in events_of(pieces_of(b'{"error":', b" {}}\n"))] == [b'{"error": {}}\n']
+    assert [event async for event in events_of(pieces_of(b'{"error":', b" {}}\n"))] == [b'{"error": {}}']
 
 
 @pytest.mark.parametrize(

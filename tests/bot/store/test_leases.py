@@ -10,8 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
-from bot.store import ARRIVAL, Lease, Store, open_store
-from bot.store.entries import pack
+from bot.store import Lease, Store, open_store
 from bot.store.keys import INDEX_S
 from tests.bot.store.turns import key, leased
 from tests.waiting import until_true
@@ -25,13 +24,18 @@ FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
     "erase": lambda store, lease: store.history.erase(lease, whole=True),
     "withdraw": lambda store, lease: store.journal.withdraw(lease, [b"first reply"]),
     "begin": lambda store, lease: store.journal.begin(lease, "turn-9"),
-    "join": lambda store, lease: store.journal.join(lease, [pack(ARRIVAL, "m3", b"three")]),
+    "join": lambda store, lease: join_what_waits(store, lease),
+    "give_back": lambda store, lease: store.journal.give_back(lease, 1),
     "record": lambda store, lease: store.journal.record(lease, "said", b"late"),
     "commit": lambda store, lease: store.journal.commit(lease, b"late", [b"late"], keep_turns=1),
     "replace_head": lambda store, lease: store.outbox.replace_head(lease, b"late"),
     "remove_head": lambda store, lease: store.outbox.remove_head(lease),
     "bury_head": lambda store, lease: store.outbox.bury_head(lease, b"late"),
 }
+
+
+async def join_what_waits(store: Store, lease: Lease) -> None:
+    await store.journal.join(lease, [entry.frame for entry in await store.inbox.read(HERE)])
 
 
 async def everything(redis: Redis) -> dict[bytes, bytes | None]:
