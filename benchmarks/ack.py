@@ -138,7 +138,7 @@ async def main() -> None:
                 "LINE_API_BASE_URL": "http://127.0.0.1:9",
                 "LOG_LEVEL": "WARNING",
             }
-            async with process("-c", "from bot.cli import main; main()", "run", **settings):
+            async with process("-c", "from bot.cli.main import main; main()", "run", **settings):
                 await up(KAIWA, "/readyz")
                 await up(BARE, "/webhooks/line")
                 await load(KAIWA, 50, TURNS)

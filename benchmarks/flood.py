@@ -129,7 +129,7 @@ async def flood(url: str, people: int, connections: int, processes: int = 1) -> 
         settings = {**SETTINGS, **ready["addresses"], "REDIS_URL": url}
         running = []
         for port in range(KAIWA, KAIWA + processes):
-            start = process("-c", "from bot.cli import main; main()", "run", **settings, PORT=str(port))
+            start = process("-c", "from bot.cli.main import main; main()", "run", **settings, PORT=str(port))
             running.append(await stack.enter_async_context(start))
             await up(port, "/readyz")
         await asyncio.sleep(3)  # until the SDKs are loaded
@@ -150,7 +150,7 @@ async def alone(url: str, people: int, connections: int) -> None:
     """The door without a worker beside it."""
     async with stand_ins(people) as (_, ready):
         settings = {**SETTINGS, **ready["addresses"], "REDIS_URL": url, "PORT": str(ALONE)}
-        async with process("-c", "from bot.cli import main; main()", "run", "--no-worker", **settings) as running:
+        async with process("-c", "from bot.cli.main import main; main()", "run", "--no-worker", **settings) as running:
             await up(ALONE, "/readyz")
             await asyncio.sleep(3)
             for name, path in (("LINE", "/webhooks/line"), ("Slack", "/webhooks/slack")):

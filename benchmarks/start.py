@@ -47,7 +47,7 @@ def is_ready() -> bool:
 def measure(folder: str) -> tuple[float, float]:
     """Seconds to ready and megabytes of resident memory five seconds later."""
     started = time.monotonic()
-    command = [sys.executable, "-c", "from bot.cli import main; main()", "run"]
+    command = [sys.executable, "-c", "from bot.cli.main import main; main()", "run"]
     environment = {
         "PATH": os.defpath,
         "PYTHONPATH": str(Path.cwd()),

@@ -24,21 +24,21 @@ from benchmarks.loops.kaiwa import Noop
 from benchmarks.measure import compare, process
 from benchmarks.task import PARAMETERS, RESPONSE, SYSTEM, Turn
 from bot import log
-from bot.agent import Agent
-from bot.alerts import Alerts
-from bot.approval import Policy
-from bot.budgets import Budgets, Limits
+from bot.agent.loop import Agent
 from bot.channels import Arrival
 from bot.channels.console import Console
-from bot.conversation import conversations
-from bot.days import Days
-from bot.intake import Intake
+from bot.clock import Days
+from bot.commands import SpokenCommands
+from bot.conversation.alerts import Alerts
+from bot.conversation.approvals import Policy
+from bot.conversation.budgets import Budgets, Limits
+from bot.conversation.history import Past
+from bot.conversation.intake import Intake
+from bot.conversation.replying import Defaults
+from bot.conversation.runner import conversations
 from bot.metrics import Metrics
-from bot.past import Past
 from bot.providers.gemini import Gemini
 from bot.providers.retrying import Retrying
-from bot.replying import Defaults
-from bot.spoken_commands import SpokenCommands
 from bot.store import open_store
 from bot.store.embedded import embedded
 from bot.texts import load

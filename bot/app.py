@@ -15,29 +15,30 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 
-from bot.agent import Agent, system_prompt
-from bot.alerts import Alerts
-from bot.approval import Policy
-from bot.budgets import Budgets, Limits
+from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel
 from bot.channels.console import Console
-from bot.channels.line import Line, checkup
+from bot.channels.line import Line
+from bot.channels.line import doctor as checkup
 from bot.channels.line.admin import Admin, open_admin
-from bot.conversation import Conversations, conversations
-from bot.days import Days
+from bot.checks import Finding
+from bot.clock import Days
+from bot.commands import SpokenCommands
+from bot.conversation.alerts import Alerts
+from bot.conversation.approvals import Policy
+from bot.conversation.budgets import Budgets, Limits
+from bot.conversation.history import Past
+from bot.conversation.intake import Intake, Jobs
+from bot.conversation.replying import Defaults
+from bot.conversation.runner import Conversations, conversations
+from bot.conversation.summarizer import Summarist
 from bot.errors import SettingsError, StoreUnavailable
-from bot.extensions import load_hooks, open_tools
-from bot.findings import Finding
-from bot.intake import Intake, Jobs
 from bot.metrics import Metrics
-from bot.models import open_models
-from bot.past import Past
-from bot.replying import Defaults
+from bot.plugins import load_hooks, open_tools
+from bot.providers.registry import open_models
 from bot.settings import Settings
-from bot.spoken_commands import SpokenCommands
 from bot.store import Store, open_store
 from bot.store.embedded import embedded
-from bot.summarist import Summarist
 from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import health_routes, metrics_route

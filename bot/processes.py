@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 from bot.app import Wired, asgi, open_house, wire
-from bot.intake import Jobs
+from bot.conversation.intake import Jobs
+from bot.ops.eviction import Upkeep
 from bot.settings import Settings
-from bot.upkeep import Upkeep
 from bot.web.connections import bounds_here
 from bot.web.server import listen, serving, stop_signals
 from bot.worker import DocketJobs, OwnJobs, Worker, open_docket

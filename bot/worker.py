@@ -38,7 +38,9 @@ LAST_S = 1.5  # for whatever has been cancelled
 
 
 class DocketJobs:
-    """Hints through Docket (``bot.intake.Jobs``), for a process without a worker: any on the same Redis may take one.
+    """Hints through Docket (``bot.conversation.intake.Jobs``), for a process without a worker.
+
+    Any worker on the same Redis may take one.
 
     A hint costs more than the message itself. So nobody waits for one, they leave one after another, and where many
     come in at once those that find no room are left out: a worker that runs dry sweeps at once.
@@ -92,7 +94,7 @@ async def open_docket(url: str) -> AsyncIterator[Docket]:
 
 class Worker:
     """Works for every conversation: for those whose messages this process takes in, for hints of others, and for what
-    it finds in the due index (``bot.intake.Jobs``).
+    it finds in the due index (``bot.conversation.intake.Jobs``).
 
     Whatever it is told of is queued until the loop has room for one more. What is queued here is held by nobody:
     another worker finds it in the due index, and may be first.

@@ -29,11 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # Long stories whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/store/test_machine.py",
-    "tests/bot/test_crash_points.py",
-    "tests/bot/test_crash_points_of_approvals.py",
-    "tests/bot/test_models.py::test_a_missing_",
-    "tests/bot/test_models.py::test_only_the_sdk_",
-    "tests/bot/test_new_tool.py::test_its_own_test_passes",
+    "tests/bot/crash/test_crash_points.py",
+    "tests/bot/crash/test_crash_points_of_approvals.py",
+    "tests/bot/providers/test_registry.py::test_a_missing_",
+    "tests/bot/providers/test_registry.py::test_only_the_sdk_",
+    "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
     "tests/bot/web/test_dead_worker.py",
     "tests/injections/test_injections.py",
     "tests/run/test_chaos.py",

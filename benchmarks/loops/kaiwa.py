@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE, SYSTEM, TOOLS, Turn, noop
-from bot import turn as turns
-from bot.agent import Agent
-from bot.live import Nobody
+from bot.agent import turn as turns
+from bot.agent.loop import Agent
+from bot.agent.turn import Decided, Heard, Surroundings
+from bot.live_events import Nobody
 from bot.metrics import Metrics
 from bot.providers import Provider, StopReason
 from bot.providers.anthropic import Anthropic
@@ -20,7 +21,6 @@ from bot.providers.ollama import Ollama
 from bot.providers.openai import OpenAI
 from bot.providers.retrying import Retrying
 from bot.transcript import Message, Spending, Text, ToolCall, ToolResult, new_id
-from bot.turn import Decided, Heard, Surroundings
 from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
 
 PROVIDERS: dict[str, Callable[[str], Provider]] = {

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
-from bot.live import Watcher
+from bot.live_events import Watcher
 from bot.transcript import Media, Message
 
 

@@ -27,16 +27,16 @@ from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
 from bot.store.clients import Client
 from bot.store.connection import STORE_FAILURES, answering, connect, few
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.entries import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
+from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Shown
 from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, shard_of
+from bot.store.kv import Notes
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
-from bot.store.notes import Notes
+from bot.store.memory import Memory, Pressure, Relief
 from bot.store.outbox import Outbox
-from bot.store.pressure import Memory, Pressure, Relief
 from bot.store.scripts import Scripts
 from bot.store.traces import Traces
 

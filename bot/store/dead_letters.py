@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.entries import unpack
+from bot.store.frames import unpack
 from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letters
 from bot.store.scripts import Scripts
 

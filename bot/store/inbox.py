@@ -7,7 +7,7 @@ from typing import cast
 
 from bot.store.clients import ANSWER_S, Client
 from bot.store.connection import answering
-from bot.store.entries import ARRIVAL, Waiting, unpack_waiting
+from bot.store.frames import ARRIVAL, Waiting, unpack_waiting
 from bot.store.keys import Keys
 from bot.store.scripts import Scripts
 
@@ -48,7 +48,7 @@ class Inbox:
         """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
 
         Args:
-            kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.entries``.
+            kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
             always: it gets into a full inbox too.
 
         Raises:

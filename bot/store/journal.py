@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from bot.store.clients import Client
 from bot.store.connection import answering
-from bot.store.entries import Entry, pack, unpack
+from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts

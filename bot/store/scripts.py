@@ -1,4 +1,4 @@
-"""The Lua scripts beside this file: each is one change of one conversation, done as a whole or not at all.
+"""The Lua scripts in ``lua/``: each is one change of one conversation, done as a whole or not at all.
 
 A script is its file's first line, then names for its keys, lifetimes and bounds, then ``shared.lua``, then the rest of
 the file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token where the script is fenced.
@@ -110,7 +110,7 @@ class Scripts:
 
 
 def _read(name: Name, history_s: int) -> _Script:
-    folder = files(__package__)
+    folder = files(__package__) / "lua"
     constants = {
         "SEEN_S": SEEN_S,
         "SEEN_BEFORE_S": SEEN_BEFORE_S,

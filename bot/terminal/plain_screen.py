@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
-from bot.live import (
+from bot.live_events import (
     Answered,
     AnswerRestarted,
     AnswerText,

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.text import Text
 
-from bot.live import (
+from bot.live_events import (
     Answered,
     AnswerRestarted,
     AnswerText,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 
 Call = Callable[..., tuple[int, str, str]]
 

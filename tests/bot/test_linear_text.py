@@ -9,32 +9,34 @@ from contextlib import suppress
 import pytest
 from rich.console import Console
 
-from bot import disclosure, glyphs, names, texts
+from bot import texts
 from bot.channels import Arrival, Reply, console
+from bot.channels.line import events as line_reading
 from bot.channels.line import markdown as line_markdown
-from bot.channels.line import reading as line_reading
 from bot.channels.line import splitting as line_splitting
 from bot.channels.line.address import Place
-from bot.channels.line.form import Form
-from bot.channels.line.webhook import Content, Mention, Mentionee
+from bot.channels.line.formatting import Form
+from bot.channels.line.types import Content, Mention, Mentionee
 from bot.channels.slack import splitting as slack_splitting
 from bot.channels.slack import words
 from bot.channels.slack.earlier import retold
-from bot.channels.slack.events import Posted
+from bot.channels.slack.types import Posted
 from bot.channels.slack.unfinished import Unfinished
-from bot.context import context_line
+from bot.channels.utf16 import head, units
+from bot.commands import SpokenCommands
+from bot.conversation.context import context_line
+from bot.conversation.tool_commands import choice_in
 from bot.errors import DeliveryRefused
-from bot.live import Answered, AnswerText
+from bot.live_events import Answered, AnswerText
 from bot.providers.demo.turn import read_turn
 from bot.providers.failures import Failures
-from bot.spoken_commands import SpokenCommands
+from bot.safe_text import arguments as disclosure
+from bot.safe_text import glyphs, names
 from bot.terminal import call_text, printable, result_text
 from bot.terminal.markdown import Prose, part
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.rich_screen import RichScreen
-from bot.tool_commands import choice_in
 from bot.transcript import Author, Message, Text
-from bot.utf16 import head, units
 from tests.fakes.tools import Echo, tool_map
 from tests.growth import LETTERS, SHAPES, assert_grows, assert_linear
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import cli
-from bot.extensions import load_hooks
-from bot.hooks import Refuse
+from bot.agent.hooks import Refuse
+from bot.cli.main import cli
+from bot.plugins import load_hooks
 from bot.settings import load
 from bot.transcript import ToolCall
 from tests.house import ROOT

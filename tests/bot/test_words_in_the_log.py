@@ -12,11 +12,11 @@ import pytest
 from redis.asyncio import Redis
 
 from bot import log
-from bot.hooks import Hook, Intervention
+from bot.agent.hooks import Hook, Intervention
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall
-from tests.bot.place import HERE, Place
+from tests.bot.harness import HERE, Place
 from tests.bot.store.turns import key
 from tests.fakes.tools import ANY_OBJECT, Broken, Echo, tool_map
 from tests.toolset.contexts import context

@@ -1,4 +1,4 @@
-"""Live events within one process, for tests that need no Redis (``bot.broadcast.Live``)."""
+"""Live events within one process, for tests that need no Redis (``bot.channels.console.live.Live``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.errors import StoreUnavailable
-from bot.live import LiveEvent
+from bot.live_events import LiveEvent
 from bot.transcript import encode
 
 END = b""

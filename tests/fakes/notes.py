@@ -1,4 +1,4 @@
-"""Notes within one process, for tests that need no Redis (``bot.channels.notes.Notes``)."""
+"""Notes within one process, for tests that need no Redis (``bot.channels.kv.Notes``)."""
 
 from __future__ import annotations
 

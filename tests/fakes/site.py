@@ -17,14 +17,14 @@ from bot import texts
 from bot.channels import Arrival, Delivery, Question, Reply
 from bot.channels.console import Console
 from bot.errors import StoreUnavailable
-from bot.live import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter
 from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
 from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving
 from bot.web.undelivered import undelivered_route
-from tests.bot.place import ours
+from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 from tests.waiting import until
 

@@ -12,7 +12,7 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from bot.cli import cli
+from bot.cli.main import cli
 from tests.house import ROOT, files, name_of
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *files("docs/*.md")]

@@ -35,7 +35,7 @@ def house(tmp_path: Path) -> Path:
 def kaiwa(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The copy's command line."""
     return subprocess.run(
-        [sys.executable, "-c", "from bot.cli import main; main()", *arguments],
+        [sys.executable, "-c", "from bot.cli.main import main; main()", *arguments],
         cwd=house,
         env={"PATH": "/usr/bin:/bin", "DICE_MOST": "3"},
         capture_output=True,

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import httpx
 
-from bot.approval import Policy
 from bot.channels import Arrival, Delivery
+from bot.conversation.approvals import Policy
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
-from tests.bot.place import HERE, Place
+from tests.bot.harness import HERE, Place
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection

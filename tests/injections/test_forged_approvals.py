@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bot.approval import TOO_LONG
-from bot.calling import ASKED_ENOUGH, MOST_REJECTED
-from bot.disclosure import SHOWN
+from bot.agent.tool_runner import ASKED_ENOUGH, MOST_REJECTED
+from bot.conversation.approvals import TOO_LONG
 from bot.providers.scripted import Step
+from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall
-from tests.bot.place import HERE, Place
-from tests.bot.test_approval import Scene as Conversation
+from tests.bot.conversation.test_approvals import Scene as Conversation
+from tests.bot.harness import HERE, Place
 from tests.fakes.tools import Launch, tool_map
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.calling import MOST_REJECTED
-from bot.disclosure import described
-from bot.glyphs import HIDDEN, LEFT_TO_RIGHT
+from bot.agent.tool_runner import MOST_REJECTED
+from bot.safe_text.arguments import described
+from bot.safe_text.glyphs import HIDDEN, LEFT_TO_RIGHT
 from bot.store import Store
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection, corpus

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.past import SUMMARY
+from bot.conversation.history import SUMMARY
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import SUMMARY_ID, Message, ToolCall
-from tests.bot.place import HERE, Place, unsent
+from tests.bot.harness import HERE, Place, unsent
 from tests.fakes.tools import Launch, tool_map
 from tests.injections.obeying import texts_in
 from tests.injections.scene import ReadPage

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot import app
-from bot.extensions import open_tools
+from bot.plugins import open_tools
 from bot.providers import enveloped
 from bot.settings import load
 from bot.transcript import ToolResult, encode

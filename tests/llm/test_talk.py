@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 
-from bot.agent import Agent
+from bot.agent.loop import Agent
+from bot.agent.turn import Surroundings, Turn
 from bot.errors import TurnFailed
-from bot.live import AnswerRestarted, AnswerText
+from bot.live_events import AnswerRestarted, AnswerText
 from bot.metrics import Metrics
 from bot.providers import AUTO, Provider, ToolChoice
 from bot.providers.json_mode import JsonMode
 from bot.providers.json_mode.reading import MARKS
-from bot.turn import Surroundings, Turn
+from tests.bot.conversation.rounds import Diary
 from tests.bot.providers.asking import user
-from tests.bot.rounds import Diary
 from tests.fakes.wttr import wttr_fake
 from tests.llm.asking import PATIENCE_S, asked_at
 from tests.toolset.contexts import http_client

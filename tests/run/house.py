@@ -21,7 +21,7 @@ from tests.waiting import until_true
 
 ADDRESS = r"http://[\d.]+:\d+"
 WORKING = "takes turns"  # how a worker says that it is ready
-ENTRY = "from bot.cli import main; main()"
+ENTRY = "from bot.cli.main import main; main()"
 
 
 @dataclass

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from redis.asyncio import Redis
 
-from tests.bot.filling import TURNS, at_most, fill, lengths
+from tests.bot.conversation.filling import TURNS, at_most, fill, lengths
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake

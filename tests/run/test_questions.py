@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.new_tool import write_tool
+from bot.cli.new_tool import write_tool
 from bot.texts import load
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.house import environment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.new_tool import write_tool
+from bot.cli.new_tool import write_tool
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, as_interaction, press, signed

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import toolset
-from bot.disclosure import described
+from bot.safe_text.arguments import described
 from tests.toolset.contexts import http_client
 from tests.toolset.workspaces import NAMES, Desk, desk
 from toolset.confined.workspace import FILE_CAP, FULL, MOST_ENTRIES, NOBODY, TOTAL_CAP

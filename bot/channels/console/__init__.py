@@ -16,14 +16,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.broadcast import GatheringWatcher, Live, decoded
 from bot.channels import Accept, Arrival, Channel, Delivery, Question, StillOurs
 from bot.channels.console.entries import entries_of
-from bot.channels.console.posted import Refused, decode_nothing, decode_pressed, decode_said, posted
-from bot.disclosure import described
+from bot.channels.console.live import GatheringWatcher, Live, decoded
+from bot.channels.console.requests import Refused, decode_nothing, decode_pressed, decode_said, posted
+from bot.channels.console.sse import EventStream
 from bot.errors import BadInput, StoreUnavailable
-from bot.live import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, Watcher
-from bot.sse import EventStream
+from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, Watcher
+from bot.safe_text.arguments import described
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Message, Text, encode, new_id
 

@@ -19,20 +19,20 @@ from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
 from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs, Take
+from bot.channels.kv import Notes
 from bot.channels.line import content
 from bot.channels.line.address import KINDS, Place, address_of, now_ms, place_of
-from bot.channels.line.door import PATH, Door
-from bot.channels.line.form import Form
+from bot.channels.line.delivery import Letter, PushMode, Sender
+from bot.channels.line.events import Reader
+from bot.channels.line.formatting import Form
+from bot.channels.line.inbound import PATH, Door
 from bot.channels.line.lazy import LazyApi
 from bot.channels.line.people import NOBODY, People
 from bot.channels.line.presence import present
 from bot.channels.line.profile import Person
 from bot.channels.line.quota import Allowance, untold
-from bot.channels.line.reading import Reader
-from bot.channels.line.sending import Letter, PushMode, Sender
-from bot.channels.notes import Notes
-from bot.channels.records import Records
-from bot.live import Watcher
+from bot.channels.traffic import Records
+from bot.live_events import Watcher
 from bot.texts import Texts
 from bot.transcript import Author, Media
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bot.channels.line.api import Api
+    from bot.channels.line.client import Api
 
 
 class LazyApi:
@@ -26,7 +26,7 @@ class LazyApi:
     async def __call__(self) -> Api:
         async with self._opening:
             if self._api is None:
-                module = await asyncio.to_thread(import_module, "bot.channels.line.api")
+                module = await asyncio.to_thread(import_module, "bot.channels.line.client")
                 self._api = module.Api(*self._arguments)
                 gc.freeze()  # the SDK's thousands of classes stay: no full collection need look at them again
             return self._api

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import structlog
 from msgspec.json import Decoder
 
+from bot.channels.kv import Notes
 from bot.channels.line.address import Place
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
 from bot.channels.line.profile import Person
-from bot.channels.notes import Notes
 from bot.errors import StoreUnavailable
 from bot.transcript import encode
 

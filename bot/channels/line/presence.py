@@ -11,7 +11,7 @@ import structlog
 from bot.channels.line.address import Address, Place
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
-from bot.live import LiveEvent
+from bot.live_events import LiveEvent
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -20,7 +20,7 @@ RENEW_S = 15.0
 
 
 class NobodyWatches:
-    """LINE shows no words before they are sent (``bot.live.Watcher``)."""
+    """LINE shows no words before they are sent (``bot.live_events.Watcher``)."""
 
     async def show(self, event: LiveEvent) -> None:
         """Nothing to see."""

@@ -8,10 +8,10 @@ import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from bot.channels.kv import Notes
 from bot.channels.line.address import Place
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
-from bot.channels.notes import Notes
 from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.utf16 import fits, head, units
+from bot.channels.utf16 import fits, head, units
 
 LIMIT = 5_000  # UTF-16 code units of one message
 BUBBLES = 3  # more are a wall: the reader is asked whether to go on

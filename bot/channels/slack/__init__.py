@@ -15,35 +15,35 @@ from starlette.routing import BaseRoute, Route
 
 from bot.body import read_body
 from bot.channels import Accept, Arrival, Channel, Delivery, Reply, StillOurs, Take
-from bot.channels.notes import Notes
-from bot.channels.records import Records
+from bot.channels.kv import Notes
 from bot.channels.slack.api import Api
+from bot.channels.slack.approvals import Questions
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.background import Background, during
 from bot.channels.slack.bolt import bolt_app, dispatch
-from bot.channels.slack.checkup import Checkup, check
-from bot.channels.slack.door import MAX_BODY, PATH, is_signed, read_payload
-from bot.channels.slack.events import Address, read_address, read_command, read_envelope, write_address
+from bot.channels.slack.delivery import Posting
+from bot.channels.slack.doctor import Checkup, check
+from bot.channels.slack.events import Heard, Hearing
 from bot.channels.slack.files import Files
-from bot.channels.slack.finishing import Finishing
-from bot.channels.slack.hearing import Heard, Hearing
 from bot.channels.slack.identity import Identity
+from bot.channels.slack.inbound import MAX_BODY, PATH, is_signed, read_payload
+from bot.channels.slack.messages import Sending
 from bot.channels.slack.options import SCOPES, Options, Timing
 from bot.channels.slack.people import People
-from bot.channels.slack.posting import Posting
 from bot.channels.slack.preparing import Preparing
 from bot.channels.slack.presses import decision
-from bot.channels.slack.questions import Questions
-from bot.channels.slack.sending import Sending
 from bot.channels.slack.showing import showing
 from bot.channels.slack.socket_mode import listening
 from bot.channels.slack.splitting import split
 from bot.channels.slack.status import StatusLines
 from bot.channels.slack.stop_button import StopButtons
+from bot.channels.slack.stream_delivery import Finishing
 from bot.channels.slack.stream_notes import StreamNotes
 from bot.channels.slack.streaming import Streaming
+from bot.channels.slack.types import Address, read_address, read_command, read_envelope, write_address
+from bot.channels.traffic import Records
 from bot.errors import BadInput, StoreUnavailable
-from bot.live import Watcher
+from bot.live_events import Watcher
 from bot.texts import Texts
 from bot.transcript import Media
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from bot.channels.notes import Notes
+from bot.channels.kv import Notes
 from bot.channels.slack.api import Api
-from bot.channels.slack.events import Address, Envelope
 from bot.channels.slack.people import DAY_S, People
+from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, preferred_language
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import ValidationError, convert
 
 from bot.channels.slack.api import Api
-from bot.channels.slack.events import Posted
+from bot.channels.slack.types import Posted
 from bot.channels.slack.words import named, plain
-from bot.names import safe_name
+from bot.safe_text.names import safe_name
 
 KEPT = 50  # messages
 PAGE = 200

@@ -7,8 +7,8 @@ import structlog
 
 from bot.channels import Take
 from bot.channels.slack.api import FAILURES, Api
-from bot.channels.slack.events import IMAGES, MAX_IMAGE
 from bot.channels.slack.options import Options
+from bot.channels.slack.types import IMAGES, MAX_IMAGE
 from bot.errors import DeliverLater
 from bot.transcript import Media
 

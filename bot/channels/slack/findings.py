@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.channels.notes import Notes
+from bot.channels.kv import Notes
 from bot.channels.slack.api import Api
-from bot.channels.slack.checkup import Checkup, check
-from bot.channels.slack.door import PATH
+from bot.channels.slack.doctor import Checkup, check
+from bot.channels.slack.inbound import PATH
 from bot.channels.slack.options import Options
+from bot.checks import Finding
 from bot.errors import DeliverLater
-from bot.findings import Finding
 
 
 async def examine(options: Options, notes: Notes, clock: Callable[[], float] = time.time) -> list[Finding]:

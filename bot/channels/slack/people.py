@@ -7,7 +7,7 @@ from contextlib import suppress
 from msgspec import DecodeError, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from bot.channels.notes import Notes
+from bot.channels.kv import Notes
 from bot.channels.slack.api import Api
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import Author, encode

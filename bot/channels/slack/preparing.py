@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from bot.channels import Arrival
 from bot.channels.slack.api import Api
 from bot.channels.slack.earlier import read_thread, retold, speakers
-from bot.channels.slack.events import Address, Posted, read_address
-from bot.channels.slack.hearing import images
+from bot.channels.slack.events import images
 from bot.channels.slack.identity import Identity
 from bot.channels.slack.people import People
+from bot.channels.slack.types import Address, Posted, read_address
 from bot.channels.slack.words import mentioned, named
 from bot.errors import DeliverLater
-from bot.names import safe_name
+from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text
 
 

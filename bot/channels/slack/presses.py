@@ -7,10 +7,10 @@ import re
 from msgspec import Struct, ValidationError, convert
 
 from bot.channels import Arrival
-from bot.channels.slack.events import Address, ms, write_address
-from bot.channels.slack.hearing import Heard
+from bot.channels.slack.events import Heard
 from bot.channels.slack.options import Options
 from bot.channels.slack.question_blocks import APPROVE, REJECT
+from bot.channels.slack.types import Address, ms, write_address
 from bot.transcript import Author, Message
 
 CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(:\d+\.\d+)?")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.channels import Question
-from bot.disclosure import described
+from bot.safe_text.arguments import described
 from bot.texts import Texts
 
 Block = dict[str, Any]

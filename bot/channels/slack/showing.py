@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from bot.channels.slack.events import Address
 from bot.channels.slack.status import StatusLines
 from bot.channels.slack.stop_button import StopButtons
 from bot.channels.slack.streaming import Streaming, can_stream
-from bot.live import LiveEvent, Watcher
+from bot.channels.slack.types import Address
+from bot.live_events import LiveEvent, Watcher
 
 
 class Both:
-    """Passes every event on to two watchers (``bot.live.Watcher``)."""
+    """Passes every event on to two watchers (``bot.live_events.Watcher``)."""
 
     def __init__(self, one: Watcher, other: Watcher) -> None:
         self._one = one

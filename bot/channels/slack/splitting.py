@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from bot.utf16 import fits, head, units
+from bot.channels.utf16 import fits, head, units
 
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")

@@ -10,9 +10,9 @@ import structlog
 
 from bot.channels.slack.api import Api
 from bot.channels.slack.background import Background, wait
-from bot.channels.slack.events import Address
+from bot.channels.slack.types import Address
 from bot.errors import DeliverLater
-from bot.live import LiveEvent, ToolFinished, ToolStarted
+from bot.live_events import LiveEvent, ToolFinished, ToolStarted
 from bot.texts import Texts
 
 log = structlog.stdlib.get_logger(__name__)
@@ -21,7 +21,7 @@ REFRESH_S = 60.0  # Slack drops a status after two minutes
 
 
 class StatusLine:
-    """Shows one turn (``bot.live.Watcher``)."""
+    """Shows one turn (``bot.live_events.Watcher``)."""
 
     def __init__(self, api: Api, address: Address, sentences: Mapping[str, str], pace_s: float) -> None:
         self._api = api

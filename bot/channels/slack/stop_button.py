@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from bot.channels.notes import Notes
+from bot.channels.kv import Notes
 from bot.channels.slack.api import AWAY_S, Answer, Api
 from bot.channels.slack.background import Background, wait
-from bot.channels.slack.events import Address
 from bot.channels.slack.status import StatusLine
+from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)

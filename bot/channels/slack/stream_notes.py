@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels.notes import Notes
+from bot.channels.kv import Notes
 from bot.transcript import encode
 
 KEPT_S = 7 * 86_400  # as long as a delivery waits at most

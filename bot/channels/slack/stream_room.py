@@ -7,8 +7,8 @@ import time
 import structlog
 
 from bot.channels.slack.api import Answer
-from bot.channels.slack.events import Address
 from bot.channels.slack.refusal import TOKEN_ERRORS
+from bot.channels.slack.types import Address
 
 log = structlog.stdlib.get_logger(__name__)
 

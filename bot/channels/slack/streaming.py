@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from bot.channels.slack.api import AWAY_S, Answer, Api
 from bot.channels.slack.background import Background, wait
-from bot.channels.slack.events import Address
 from bot.channels.slack.options import Timing
 from bot.channels.slack.stream_notes import Stream, StreamNotes
 from bot.channels.slack.stream_room import StreamRoom
+from bot.channels.slack.types import Address
 from bot.channels.slack.unfinished import Unfinished
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.live import AnswerRestarted, AnswerText, LiveEvent, ToolStarted, TurnStarted, Watcher
+from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolStarted, TurnStarted, Watcher
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -28,7 +28,7 @@ def can_stream(address: Address) -> bool:
 
 
 class LiveAnswer:
-    """Shows one turn's words (``bot.live.Watcher``).
+    """Shows one turn's words (``bot.live_events.Watcher``).
 
     Args:
         under_way: where it is to be found by its turn's id, until it has settled.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.channels.slack.splitting import LIMIT
 from bot.channels.slack.words import harmless, open_tag
-from bot.utf16 import head, units
+from bot.channels.utf16 import head, units
 
 ENOUGH = 80  # characters; a shorter answer is there as fast in one piece
 BREAK = "\n\n"

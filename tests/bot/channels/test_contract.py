@@ -17,10 +17,10 @@ from bot.channels.console import Console
 from bot.channels.line import Line
 from bot.channels.slack import Options, Slack
 from bot.errors import DeliverLater
-from bot.live import AnswerText, ToolStarted, TurnStarted
+from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.fetching import fetched
-from tests.bot.place import ours
+from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 from tests.fakes.notes import LocalNotes
 

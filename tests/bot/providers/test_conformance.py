@@ -13,10 +13,10 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
+from bot.conversation.summarizer import Summarist
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.attachments import PIECE
-from bot.summarist import Summarist
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Asked, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented

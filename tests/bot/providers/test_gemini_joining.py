@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from bot.agent import Agent
+from bot.agent.loop import Agent
+from bot.agent.turn import Heard, Surroundings, Turn
 from bot.metrics import Metrics
 from bot.providers.gemini import Gemini
 from bot.transcript import Message, Text
-from bot.turn import Heard, Surroundings, Turn
-from tests.bot.test_agent import Notes
+from tests.bot.agent.test_loop import Notes
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.tools import Echo, tool_map
 

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, JournalledTurn, Store
-from bot.store.entries import Entry
+from bot.store.frames import Entry
 from bot.store.keys import DAY_S, WORK_S
 from tests.bot.store.turns import join, key, leased
 

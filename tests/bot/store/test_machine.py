@@ -12,7 +12,7 @@ from hypothesis.stateful import invariant, precondition, rule, run_state_machine
 
 from bot.errors import LeaseLost
 from bot.store import ARRIVAL, Accepted, Shown, Waiting
-from bot.store.entries import Entry, pack, unpack
+from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
 from tests.bot.store.model import KINDS, Letter, fail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from bot.live import (
+from bot.live_events import (
     Answered,
     AnswerRestarted,
     AnswerText,

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from bot import texts
-from bot.disclosure import BULLET, described
-from bot.live import (
+from bot.live_events import (
     Answered,
     AnswerRestarted,
     AnswerText,
@@ -21,9 +20,10 @@ from bot.live import (
     ToolStarted,
     TurnStarted,
 )
+from bot.safe_text.arguments import BULLET, described
 from bot.terminal import clock_time
 from bot.terminal.rich_screen import RichScreen
-from tests.bot.disclosures import ATTACKS
+from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.glass import Glass
 
 WORDS = texts.load().table("terminal", "en")

@@ -7,11 +7,11 @@ import unicodedata
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from bot.disclosure import BULLET, described
-from bot.glyphs import TURNING
-from bot.live import ToolStarted
+from bot.live_events import ToolStarted
+from bot.safe_text.arguments import BULLET, described
+from bot.safe_text.glyphs import TURNING
 from bot.transcript import ToolCall
-from tests.bot.disclosures import ATTACKS
+from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.site import Site, Turn
 from tests.visit import expect_thread, say, thread, visit
 

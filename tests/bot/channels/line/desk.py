@@ -15,7 +15,7 @@ from bot.channels.line import Line
 from bot.channels.line.address import Address
 from bot.errors import StoreUnavailable
 from bot.transcript import encode
-from tests.bot.place import ours
+from tests.bot.harness import ours
 from tests.fakes import line_events
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import BOT, GROUP, JSON, ROOM, SECRET, TOKEN, USER

@@ -10,22 +10,22 @@ from typing import Any
 import httpx
 from starlette.applications import Starlette
 
-from bot.agent import Agent
-from bot.alerts import Alerts
-from bot.approval import Policy
-from bot.budgets import Budgets, Limits
+from bot.agent.loop import Agent
 from bot.channels.line import Line
-from bot.conversation import Conversations, conversations
-from bot.days import Days
-from bot.intake import Intake
+from bot.clock import Days
+from bot.commands import SpokenCommands
+from bot.conversation.alerts import Alerts
+from bot.conversation.approvals import Policy
+from bot.conversation.budgets import Budgets, Limits
+from bot.conversation.history import Past
+from bot.conversation.intake import Intake
+from bot.conversation.replying import Defaults
+from bot.conversation.runner import Conversations, conversations
 from bot.metrics import Metrics
-from bot.past import Past
 from bot.providers.scripted import Scripted
-from bot.replying import Defaults
-from bot.spoken_commands import SpokenCommands
 from bot.store import Store
 from bot.transcript import Message
-from tests.bot.place import texts
+from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import JSON, SECRET, TOKEN, webhook
 from tests.fakes.tools import Echo, tool_map
@@ -49,7 +49,7 @@ class Room:
     jobs: list[str] = field(default_factory=list)
 
     async def add(self, conversation: str, key: str) -> None:
-        """Take a hint (``bot.intake.Jobs``)."""
+        """Take a hint (``bot.conversation.intake.Jobs``)."""
         self.jobs.append(conversation)
 
     async def receive(self, *events: JSON) -> None:

@@ -7,14 +7,14 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from bot.approval import Policy
+from bot.conversation.approvals import Policy
+from bot.conversation.cancellation import TOPIC
 from bot.providers.scripted import Step
-from bot.stopping import TOPIC
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.desk import IN_PRIVATE
 from tests.bot.channels.line.room import Room, room
-from tests.bot.place import texts
+from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
 from tests.fakes.tools import Launch

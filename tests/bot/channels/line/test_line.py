@@ -10,9 +10,9 @@ import pytest
 from bot import texts
 from bot.channels import Delivery, Reply
 from bot.channels.line.splitting import LIMIT
-from bot.utf16 import units
+from bot.channels.utf16 import units
 from tests.bot.channels.line.desk import Desk
-from tests.bot.place import ours
+from tests.bot.harness import ours
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.house import ROOT, environment

@@ -7,7 +7,7 @@ import pytest
 from bot.channels.line.address import Address, address_of, place_of
 from bot.channels.line.lazy import LazyApi
 from bot.channels.line.presence import LOADING_S, present
-from bot.live import TurnStarted
+from bot.live_events import TurnStarted
 from bot.transcript import encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, Desk, open_desk
 from tests.fakes.line import LineFake

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.channels.records import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
-from bot.findings import Traffic
+from bot.channels.traffic import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
+from bot.checks import Traffic
 from tests.bot.channels.line.desk import NOW, Desk
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import event, text_message, webhook

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channels.line.splitting import BUBBLES, bubbles, split
-from bot.utf16 import units
+from bot.channels.utf16 import units
 
 FAMILY = "👨‍👩‍👧"
 CLUSTERS = ["a", "東", "🍎", FAMILY, "🇯🇵", "e\u0301", "👍🏽", " ", "\n", "\n\n", ". ", "。"]

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from bot import texts
 from bot.channels import Arrival, Delivery, Reply
 from bot.channels.slack import Options, Slack, Timing
-from bot.channels.slack.events import Address, write_address
+from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text
 from tests.fakes.notes import LocalNotes

@@ -10,25 +10,25 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from bot.agent import Agent
-from bot.alerts import Alerts
-from bot.approval import Policy
-from bot.budgets import Budgets, Limits
+from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.channels.slack import Slack
-from bot.conversation import conversations
-from bot.days import Days
-from bot.intake import Intake
+from bot.clock import Days
+from bot.commands import SpokenCommands
+from bot.conversation.alerts import Alerts
+from bot.conversation.approvals import Policy
+from bot.conversation.budgets import Budgets, Limits
+from bot.conversation.history import Past
+from bot.conversation.intake import Intake
+from bot.conversation.replying import Defaults
+from bot.conversation.runner import conversations
 from bot.metrics import Metrics
-from bot.past import Past
 from bot.providers.scripted import Scripted, Step
-from bot.replying import Defaults
-from bot.spoken_commands import SpokenCommands
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.desk import THREAD, TS, options
-from tests.bot.place import NoHints
+from tests.bot.harness import NoHints
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
 from tests.fakes.tools import Launch, tool_map

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.slack.events import Address, read_address
+from bot.channels.slack.types import Address, read_address
 from bot.transcript import Author
 from tests.bot.channels.slack.desk import Desk, open_desk
 from tests.fakes.slack import SlackFake

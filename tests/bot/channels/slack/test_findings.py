@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.channels.slack.findings import examine
-from bot.findings import Finding
+from bot.checks import Finding
 from tests.bot.channels.slack.desk import Desk, options
 from tests.fakes.notes import LocalNotes
 from tests.fakes.slack import APP_TOKEN, SlackFake

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bot.channels import Arrival
-from bot.channels.slack.events import Address, write_address
+from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message
 from tests.bot.channels.slack.desk import THREAD, TS, Desk, open_desk
-from tests.bot.channels.slack.test_questions import ID, deliver, question
-from tests.bot.place import ours
+from tests.bot.channels.slack.test_question_messages import ID, deliver, question
+from tests.bot.harness import ours
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, SECRET, TEAM, USER, as_interaction, press, signed
 from tests.waiting import until

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.channels.slack.events import Address, write_address
-from bot.live import AnswerText, ToolFinished, ToolStarted
+from bot.channels.slack.types import Address, write_address
+from bot.live_events import AnswerText, ToolFinished, ToolStarted
 from tests.bot.channels.slack.desk import TS, Desk
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT

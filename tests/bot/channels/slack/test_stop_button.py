@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels import Arrival
-from bot.channels.slack.events import Address, write_address
-from bot.live import ToolStarted
+from bot.channels.slack.types import Address, write_address
+from bot.live_events import ToolStarted
 from bot.transcript import Author, Message
 from tests.bot.channels.slack.desk import QUICK, THREAD, TS, Desk, open_desk
 from tests.fakes.slack import SlackFake

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bot.channels.slack import Timing
-from bot.channels.slack.events import Address, write_address
 from bot.channels.slack.stream_notes import Stream
-from bot.live import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
+from bot.channels.slack.types import Address, write_address
+from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.transcript import encode
 from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk
-from tests.bot.place import ours
+from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER
 from tests.waiting import until

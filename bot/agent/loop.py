@@ -1,0 +1,136 @@
+"""The loop, readable aloud: ask the model, run what it calls, tell it the results, until it has answered.
+
+It knows no channel, no Redis and no vendor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+
+import structlog
+from msgspec.structs import asdict, replace
+
+from bot.agent.hooks import Hook, Hooks
+from bot.agent.tool_runner import INTERRUPTED, Calling
+from bot.agent.turn import Turn
+from bot.errors import ModelError, TurnFailed
+from bot.live_events import AnswerRestarted, AnswerText
+from bot.metrics import Metrics
+from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
+from bot.transcript import Message, Part, ToolCall, Usage, new_id
+from toolset.tool import ToolMap
+
+log = structlog.stdlib.get_logger(__name__)
+
+CANCELLED = "cancelled by the user"
+STOPPED = "somebody wanted it to end"
+
+
+class Agent:
+    """A model with tools.
+
+    Args:
+        system: the system prompt; the channel's style is added to it.
+        max_tool_turns: rounds of tools before the model must answer with what it has.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        tools: ToolMap,
+        system: str,
+        metrics: Metrics,
+        max_tool_turns: int = 10,
+        hooks: Sequence[Hook] = (),
+    ) -> None:
+        self.provider = provider
+        self.tools = tools
+        self.system = system
+        self.max_tool_turns = max_tool_turns
+        self._calling = Calling(tools, Hooks(hooks), metrics)
+        self._metrics = metrics
+
+    async def run(self, turn: Turn) -> Message | None:
+        """Carry a turn to its answer, from wherever it stands; None where what was asked has been taken back.
+
+        Raises:
+            ModelError: the model could not be asked.
+            TurnFailed: it was asked, and its answer is of no use; or somebody wants the turn to end.
+            Parked: a person has been asked, and the turn waits for the answer.
+        """
+        while turn.answer is None:
+            if turn.calls:
+                await self._calling.run(turn)
+            await turn.hear()
+            if turn.stopped:
+                raise TurnFailed("stopped", STOPPED)
+            if turn.withdrawn:
+                return None
+            may_call = turn.rounds < self.max_tool_turns
+            response = await self._ask(turn, may_call)
+            _refuse_useless(response, may_call)
+            await turn.say(_told_apart(response.message, turn.added), response.stop_reason)
+        return turn.answer
+
+    async def close(self, turn: Turn, *, stopped: bool = False) -> None:
+        """Give every call that is still open its one result, so that the transcript stays whole."""
+        await self._calling.close(turn, CANCELLED if stopped else INTERRUPTED)
+
+    async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
+        choice = turn.tool_choice if may_call else NONE
+        system = system_prompt(self.system, turn.surroundings.style)
+        show = turn.surroundings.watcher.show
+        messages = await turn.request()
+        started = time.monotonic()
+        asked = self.provider.stream(system, messages, self.tools.definitions, choice)
+        try:
+            async with aclosing(asked) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(text):
+                            await show(AnswerText(text))
+                        case Restarted():
+                            await show(AnswerRestarted())
+                        case Completed(response):
+                            await turn.spend(response.model, response.usage)
+                            turn.model = response.model
+                            self._count(response.model, response.stop_reason, response.usage, started)
+                            return response
+        except ModelError:
+            self._count(self.provider.model, "failed", Usage(), started)
+            raise
+        raise TurnFailed("malformed", "the model's stream ended without an answer")
+
+    def _count(self, model: str, outcome: str, usage: Usage, started: float) -> None:
+        seconds = time.monotonic() - started
+        self._metrics.count_model_call(model, outcome, seconds, asdict(usage))
+        log.info("model call", model=model, outcome=outcome, ms=round(seconds * 1000))
+
+
+def system_prompt(persona: str, style: str) -> str:
+    """The whole system prompt of a channel: the same bytes in every turn, so that it caches."""
+    return f"{persona}\n\n{style}" if style else persona
+
+
+def _told_apart(message: Message, before: Sequence[Message]) -> Message:
+    """The message with an id of our own for each call that has another one's: decisions and results go by ids."""
+    taken = {call.id for other in before for call in other.calls}
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            part = ToolCall(new_id("call"), part.name, part.arguments) if part.id in taken else part
+            taken.add(part.id)
+        parts.append(part)
+    return replace(message, parts=tuple(parts))
+
+
+def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
+    """Raise where there is nothing to tell the user and nothing to run."""
+    reason = response.stop_reason
+    if reason == "blocked":
+        raise TurnFailed("blocked", f"{response.model} declined to answer: {response.detail}")
+    calls = response.message.calls
+    if reason == "malformed" or (calls and not may_call) or not (calls or response.message.text.strip()):
+        raise TurnFailed("malformed", f"{response.model} gave no usable answer: {reason} {response.detail}")

@@ -1,0 +1,126 @@
+"""A response's tool calls: what reads runs side by side, what acts is reviewed and runs one by one.
+
+Every call gets exactly one result. The order of the results is the turn's business, the order of the calls the model's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+import structlog
+
+from bot.agent.hooks import Hooks
+from bot.agent.turn import Turn
+from bot.live_events import ToolFinished, ToolStarted
+from bot.metrics import Metrics
+from bot.transcript import ToolCall, ToolResult
+from toolset.tool import ToolContext, ToolMap, ToolOutcome
+
+log = structlog.stdlib.get_logger(__name__)
+
+SIDE_BY_SIDE = 8  # calls of one turn
+MOST_REJECTED = 3  # in a turn: who has said no so often is not worn down by more questions
+MOST_REPEATED = 2  # the same call right after itself; the next one is stopped
+INTERRUPTED = "interrupted: the outcome is unknown"
+REPEATED = "stopped: the same call was made {times} times running. Use the results you have, or call differently."
+ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already. Answer without calls that act."
+
+
+class Calling:
+    """Makes calls."""
+
+    def __init__(self, tools: ToolMap, hooks: Hooks, metrics: Metrics) -> None:
+        self._tools = tools
+        self._hooks = hooks
+        self._metrics = metrics
+
+    async def run(self, turn: Turn) -> None:
+        """Bring every open call of the turn to its result.
+
+        Raises:
+            Parked: a person has been asked about a call; the others that may be made have their results.
+            TurnFailed: a hook has aborted the turn.
+        """
+        places = asyncio.Semaphore(SIDE_BY_SIDE)
+
+        async def one(index: int, call: ToolCall) -> None:
+            async with places:
+                await self._call(turn, index, call)
+
+        calls = turn.open_calls()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for index, call in calls:
+                    if not self._acts(call):
+                        group.create_task(one(index, call))
+        except ExceptionGroup as failed:  # tools do not raise: the ledger's or a hook's, and one is as good as all
+            raise failed.exceptions[0] from failed
+        for index, call in calls:
+            if self._acts(call):
+                await self._call(turn, index, call)
+
+    async def close(self, turn: Turn, error: str) -> None:
+        """Give every call that is still open its one result, so that the transcript stays whole."""
+        for _, call in turn.open_calls():
+            await turn.finish(ToolResult(call.id, call.name, {"error": error}, is_error=True))
+
+    def _acts(self, call: ToolCall) -> bool:
+        tool = self._tools.get(call.name)
+        return tool is not None and tool.definition.risk == "high"
+
+    async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
+        show = turn.surroundings.watcher.show
+        await show(ToolStarted(call.id, call.name, call.arguments))
+        started = time.monotonic()
+        context = _context(turn, call, index)
+        made, outcome = await self._hooks.before(call, context)
+        outcome = outcome or await self._checked(turn, index, made, context)
+        outcome = await self._hooks.after(made, context, outcome)
+        seconds = time.monotonic() - started
+        self._count(call, outcome, seconds)
+        await turn.finish(ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected))
+        ms = round(seconds * 1000)
+        await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
+
+    async def _checked(self, turn: Turn, index: int, call: ToolCall, context: ToolContext) -> ToolOutcome:
+        """Everything that may keep a call from being made, then the call."""
+        tool = self._tools.get(call.name)
+        if (times := turn.repeated(index)) >= MOST_REPEATED:
+            return ToolOutcome.error(REPEATED.format(times=times))
+        if tool is None or tool.complaint(call.arguments):
+            return await self._tools.call(call.name, call.arguments, context)  # which says what is wrong
+        if tool.definition.risk == "high":
+            if (times := turn.rejections) >= MOST_REJECTED:
+                return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
+            decided = await turn.review(call)
+            if not decided.approved:
+                return replace(ToolOutcome.error(decided.reason), is_rejected=True)
+            call = ToolCall(call.id, call.name, decided.arguments)
+        if not tool.definition.idempotent and not await turn.begin(call):
+            return ToolOutcome.error(INTERRUPTED)
+        return await tool.call(call.arguments, context)
+
+    def _count(self, call: ToolCall, outcome: ToolOutcome, seconds: float) -> None:
+        name = call.name if call.name in self._tools else "unknown"
+        result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
+        self._metrics.tool_calls.labels(name, result).inc()
+        self._metrics.tool_seconds.labels(name).observe(seconds)
+        log.info("tool call", tool=name, outcome=result, ms=round(seconds * 1000))
+
+
+def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
+    """The batch is named after the model's message: one per response, and the same after a resume."""
+    place = turn.surroundings
+    return ToolContext(
+        call_id=call.id,
+        batch_id=turn.added[-1].id,
+        call_index=index,
+        conversation=place.conversation,
+        user=turn.asker.id,
+        locale=place.locale,
+        time_zone=place.time_zone,
+        idempotency_key=f"{turn.turn_id}:{call.id}",
+        deadline=turn.deadline,
+    )

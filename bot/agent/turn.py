@@ -1,0 +1,305 @@
+"""One turn under way: what was said before, what the turn has added, and what is still open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bot.live_events import Watcher
+from bot.providers import AUTO, StopReason, ToolChoice
+from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
+
+NOBODY = Author()
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What has arrived while the turn was under way.
+
+    Attributes:
+        changes: new words for messages said before, by message id; None takes the message back.
+        stopped: somebody wants the turn to end.
+    """
+
+    messages: tuple[Message, ...] = ()
+    changes: Mapping[str, Message | None] = field(default_factory=dict)
+    stopped: bool = False
+
+
+class Decided(Struct, frozen=True, omit_defaults=True):
+    """What has been decided of a call that acts.
+
+    Attributes:
+        arguments: what the decision is about, and what the call is made with.
+        reason: of a rejection, for the model.
+        address: where the person who decided wants the answer.
+        message_id: of the message that said so, where words did.
+    """
+
+    call_id: str
+    approved: bool
+    arguments: dict[str, Any]
+    reason: str = ""
+    address: str = ""
+    message_id: str = ""
+
+
+class Ledger(Protocol):
+    """Writes down what happened before the next thing happens."""
+
+    async def said(self, message: Message, stop_reason: StopReason) -> None:
+        """A model response, before any of its calls runs."""
+        ...
+
+    async def spent(self, spending: Spending) -> None:
+        """The cost of a model response, as soon as it is known, whether the response is of use or not. Never raises."""
+        ...
+
+    async def begun(self, call: ToolCall) -> None:
+        """A call that must not be made twice, right before it is made."""
+        ...
+
+    async def got(self, result: ToolResult) -> None:
+        """A tool's result, as it arrives."""
+        ...
+
+    async def heard(self, *, surely: bool) -> Heard:
+        """What has arrived since this was asked last, made part of the turn's record.
+
+        Args:
+            surely: something has arrived, whatever the last record said.
+        """
+        ...
+
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+        """Whether a call that acts may be made; ``words`` are the asker's last ones.
+
+        Raises:
+            Parked: a person has been asked.
+        """
+        ...
+
+
+async def as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages without contents of media."""
+    return messages
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a turn takes place.
+
+    Attributes:
+        style: how to write in this channel, for the system prompt.
+        locale: BCP 47 tag of the asker.
+        time_zone: IANA name.
+        watcher: is shown the turn while it runs.
+        load: puts contents of media into the messages of a request.
+    """
+
+    conversation: str
+    style: str
+    locale: str
+    time_zone: str
+    watcher: Watcher
+    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = as_they_are
+
+
+class Turn:
+    """A transcript that grows: the history, then the turn's own messages.
+
+    Args:
+        arrived: the user messages this turn answers.
+        deadline: ``time.monotonic()`` seconds by which the turn must end.
+        tool_choice: for the first request only; afterwards the model is free.
+    """
+
+    def __init__(
+        self,
+        turn_id: str,
+        surroundings: Surroundings,
+        history: Sequence[Message],
+        arrived: Iterable[Message],
+        ledger: Ledger,
+        deadline: float,
+        tool_choice: ToolChoice = AUTO,
+    ) -> None:
+        self.turn_id = turn_id
+        self.surroundings = surroundings
+        self.deadline = deadline
+        self.added: list[Message] = list(arrived)
+        self.stop_reason: StopReason = "other"
+        self.usage = Usage()
+        self.model = ""  # the one that answered last, where it was asked here
+        self._history = tuple(history)
+        self._ledger = ledger
+        self._first_choice = tool_choice
+        self._results: dict[str, ToolResult] = {}
+        self._begun: set[str] = set()
+        self._decided: dict[str, Decided] = {}
+        self.stopped = False
+
+    async def request(self) -> Sequence[Message]:
+        """Everything the model is sent."""
+        return await self.surroundings.load([*self._history, *self.added])
+
+    @property
+    def asker(self) -> Author:
+        """The author of the user messages; nobody where they are of several people, as earlier versions let them be."""
+        authors = [message.author or NOBODY for message in self.added if message.role == "user"]
+        return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
+
+    @property
+    def words(self) -> str:
+        """What the user has said last."""
+        return next((message.text for message in reversed(self.added) if message.role == "user"), "")
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of tools have their results."""
+        return sum(message.role == "tool" for message in self.added)
+
+    @property
+    def rejections(self) -> int:
+        """How many calls were rejected."""
+        earlier = [result for message in self.added for result in message.results]
+        return sum(result.is_rejected for result in (*earlier, *self._results.values()))
+
+    @property
+    def tool_choice(self) -> ToolChoice:
+        """The choice for the next request: a forced one holds for the first request only."""
+        return AUTO if any(message.role == "model" for message in self.added) else self._first_choice
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the newest message, where it is the model's."""
+        return self.added[-1].calls if self.added else ()
+
+    @property
+    def answer(self) -> Message | None:
+        """The model's last word, once it has spoken it."""
+        last = self.added[-1] if self.added else None
+        return last if last and _is_answer(last) else None
+
+    @property
+    def withdrawn(self) -> bool:
+        """Everything that was asked has been taken back."""
+        return not any(message.role == "user" for message in self.added)
+
+    def repeated(self, index: int) -> int:
+        """How often the call at this place of the newest message has been made right before, with these arguments."""
+        calls = self.calls
+        made = sum(_same(calls[index], other) for other in calls[:index])
+        for message in reversed(self.added[:-1]):
+            if message.calls and not any(_same(calls[index], other) for other in message.calls):
+                break
+            made += bool(message.calls)
+        return made
+
+    def open_calls(self) -> list[tuple[int, ToolCall]]:
+        """The calls without a result yet, each with its place in the response."""
+        return [(index, call) for index, call in enumerate(self.calls) if call.id not in self._results]
+
+    async def spend(self, model: str, usage: Usage) -> None:
+        """Have the cost of a model response counted."""
+        self.usage += usage
+        since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
+        messages = sum(message.role == "user" for message in since)
+        await self._ledger.spent(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
+
+    async def say(self, message: Message, stop_reason: StopReason) -> None:
+        """Make a model response part of the turn, and record it; whoever stops that in between finds its calls open."""
+        self.restore_message(message, stop_reason)
+        await self._ledger.said(message, stop_reason)
+
+    async def begin(self, call: ToolCall) -> bool:
+        """Record that a call which must not be made twice is made now; False where that is on record already."""
+        if call.id in self._begun:
+            return False
+        await self._ledger.begun(call)
+        self.restore_begun(call.id)
+        return True
+
+    async def review(self, call: ToolCall) -> Decided:
+        """Find out whether a call that acts may be made; decided once in its round, it stays decided.
+
+        Raises:
+            Parked: a person has been asked.
+        """
+        if call.id not in self._decided:
+            self.restore_decided(await self._ledger.reviewed(call, self.asker, self.words))
+        return self._decided[call.id]
+
+    async def hear(self, *, surely: bool = False) -> None:
+        """Let what has arrived meanwhile join the turn, which must stand between two steps: without an open call."""
+        self.restore_heard(await self._ledger.heard(surely=surely))
+
+    async def finish(self, result: ToolResult) -> None:
+        """Record a tool's result; with the last open one, all go into one tool message, in call order."""
+        await self._ledger.got(result)
+        self.restore_result(result)
+
+    def restore_message(self, message: Message, stop_reason: StopReason) -> None:
+        """Take a model response that is recorded already."""
+        self.added.append(message)
+        self.stop_reason = stop_reason
+
+    def restore_begun(self, call_id: str) -> None:
+        """Take a call that is recorded as made."""
+        self._begun.add(call_id)
+
+    def restore_decided(self, decided: Decided) -> None:
+        """Take a decision that is recorded already."""
+        self._decided[decided.call_id] = decided
+
+    def restore_heard(self, heard: Heard) -> None:
+        """Take what has arrived and is recorded already."""
+        self.stopped = self.stopped or heard.stopped
+        if heard.changes:
+            self._history = tuple(changed(self._history, heard.changes))
+            self.added = changed(self.added, heard.changes)
+        self.added += heard.messages
+
+    def restore_result(self, result: ToolResult) -> None:
+        """Take a result that is recorded already."""
+        self._results[result.call_id] = result
+        if self.calls and not self.open_calls():
+            asked = self.added[-1]
+            results = tuple(self._results[call.id] for call in self.calls)
+            self._results.clear()
+            self._begun.clear()
+            self._decided.clear()
+            self.added.append(Message(f"{asked.id}_results", "tool", results, now_ms()))
+
+
+def _same(one: ToolCall, other: ToolCall) -> bool:
+    return one.name == other.name and one.arguments == other.arguments
+
+
+def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) -> list[Message]:
+    """The messages after edits and messages taken back; what only these had led to goes with them."""
+    kept: list[Message] = []
+    for message in messages:
+        if message.role != "user":
+            if kept and not _is_answer(kept[-1]):
+                kept.append(message)
+        elif message.id not in changes:
+            kept.append(message)
+        elif (new := changes[message.id]) is not None:
+            kept.append(replace(message, parts=new.parts))
+    return kept
+
+
+def _is_answer(message: Message) -> bool:
+    return message.role == "model" and not message.calls
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch by this process's clock; for messages, never compared between processes."""
+    return time.time_ns() // 1_000_000

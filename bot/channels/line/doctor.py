@@ -1,0 +1,157 @@
+"""What ``kaiwa doctor`` finds out about LINE, and the one thing it can mend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from bot.channels.kv import Notes
+from bot.channels.line.address import now_ms
+from bot.channels.line.admin import Admin, BotInfo, Webhook, WebhookTest
+from bot.channels.line.failure import Failure
+from bot.channels.line.inbound import PATH
+from bot.channels.line.quota import WARN_AT, Quota
+from bot.channels.traffic import Redelivery, redelivery, traffic
+from bot.checks import Finding, ago
+from bot.errors import BadInput, StoreUnavailable
+
+AGAIN_MS = 3_600_000  # what LINE has not delivered again by then does not come
+SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
+TEST_MENDS = {
+    400: "LINE_CHANNEL_SECRET is probably wrong",
+    404: "something else is at that address, or Kaiwa runs there without LINE",
+    503: "Kaiwa runs there, and its store does not answer",
+}
+
+AnswerT = TypeVar("AnswerT")
+
+
+async def examine(admin: Admin, notes: Notes, clock: Callable[[], int] = now_ms) -> list[Finding]:
+    """What LINE says of the channel, and what was noted of its traffic.
+
+    Args:
+        clock: milliseconds since the epoch.
+    """
+    bot, webhook, test, quota = await asyncio.gather(
+        _answer(admin.bot()), _answer(admin.webhook()), _answer(admin.test_webhook()), _answer(admin.quota())
+    )
+    noted = await _noted(notes, clock())
+    if isinstance(bot, Failure):
+        return [_unusable(bot), *noted]
+    is_set = webhook is not None
+    return [
+        Finding("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
+        _judge_chat(bot),
+        _judge_webhook(webhook),
+        *([_judge_test(test)] if is_set else []),
+        _judge_quota(quota),
+        *noted,
+    ]
+
+
+async def set_webhook(admin: Admin, url: str) -> list[Finding]:
+    """Have LINE post to Kaiwa at this address, and let LINE try.
+
+    Raises:
+        BadInput: LINE cannot post to such an address.
+    """
+    address = _webhook_of(url)
+    try:
+        await admin.set_webhook(address)
+    except Failure as failure:
+        if failure.status == 401:
+            return [_unusable(failure)]
+        return [Finding("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
+    # LINE takes a minute to use a new address by itself, so the test names it.
+    webhook, test = await asyncio.gather(_answer(admin.webhook()), _answer(admin.test_webhook(address)))
+    return [Finding("ok", "LINE", f"webhook set to {address}"), _judge_webhook(webhook), _judge_test(test)]
+
+
+def _webhook_of(url: str) -> str:
+    bare = url.rstrip("/")
+    try:
+        parts = urlsplit(bare)
+        is_usable = bool(parts.hostname) and (parts.port is None or parts.port > 0) and "@" not in parts.netloc
+    except ValueError:
+        is_usable = False
+    if not is_usable or bare != f"https://{parts.netloc}" or not bare.isascii() or not bare.isprintable():
+        raise BadInput(f"--url: write it as https://host, without a path; {PATH} is added to it")
+    return bare + PATH
+
+
+async def _answer(question: Awaitable[AnswerT]) -> AnswerT | Failure:
+    try:
+        return await question
+    except Failure as failure:
+        return failure
+
+
+def _unusable(failure: Failure) -> Finding:
+    if failure.status == 401:
+        mend = "issue a new channel access token in LINE's console"
+        return Finding("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", mend)
+    return Finding("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
+
+
+def _judge_chat(bot: BotInfo) -> Finding:
+    if bot.is_chat_on:
+        mend = "switch Chat off under Response settings in LINE Official Account Manager"
+        return Finding("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", mend)
+    return Finding("ok", "LINE chat", "off: the bot answers alone")
+
+
+def _judge_webhook(webhook: Webhook | Failure | None) -> Finding:
+    name = "LINE webhook"
+    if isinstance(webhook, Failure):
+        return Finding("warning", name, f"not known: {webhook}")
+    if webhook is None:
+        return Finding("failure", name, "no address is set", "kaiwa doctor --fix --url https://…")
+    if not webhook.is_active:
+        return Finding("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
+    if urlsplit(webhook.url).path != PATH:
+        mend = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
+        return Finding("warning", name, f"{webhook.url}, in use", mend)
+    return Finding("ok", name, f"{webhook.url}, in use")
+
+
+def _judge_test(test: WebhookTest | Failure) -> Finding:
+    name = "LINE test"
+    if isinstance(test, Failure):
+        return Finding("warning", name, f"not made: {test}")
+    if test.success:
+        return Finding("ok", name, "LINE reaches the webhook")
+    mend = TEST_MENDS.get(test.status, "does Kaiwa run, and does the address lead to it?")
+    return Finding("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", mend)
+
+
+def _judge_quota(quota: Quota | Failure) -> Finding:
+    name = "LINE messages"
+    if isinstance(quota, Failure):
+        return Finding("warning", name, f"not known: {quota}")
+    if quota.limit is None:
+        return Finding("ok", name, f"{quota.used} pushed this month, no limit")
+    detail = f"{quota.used} of {quota.limit} pushed this month"
+    if quota.percent >= WARN_AT:
+        return Finding("warning", name, detail, "replies cost nothing, late answers do; buy more, or wait for the next")
+    return Finding("ok", name, detail)
+
+
+async def _noted(notes: Notes, now: int) -> list[Finding]:
+    try:
+        seen, again = await traffic(notes, "line"), await redelivery(notes, "line")
+    except StoreUnavailable:
+        return [Finding("warning", "LINE traffic", "not known: the store does not answer")]
+    return [_judge_redelivery(again, now), seen.judged("LINE traffic", "LINE_CHANNEL_SECRET", now)]
+
+
+def _judge_redelivery(again: Redelivery, now: int) -> Finding:
+    """LINE does not tell whether it is on; what it does after a refusal, does."""
+    name = "LINE redelivery"
+    if again.last_refused > again.last_redelivery and now - again.last_refused > AGAIN_MS:
+        detail = f"a webhook refused {ago(again.last_refused, now)} has not come again"
+        return Finding("warning", name, detail, SWITCH_REDELIVERY)
+    if again.last_redelivery:
+        return Finding("ok", name, f"on, last {ago(again.last_redelivery, now)}")
+    return Finding("ok", name, "LINE does not tell whether it is on", SWITCH_REDELIVERY)

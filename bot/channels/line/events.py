@@ -1,0 +1,192 @@
+"""From a LINE event to what stands in the inbox: who is answered, with which words, and who is not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from bot.channels import Arrival
+from bot.channels.line.address import Address, Place
+from bot.channels.line.approvals import pressed
+from bot.channels.line.types import Content, DeliveryContext, Event, ImageSet, Mentionee
+from bot.transcript import Author, Media, Message, Part, Text, encode
+
+DAY_MS = 86_400_000
+NOTHING = Content()
+NO_ALBUM = ImageSet()
+FIRST_TIME = DeliveryContext()
+
+
+class Reader:
+    """Reads events, one by one.
+
+    Args:
+        users: ids of those who may talk to the bot; empty for everybody.
+        groups: ids of the groups and rooms where it answers; empty for all.
+    """
+
+    def __init__(self, users: Collection[str], groups: Collection[str]) -> None:
+        self._users = frozenset(users)
+        self._groups = frozenset(groups)
+
+    def read(self, bot: str, event: Event, received_at: int) -> tuple[str, Arrival] | None:
+        """The conversation and what arrives in it, or None for an event without consequence.
+
+        Args:
+            bot: the bot's own user id.
+            received_at: milliseconds since the epoch.
+        """
+        place = event.source.place(bot) if event.source else None
+        if place is None:
+            return None
+        arrival = self._arrival(event, place, received_at)
+        return (place.conversation, arrival) if arrival else None
+
+    def _arrival(self, event: Event, place: Place, received_at: int) -> Arrival | None:
+        content = event.message or NOTHING
+        # What only takes away or corrects never makes the bot speak: neither standby nor an allow-list is in its way.
+        if event.type == "unsend":
+            unsent = event.unsend.message_id if event.unsend else ""
+            return replace(_noticed(event, place, received_at), event="unsent", target=unsent) if unsent else None
+        if event.type in ("unfollow", "leave"):
+            return replace(_noticed(event, place, received_at), event="left")
+        if event.type == "messageEdited":
+            return _edited(event, content, place, received_at)
+        decision = pressed(event.postback.data) if event.type == "postback" and event.postback else None
+        if event.mode == "standby" or not (decision or event.type in ("message", "follow", "join")):
+            return None
+        if not self._welcome(event, place):
+            return None if place.kind != "user" else _told(event, place, received_at, "not_allowed", once="daily")
+        if decision:
+            return _decided(event, place, received_at, *decision)
+        if event.type != "message":
+            return _told(event, place, received_at, "greeting", once="ever")
+        return _message(event, content, place, received_at)
+
+    def _welcome(self, event: Event, place: Place) -> bool:
+        user = event.source.user_id if event.source else None
+        if place.kind != "user" and self._groups and place.id not in self._groups:
+            return False
+        # A group's own event (join) has no speaker to ask for.
+        return not self._users or user in self._users or event.type == "join"
+
+
+def addressed(content: Content) -> str | None:
+    """The words of a text without the mention of the bot, or None where it is not mentioned."""
+    text = content.text or ""
+    mentions = [mentionee for mentionee in (content.mention.mentionees if content.mention else ()) if mentionee.is_self]
+    if not mentions:
+        return None
+    # Nothing but the mention is a call too: then the mention is the words.
+    return _without(text, mentions) or text
+
+
+def _without(text: str, mentions: list[Mentionee]) -> str:
+    units = text.encode("utf-16-le")
+    kept: list[str] = []
+    end = len(units)
+    for mention in sorted(mentions, key=lambda mention: mention.index, reverse=True):
+        start = max(mention.index, 0) * 2
+        kept.append(units[start + max(mention.length, 0) * 2 : end].decode("utf-16-le", "ignore").strip())
+        end = min(start, end)
+    kept.append(units[:end].decode("utf-16-le", "ignore").strip())
+    return " ".join(filter(None, reversed(kept)))
+
+
+def _message(event: Event, content: Content, place: Place, received_at: int) -> Arrival | None:
+    is_group = place.kind != "user"
+    parts = _parts(content, is_group)
+    if parts:
+        return _arrived(event, place, received_at, parts)
+    if is_group:
+        return None
+    kind = content.type if content.type in ("video", "audio", "file") else "other"
+    return _told(event, place, received_at, f"kind_{kind}")
+
+
+def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
+    """What of a message a model can take; in a group only what is addressed to the bot."""
+    if content.type == "text":
+        words = addressed(content) if is_group else content.text
+        return (Text(words),) if words else ()
+    if is_group:
+        return ()
+    if content.type == "sticker":
+        return (Text(_bracketed("sticker", [content.text, *(content.keywords or ())])),)
+    if content.type == "location":
+        where = [content.title, content.address, f"{content.latitude}, {content.longitude}"]
+        return (Text(_bracketed("location", where)),)
+    # Content elsewhere than on LINE's own servers is at an address of the sender's choice: it is not fetched.
+    is_ours = content.content_provider is None or content.content_provider.type == "line"
+    if content.type == "image" and content.id and is_ours:
+        return (Media(content.id, "image/jpeg"),)
+    return ()
+
+
+def _bracketed(kind: str, details: list[str | None]) -> str:
+    said = ", ".join(filter(None, details))
+    return f"[{kind}: {said}]" if said else f"[{kind}]"
+
+
+def _edited(event: Event, content: Content, place: Place, received_at: int) -> Arrival | None:
+    words = content.text or ""
+    if place.kind != "user":
+        words = addressed(content) or words
+    if not words or not content.id:
+        return None
+    noticed = _noticed(event, place, received_at)
+    message = replace(noticed.message, parts=(Text(words),))
+    return replace(noticed, message=message, event="edited", target=content.id)
+
+
+def _told(event: Event, place: Place, received_at: int, key: str, once: str = "") -> Arrival:
+    """Our own sentence. What is said once has an id of its own, which the inbox takes once."""
+    arrival = _arrived(event, place, received_at, ())
+    if once:
+        day = f"_{received_at // DAY_MS}" if once == "daily" else ""
+        arrival = replace(arrival, message=replace(arrival.message, id=f"{key}{day}"))
+    return replace(arrival, event="told", target=f"line.{key}")
+
+
+def _decided(event: Event, place: Place, received_at: int, question: str, approved: bool) -> Arrival:
+    """A pressed button; the core knows who may press it."""
+    return replace(_arrived(event, place, received_at, ()), event="decision", target=question, approved=approved)
+
+
+def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ...]) -> Arrival:
+    """A message under its own id, with the way back."""
+    noticed = _noticed(event, place, received_at)
+    content = event.message or NOTHING
+    address = Address(
+        received_at=_token_since(event, received_at),
+        reply_token=event.reply_token or "",
+        quote_token=content.quote_token or "",
+        mark_as_read_token=content.mark_as_read_token or "",
+    )
+    message = replace(noticed.message, id=content.id or noticed.message.id, parts=parts)
+    album = content.image_set or NO_ALBUM
+    return replace(noticed, message=message, address=encode(address).decode(), album=album.id, album_size=album.total)
+
+
+def _token_since(event: Event, received_at: int) -> int:
+    """When the reply token's minute began: an event that comes again brings the token of the first time."""
+    comes_again = event.delivery_context.is_redelivery and event.timestamp
+    return min(event.timestamp, received_at) if comes_again else received_at
+
+
+def _noticed(event: Event, place: Place, received_at: int) -> Arrival:
+    """An event without words, under the event's id: the message it speaks of has its own."""
+    user = event.source.user_id if event.source else None
+    author = Author(user) if user else None
+    message = Message(_event_id(event), "user", (), event.timestamp or received_at, author=author)
+    return Arrival(message, group=place.kind != "user")
+
+
+def _event_id(event: Event) -> str:
+    """LINE's id, else one made of what stays the same when the event is delivered again."""
+    if event.webhook_event_id:
+        return event.webhook_event_id
+    same = replace(event, reply_token=None, delivery_context=FIRST_TIME)
+    return f"event_{hashlib.sha256(encode(same)).hexdigest()[:32]}"

@@ -1,0 +1,81 @@
+"""One message into Slack, once: what may have been posted already is looked for before it is posted again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bot.channels import Delivery, StillOurs
+from bot.channels.slack.api import Answer, Api
+from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
+from bot.channels.slack.refusal import failure
+from bot.channels.slack.types import Address
+from bot.errors import DeliverLater, DeliveryRefused
+
+
+class Sent(NamedTuple):
+    """Where a message stands."""
+
+    channel: str
+    ts: str
+
+
+class Sending:
+    """Posts messages.
+
+    Args:
+        settle_s: how long Slack may take to show a message whose fate is unknown.
+    """
+
+    def __init__(self, api: Api, settle_s: float) -> None:
+        self._api = api
+        self._settle_s = settle_s
+        self._waits: dict[str, float] = {}
+
+    async def send(
+        self, address: Address, delivery: Delivery, content: Mapping[str, object], still_ours: StillOurs
+    ) -> Sent:
+        """Post a message under its delivery's id.
+
+        Args:
+            content: the text or the blocks, as chat.postMessage takes them.
+
+        Raises:
+            DeliverLater: passing failure.
+            DeliveryRefused: final failure.
+            LeaseLost: from ``still_ours``.
+        """
+        self._hold_back(address.channel)
+        if delivery.attempts > 1 and (earlier := await self._find(address, delivery.id)):
+            return Sent(address.channel, earlier)
+        await still_ours()
+        answer = await self._api.post(
+            "chat.postMessage",
+            channel=address.channel,
+            thread_ts=address.thread or None,
+            **content,
+            unfurl_links=False,
+            unfurl_media=False,
+            metadata=earmark(delivery.id),
+        )
+        if not answer.ok:
+            raise self._failure("chat.postMessage", address.channel, answer)
+        return Sent(str(answer.data.get("channel", address.channel)), str(answer.data.get("ts", "")))
+
+    async def _find(self, address: Address, delivery_id: str) -> str:
+        """The timestamp under which an earlier attempt has arrived after all; empty where none has."""
+        messages = await recent_messages(self._api, address.channel, address.thread, address.ts, self._settle_s)
+        return next((str(message["ts"]) for message in messages if delivery_of(message) == delivery_id), "")
+
+    def _hold_back(self, channel: str) -> None:
+        """Raise while Slack wants no message in this channel; other channels go on."""
+        now = time.monotonic()
+        self._waits = {place: until for place, until in self._waits.items() if until > now}
+        if until := self._waits.get(channel):
+            raise DeliverLater("slack takes no more messages in this channel for now", until - now)
+
+    def _failure(self, method: str, channel: str, answer: Answer) -> DeliverLater | DeliveryRefused:
+        if answer.retry_after:
+            self._waits[channel] = time.monotonic() + answer.retry_after
+        return failure(method, answer)

@@ -1,0 +1,189 @@
+"""Slack's events in the parts that matter here; whatever else they carry is ignored."""
+
+from __future__ import annotations
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.json import Decoder
+
+from bot.transcript import encode
+
+SPOKEN = (None, "", "file_share", "thread_broadcast", "me_message")
+GONE = ("tombstone",)
+IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+MAX_IMAGE = 10 * 1024 * 1024
+
+
+class File(Struct, frozen=True):
+    """A file of a message; of one that was deleted or lies in another workspace, little is known."""
+
+    id: str | None = None
+    name: str | None = None
+    mimetype: str | None = None
+    url_private: str | None = None
+    size: int | None = None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether a model can be given it."""
+        return bool(self.url_private or self.id) and self.mimetype in IMAGES and (self.size or 0) <= MAX_IMAGE
+
+
+class Shared(Struct, frozen=True):
+    """An attachment: a message somebody shares, or what another app says."""
+
+    text: str | None = None
+    is_share: bool | None = None
+    is_msg_unfurl: bool | None = None
+
+
+class Profile(Struct, frozen=True):
+    """The face of a bot."""
+
+    name: str | None = None
+
+
+class Metadata(Struct, frozen=True):
+    """What an app has hung on its message."""
+
+    event_type: str | None = None
+    event_payload: dict[str, object] | None = None
+
+
+class Posted(Struct, frozen=True):
+    """A message, as an event carries it and as the API returns it."""
+
+    ts: str | None = None
+    thread_ts: str | None = None
+    text: str | None = None
+    user: str | None = None
+    username: str | None = None
+    bot_id: str | None = None
+    app_id: str | None = None
+    bot_profile: Profile | None = None
+    subtype: str | None = None
+    files: list[File] | None = None
+    attachments: list[Shared] | None = None
+    metadata: Metadata | None = None
+
+
+class AssistantThread(Struct, frozen=True):
+    """A thread of the assistant's pane."""
+
+    user_id: str | None = None
+    channel_id: str | None = None
+    thread_ts: str | None = None
+
+
+class Event(Posted, frozen=True):
+    """An inner event."""
+
+    type: str = ""
+    channel: str | None = None
+    channel_type: str | None = None
+    team: str | None = None
+    event_ts: str | None = None
+    deleted_ts: str | None = None
+    tab: str | None = None
+    message: Posted | None = None
+    previous_message: Posted | None = None
+    assistant_thread: AssistantThread | None = None
+
+
+class Authorization(Struct, frozen=True):
+    """For whom Slack sends an event: the bot."""
+
+    team_id: str | None = None
+    user_id: str | None = None
+    is_bot: bool | None = None
+
+
+class Envelope(Struct, frozen=True):
+    """An event callback."""
+
+    event: Event
+    team_id: str | None = None
+    context_team_id: str | None = None
+    authorizations: list[Authorization] | None = None
+
+    @property
+    def team(self) -> str:
+        """The workspace in which the bot is installed; ``team_id`` may be the sender's, in a shared channel."""
+        installed = [known.team_id for known in self.authorizations or () if known.team_id]
+        return next(iter(installed), None) or self.context_team_id or self.team_id or self.event.team or ""
+
+    @property
+    def bots(self) -> frozenset[str]:
+        """The bot's own user ids, as far as this event tells."""
+        return frozenset(
+            known.user_id for known in self.authorizations or () if known.user_id and known.is_bot is not False
+        )
+
+
+class Command(Struct, frozen=True):
+    """A slash command."""
+
+    command: str
+    user_id: str
+    channel_id: str
+    team_id: str = ""
+    text: str = ""
+    response_url: str = ""
+    trigger_id: str = ""
+
+
+class Address(Struct, frozen=True, omit_defaults=True):
+    """Where an answer goes.
+
+    Attributes:
+        ts: of the message that is answered; nothing that belongs to the answer is older.
+        thread: the answer is a reply in this thread.
+        language: for what is shown while a turn runs.
+        partial: the message came as a mention, which may lack its files.
+        user: who asks, of workspace ``team``; a stream is written for somebody.
+        private_url: takes what is for the eyes of that person alone.
+    """
+
+    channel: str
+    ts: str = ""
+    thread: str = ""
+    response_url: str = ""
+    language: str = ""
+    partial: bool = False
+    user: str = ""
+    team: str = ""
+    private_url: str = ""
+
+
+_decode_address = Decoder(Address).decode
+
+
+def read_address(text: str) -> Address:
+    """The address as it was accepted."""
+    return _decode_address(text)
+
+
+def write_address(address: Address) -> str:
+    """The address as it is kept."""
+    return encode(address).decode()
+
+
+def read_envelope(payload: dict[str, object]) -> Envelope | None:
+    """The event, or None where its parts are not of the form known here."""
+    try:
+        return convert(payload, Envelope)
+    except ValidationError:
+        return None
+
+
+def read_command(payload: dict[str, object]) -> Command | None:
+    """The command, or None where it lacks what is needed."""
+    try:
+        return convert(payload, Command)
+    except ValidationError:
+        return None
+
+
+def ms(ts: str) -> int:
+    """A timestamp of Slack's (``1595926230.009600``) in milliseconds since the epoch; 0 where it is none."""
+    whole, _, fraction = ts.partition(".")
+    return int(whole) * 1000 + int(fraction[:3].ljust(3, "0") or 0) if (whole + fraction).isdecimal() else 0

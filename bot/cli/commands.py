@@ -1,0 +1,302 @@
+"""What the commands of ``kaiwa`` do. Those that end return their exit code."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import uvloop
+from msgspec.json import encode
+from pydantic import SecretStr
+from rich.console import Console
+
+from bot import app, log, processes, settings, texts
+from bot.checks import Finding
+from bot.cli.new_tool import next_steps, own_folder, write_tool
+from bot.clock import Days
+from bot.commands import SpokenCommands
+from bot.errors import BadInput
+from bot.ops import dead_letters, usage
+from bot.ops.call_tool import call_by_hand
+from bot.ops.doctor import Openers, examine
+from bot.ops.startup import parts
+from bot.plugins import open_tools
+from bot.providers.registry import open_model
+from bot.settings import Settings
+from bot.store.private import private_folder
+from bot.terminal import Screen, keyboard, machine
+from bot.terminal.background import background
+from bot.terminal.chat import Chat
+from bot.terminal.exchange import Talk
+from bot.terminal.plain_screen import PlainScreen
+from bot.terminal.reports import Row, print_rows, print_table
+from bot.terminal.rich_screen import RichScreen
+from bot.web.console_token import kept_token
+from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
+
+AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
+LEAVE = (signal.SIGTERM, signal.SIGHUP)
+WHAT_NEXT = "A running worker takes them up within a second or two; without one they wait."
+MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
+
+
+def run(*, worker: bool) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    config = _started()
+    token = ""
+    if config.makes_console_token:
+        token = kept_token(config.console_token_path)
+        config = config.model_copy(update={"console_token": SecretStr(token)})
+        log.configure(config.log_level, config.secrets)
+
+    def announce(port: int) -> None:
+        host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        print(f"{config.bot_name} answers at http://{address}/ (Ctrl-C stops it)", flush=True)
+        if token and sys.stdout.isatty():
+            print(f"Sign in at http://{address}/signin#{token}", flush=True)
+        elif token:
+            print(f"The page asks for the token in {config.console_token_path}", flush=True)
+
+    uvloop.run(processes.serve(config, worker=worker, announce=announce))
+
+
+def worker() -> None:
+    """Take turns until SIGTERM or Ctrl-C."""
+    config = _started()
+    uvloop.run(processes.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
+
+
+def show_prompt() -> None:
+    """Print what the model is told before a conversation."""
+    print(app.console_prompt(settings.load()))
+
+
+def chat(*, new: bool) -> int:
+    """Hold a conversation; in a pipe, 1 says that the last message got no answer."""
+    config = settings.load()
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    answered = True
+    if interactive:  # Ctrl-C means the answer under way, also where whoever started this ignores it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)  # in a pipe it means everything
+    with _ended_by(*signals), suppress(KeyboardInterrupt):
+        answered = _talk(config, new=new, interactive=interactive)
+    return 0 if answered or interactive else 1
+
+
+def list_tools() -> None:
+    """Print every tool with its risk, parameters, where it comes from, and description."""
+
+    async def offered() -> ToolMap:
+        async with open_tools(settings.load()) as tools:
+            return tools
+
+    rows = [
+        (name, tool.definition.risk, _parameters(tool.definition), tool.origin, tool.definition.description)
+        for name, tool in uvloop.run(offered()).items()
+    ]
+    print_table(("tool", "risk", "parameters", "from", "description"), rows)
+
+
+def call_tool(name: str, arguments: str) -> int:
+    """Call a tool and print its result; 1 says that it is an error."""
+    given = _object(arguments)
+    config = _prepared("ERROR")
+
+    async def called() -> ToolOutcome:
+        async with open_tools(config) as tools:
+            return await call_by_hand(tools, name, given, config)
+
+    outcome = uvloop.run(called())
+    print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
+    return 1 if outcome.is_error else 0
+
+
+def list_outbox(limit: int, *, as_json: bool) -> None:
+    """Print the newest dead letters, and how much else waits."""
+
+    async def looked() -> tuple[dead_letters.Overview, int]:
+        async with app.open_store_of(_prepared("ERROR")) as store:
+            return await dead_letters.overview(store, limit), await store.now_ms()
+
+    overview, now = uvloop.run(looked())
+    if as_json:
+        print(encode(overview).decode())
+        return
+    letters = overview.dead_letters
+    if letters:
+        print_table(("id", "when", "conversation", "what", "why"), dead_letters.rows(letters, now), elastic=2)
+    shown = f" ({len(letters)} shown)" if len(letters) < overview.count else ""
+    waiting = f"conversations to care for: {overview.conversations_waiting}"
+    print(f"dead letters: {overview.count or 'none'}{shown}, {waiting}", file=sys.stderr)
+
+
+def retry(ids: Sequence[str] | None) -> int:
+    """Put dead letters back, without ids all of them; 1 says that not all could be."""
+
+    async def tried() -> list[Finding]:
+        async with app.open_store_of(_prepared("ERROR")) as store:
+            letters = store.dead_letters
+            every = await letters.read() if ids is None else await dead_letters.chosen(letters, ids)
+            return await dead_letters.put_back(letters, every)
+
+    findings = uvloop.run(tried())
+    code = _report(findings)
+    if not findings:
+        print("there are no dead letters", file=sys.stderr)
+    elif any(found.result == "ok" for found in findings):
+        print(WHAT_NEXT, file=sys.stderr)
+    return code
+
+
+def discard(ids: Sequence[str]) -> int:
+    """Delete dead letters; 1 says that not all were there any more."""
+
+    async def deleted() -> list[Finding]:
+        async with app.open_store_of(_prepared("ERROR")) as store:
+            letters = store.dead_letters
+            return await dead_letters.throw_away(letters, await dead_letters.chosen(letters, ids))
+
+    return _report(uvloop.run(deleted()))
+
+
+def new_tool(name: str, folder: Path | None) -> None:
+    """Write a new tool and print what to do next.
+
+    Args:
+        folder: by default TOOLS_DIR, else Kaiwa's own in a checkout.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    tools_dir = settings.load().tools_dir
+    chosen = folder or tools_dir or own_folder()
+    if chosen is None:
+        raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
+    print(next_steps(write_tool(name, chosen), tools_dir))
+
+
+def show_usage(days: int, *, as_json: bool) -> None:
+    """Print what the newest days have cost, and who has cost most."""
+    config = _prepared("ERROR")
+
+    async def looked() -> usage.Report:
+        async with app.open_store_of(config) as store:
+            return await usage.report(store, Days(config.timezone).latest(days), usage.load_prices())
+
+    report = uvloop.run(looked())
+    if as_json:
+        print(encode(report).decode())
+        return
+    print_table(("day", "model", *usage.KINDS, "USD"), usage.rows(report.lines))
+    heavy = [("user", who) for who in report.users] + [("conversation", where) for where in report.conversations]
+    if heavy:
+        print(flush=True)
+        print_table(("most tokens", "", "tokens"), ((kind, one.name, f"{one.tokens:,}") for kind, one in heavy))
+    money = f"about {report.usd:.2f} USD in {days} days"
+    print(f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})", file=sys.stderr)
+
+
+def doctor() -> int:
+    """Examine everything and print what was found; 1 says that something has failed."""
+    config = _prepared("CRITICAL")
+    openers = Openers(
+        store=lambda: app.open_store_of(config),
+        tools=lambda: open_tools(config),
+        model=partial(open_model, config),
+        channels=app.examinations(config),
+    )
+    return _report(uvloop.run(examine(config, openers)))
+
+
+def mend(url: str) -> int:
+    """Have LINE post to this address and print what came of it; 1 says that it does not work."""
+    return _report(uvloop.run(app.set_line_webhook(_prepared("CRITICAL"), url)))
+
+
+def _report(findings: Sequence[Finding]) -> int:
+    print_rows(Row(MARKS[found.result], found.name, found.detail, found.mend) for found in findings)
+    return 1 if any(found.result == "failure" for found in findings) else 0
+
+
+def _prepared(log_level: str = "") -> Settings:
+    """The settings, with the log going where it should."""
+    config = settings.load()
+    log.configure(log_level or config.log_level, config.secrets)
+    return config
+
+
+def _started() -> Settings:
+    """The settings of a process that is to stay, after a report of what is on and what is off."""
+    config = _prepared()
+    print_rows(Row("✓" if part.on else "–", part.name, part.detail, part.hint) for part in parts(config))
+    return config
+
+
+def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
+    """Hold a conversation; true where its last message got an answer."""
+    private_folder(config.kaiwa_data_dir)
+    conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
+    log.configure(config.log_level, config.secrets, file=config.kaiwa_data_dir / "kaiwa.log")
+    catalogue = texts.load()
+    words = catalogue.table("terminal", config.language)
+    screen = _screen(words)
+    who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
+    greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
+    screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
+    with background() as loop, loop.opened(processes.open_chat(config, conversation)) as wired:
+        talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
+        commands = SpokenCommands(catalogue)
+        if not interactive:
+            return Chat(talk, loop, screen, commands, words).hold(sys.stdin)
+        front = Chat(talk, loop, screen, commands, words, forget_typed=keyboard.forget_typed)
+        with closing(keyboard.typed(front.resume())) as lines:
+            return front.hold(lines)
+
+
+def _screen(words: dict[str, str]) -> Screen:
+    console = Console(highlight=False)
+    return RichScreen(console, words) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, words)
+
+
+def _parameters(tool: ToolDefinition) -> str:
+    """The names of a tool's parameters; those that may be left out have a question mark."""
+    required = tool.parameters.get("required", ())
+    return ", ".join(name if name in required else f"{name}?" for name in tool.parameters.get("properties", {}))
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The arguments of a tool call.
+
+    Raises:
+        BadInput: they are no JSON object.
+    """
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"JSON: {error}; {AN_OBJECT}") from error
+    if not isinstance(given, dict):
+        raise BadInput(f"JSON: not an object; {AN_OBJECT}")
+    return given
+
+
+@contextmanager
+def _ended_by(*signals: signal.Signals) -> Iterator[None]:
+    """Leave in order when told to: a terminal that is closed must not leave a store behind."""
+
+    def leave(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(0 if number in LEAVE else 128 + number)
+
+    before = {number: signal.signal(number, leave) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

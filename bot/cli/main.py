@@ -1,0 +1,185 @@
+"""The command line: ``kaiwa run | worker | chat | tools | outbox | usage | doctor``.
+
+What the commands do stands in ``bot.cli.commands``. That module is imported by each command: all that it brings takes a
+second to load, and ``--help`` needs none of it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from bot.errors import BadInput, SettingsError, StoreUnavailable
+
+cli = typer.Typer(name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+tools_cli = typer.Typer()
+outbox_cli = typer.Typer(no_args_is_help=True)
+cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
+cli.add_typer(outbox_cli, name="outbox")
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="As kaiwa outbox list shows them.")]
+
+
+def main() -> None:
+    """Run a command. What an operator can mend is told in one line; exit code 1 for the store, else 2."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an odd byte, or a terminal without ✓, is no reason to end
+    try:
+        cli(prog_name="kaiwa")
+    except (SettingsError, BadInput) as error:
+        _give_up(str(error), 2)
+    except StoreUnavailable as error:
+        _give_up(f"REDIS_URL: the store does not answer ({error}); is the address right, and does Redis run?", 1)
+
+
+def _give_up(reason: str, code: int) -> NoReturn:
+    typer.echo(f"kaiwa: {reason}", err=True)
+    raise SystemExit(code)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"kaiwa {version('kaiwa')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def kaiwa(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """An assistant people talk to in LINE and Slack. Settings are environment variables; .env.example lists them."""
+
+
+@cli.command()
+def run(
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave the answering to kaiwa worker.")] = False,
+) -> None:
+    """Run web server, page and worker in one process."""
+    from bot.cli import commands
+
+    commands.run(worker=not no_worker)
+
+
+@cli.command()
+def worker() -> None:
+    """Run a worker without web server, beside kaiwa run --no-worker."""
+    from bot.cli import commands
+
+    commands.worker()
+
+
+@cli.command()
+def chat(
+    new: Annotated[bool, typer.Option("--new", help="Start a new conversation.")] = False,
+    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the system prompt and exit.")] = False,
+) -> None:
+    """Talk in this terminal, or through a pipe: echo "weather in Tokyo" | kaiwa chat"""
+    from bot.cli import commands
+
+    if show_prompt:
+        commands.show_prompt()
+    else:
+        raise typer.Exit(commands.chat(new=new))
+
+
+@tools_cli.callback()
+def tools(context: typer.Context) -> None:
+    """List the tools that a model may call, call one, or begin a new one."""
+    from bot.cli import commands
+
+    if context.invoked_subcommand is None:
+        commands.list_tools()
+
+
+@tools_cli.command()
+def call(
+    name: Annotated[str, typer.Argument(help="The tool, such as get_weather.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, an object.")] = "{}",
+) -> None:
+    """Call a tool and print its result: kaiwa tools call get_weather '{"location": "Tokyo"}'"""
+    from bot.cli import commands
+
+    raise typer.Exit(commands.call_tool(name, arguments))
+
+
+@outbox_cli.callback()
+def outbox() -> None:
+    """See what could not be delivered or answered, and try it again."""
+
+
+@outbox_cli.command("list")
+def list_outbox(
+    limit: Annotated[int, typer.Option(min=1, max=4_000, help="So many, the newest.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: everything in full.")] = False,
+) -> None:
+    """List the dead letters: answers that were not delivered, and turns that were given up."""
+    from bot.cli import commands
+
+    commands.list_outbox(limit, as_json=as_json)
+
+
+@outbox_cli.command()
+def retry(
+    ids: Ids = [],  # noqa: B006 -- Typer reads the default and never changes it
+    every: Annotated[bool, typer.Option("--all", help="Every dead letter, oldest first.")] = False,
+) -> None:
+    """Put dead letters back: answers are sent again, messages are answered again."""
+    from bot.cli import commands
+
+    if every == bool(ids):
+        raise BadInput("name the dead letters to put back, or all of them: kaiwa outbox retry --all")
+    raise typer.Exit(commands.retry(None if every else ids))
+
+
+@outbox_cli.command()
+def discard(ids: Ids) -> None:
+    """Delete dead letters for good."""
+    from bot.cli import commands
+
+    raise typer.Exit(commands.discard(ids))
+
+
+@tools_cli.command()
+def new(
+    name: Annotated[str, typer.Argument(help="What the model will call it, such as roll_dice.")],
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Where to; by default TOOLS_DIR, else toolset/.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a new tool that works as it is: the file, two schemas and a test."""
+    from bot.cli import commands
+
+    commands.new_tool(name, folder)
+
+
+@cli.command()
+def usage(
+    days: Annotated[int, typer.Option(min=1, max=35, help="How many days, today included.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what each day and model has used, in tokens and estimated money, and who has used most."""
+    from bot.cli import commands
+
+    commands.show_usage(days, as_json=as_json)
+
+
+@cli.command()
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and let LINE test it.")] = False,
+    url: Annotated[str, typer.Option(help="Where Kaiwa is reached from outside, such as https://kaiwa.example.")] = "",
+) -> None:
+    """Check what works and what does not, and say how to mend it."""
+    from bot.cli import commands
+
+    if fix != bool(url):
+        raise BadInput("--fix and --url belong together: kaiwa doctor --fix --url https://…")
+    raise typer.Exit(commands.mend(url) if fix else commands.doctor())

@@ -1,0 +1,1 @@
+"""Conversations: what comes in, turns in strict order under one lease, and what goes out."""

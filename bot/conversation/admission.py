@@ -1,0 +1,183 @@
+"""Who is answered today: what goes beyond a day's limit gets one kind sentence instead of a turn; and /usage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from bot.agent.turn import NOBODY, now_ms
+from bot.channels import Arrival, Channel, Reply
+from bot.commands import SpokenCommands
+from bot.conversation.budgets import Budgets, Excess, Used, is_operators
+from bot.conversation.context import usable_zone
+from bot.store import Store
+from bot.texts import Texts, language_of, preferred_language
+from bot.transcript import Message, Text, new_id
+
+log = structlog.stdlib.get_logger(__name__)
+
+PAUSE_S = 3_600  # between two refusals of one person where others read along
+UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
+FORGETS = Excess("user", "forgets")
+
+
+@dataclass(slots=True)
+class Admitted:
+    """What may be answered, and what is said to the others.
+
+    Attributes:
+        messages: that some were refused, without their words, and the refusals, for the history.
+        replies: with their addresses.
+    """
+
+    arrivals: list[Arrival]
+    messages: list[Message] = field(default_factory=list)
+    replies: list[tuple[Reply, str]] = field(default_factory=list)
+
+
+class Admission:
+    """Lets arrivals in, or says until when it cannot.
+
+    Args:
+        language: of our sentences, where the words around them have none; like ``time_zone``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        budgets: Budgets,
+        channels: Mapping[str, Channel],
+        texts: Texts,
+        language: str,
+        time_zone: str,
+    ) -> None:
+        self._notes = store.notes
+        self._budgets = budgets
+        self._channels = channels
+        self._texts = texts
+        self._commands = SpokenCommands(texts)
+        self._language = language
+        self._time_zone = time_zone
+
+    async def admit(self, conversation: str, turn_id: str, arrivals: Sequence[Arrival]) -> Admitted:
+        """Part what may be answered from what may not; the same turn may ask again.
+
+        Raises:
+            StoreUnavailable: it is not known.
+        """
+        arrivals = self._without_repeats(arrivals)
+        counted = self._counted(conversation, arrivals)
+        counts = Counter(one.author_id for one in counted)
+        excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
+        beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
+        for arrival in filter(self._forgets, arrivals):
+            if not await self._budgets.may_forget(turn_id, conversation, arrival.author_id):
+                beyond.append((FORGETS, [arrival]))
+        gone = {arrival.message.id for _, refused in beyond for arrival in refused}
+        admitted = Admitted([arrival for arrival in arrivals if arrival.message.id not in gone])
+        for found, refused in beyond:
+            log.info("refused for today", scope=found.scope, unit=found.unit, messages=len(refused))
+            if await self._may_speak(conversation, refused[-1]):
+                newest = await self._introduced(conversation, refused[-1])
+                reply = self._refusal(found, newest)
+                said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
+                admitted.messages += [*_unread(conversation, refused), said]
+                admitted.replies.append((reply, newest.address))
+        return admitted
+
+    async def usage(self, conversation: str, arrival: Arrival) -> Reply:
+        """What has been used today, by this author and here.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        used = await self._budgets.used(conversation, arrival.author_id)
+        arrival = await self._introduced(conversation, arrival)
+        language = self._language_of(arrival)
+        lines = "\n".join(self._line(one, language) for one in used)
+        return Reply(self._sentence("usage", language, when=self._when(arrival, language), lines=lines))
+
+    def _counted(self, conversation: str, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Whatever is answered counts; not what comes from us, is taken back, stops something or forgets somebody.
+
+        Tokens alone limit page and terminal, and only a model's answers cost any.
+        """
+        counted: list[Arrival] = []
+        for arrival in arrivals:
+            command = self._commands.read(arrival.message.text) if arrival.event == "message" else None
+            ours = command is not None or arrival.event == "told"
+            if arrival.event == "left":
+                counted.clear()
+            elif arrival.event == "unsent":
+                counted = [one for one in counted if one.message.id != arrival.target]
+            elif arrival.event not in ("message", "told") or arrival.left_out or arrival.target.endswith(".greeting"):
+                continue
+            elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
+                counted.append(arrival)
+        return counted
+
+    def _without_repeats(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Of one person's wishes to be forgotten the last one stands for all."""
+        last = {arrival.author_id: arrival.message.id for arrival in arrivals if self._forgets(arrival)}
+        return [one for one in arrivals if not self._forgets(one) or last[one.author_id] == one.message.id]
+
+    def _forgets(self, arrival: Arrival) -> bool:
+        return arrival.event == "message" and self._commands.read(arrival.message.text) == "forget"
+
+    async def _may_speak(self, conversation: str, arrival: Arrival) -> bool:
+        """In a group nobody can make the bot say the same again and again."""
+        who = arrival.author_id
+        whom = f"{conversation.partition(':')[0]}:{who}" if who else conversation
+        return not arrival.group or await self._notes.claim(f"refused:{whom}", PAUSE_S)
+
+    async def _introduced(self, conversation: str, arrival: Arrival) -> Arrival:
+        """With the author's language and time zone, as far as the platform tells."""
+        channel = self._channels[conversation.partition(":")[0]]
+        return (await channel.prepare(conversation, [arrival], is_new=False))[-1]
+
+    def _refusal(self, excess: Excess, arrival: Arrival) -> Reply:
+        language = self._language_of(arrival)
+        limit = f"{self._budgets.limit(excess):,}"
+        when = self._when(arrival, language)
+        text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
+        note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
+        return Reply(text, failed=True, note=note)
+
+    def _line(self, used: Used, language: str) -> str:
+        tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
+        messages = self._amount("messages", used.spent.messages, used.limits.messages, language)
+        amounts = tokens if used.scope == "bot" else self._sentence("both", language, messages=messages, tokens=tokens)
+        return self._sentence(f"of_{used.scope}", language, amounts=amounts)
+
+    def _amount(self, unit: str, used: int, limit: int, language: str) -> str:
+        key = f"{unit}_limited" if limit else unit
+        return self._sentence(key, language, used=f"{used:,}", limit=f"{limit:,}")
+
+    def _when(self, arrival: Arrival, language: str) -> str:
+        """When the limits begin anew, on the author's clock; the zone is named, for it may be the bot's."""
+        zone = usable_zone((arrival.message.author or NOBODY).time_zone, self._time_zone)
+        end = self._budgets.day_end.astimezone(ZoneInfo(zone))
+        return self._sentence(
+            "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
+        )
+
+    def _language_of(self, arrival: Arrival) -> str:
+        author = arrival.message.author or NOBODY
+        return language_of(arrival.message.text, preferred_language(author.locale, self._language))
+
+    def _sentence(self, key: str, language: str, **values: object) -> str:
+        return self._texts.get(f"budget.{key}", language, **values)
+
+
+def _unread(conversation: str, refused: Sequence[Arrival]) -> list[Message]:
+    """What is kept of refused messages: that there were some, under an id by which no edit brings words back.
+
+    Page and terminal, where nothing can be edited, find the answer to a message by its id.
+    """
+    if is_operators(conversation):
+        return [Message(arrival.message.id, "user", (UNREAD,), arrival.message.at) for arrival in refused]
+    return [Message(new_id("msg"), "user", (UNREAD,), refused[-1].message.at)]

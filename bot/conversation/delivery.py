@@ -1,0 +1,134 @@
+"""Replies leave the outbox one after another, oldest first: pending → attempting → delivered or dead letter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import structlog
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
+from bot.agent.turn import Decided
+from bot.channels import Channel, Delivery, Question
+from bot.conversation.alerts import Alerts
+from bot.conversation.journal import DECIDED, read_entries
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.metrics import Metrics
+from bot.store import Lease, Store
+from bot.transcript import UNREADABLE, encode
+
+log = structlog.stdlib.get_logger(__name__)
+
+MAX_ATTEMPTS = 10
+CANNOT_ASK = "rejected: nobody could be asked for approval"
+TOKEN_WAIT_MS = 3_600_000  # for a new token in the place of a refused one
+
+decode_delivery = Decoder(Delivery).decode
+
+
+class Postman:
+    """Delivers a conversation's outbox under its lease."""
+
+    def __init__(self, store: Store, channels: Mapping[str, Channel], metrics: Metrics, alerts: Alerts) -> None:
+        self._store = store
+        self._channels = channels
+        self._metrics = metrics
+        self._alerts = alerts
+
+    async def deliver(self, lease: Lease) -> int | None:
+        """Send what may be sent now.
+
+        Returns:
+            When to try again (ms of the store's clock), or None when the outbox is empty.
+
+        Raises:
+            LeaseLost: another process delivers.
+        """
+        raw = await self._store.outbox.head(lease.conversation)
+        while raw is not None:
+            done = await self._send(lease, raw)
+            if isinstance(done, int):
+                return done
+            raw = done
+        return None
+
+    async def _send(self, lease: Lease, raw: bytes) -> int | bytes | None:
+        """Make one attempt: when to try again, or else the delivery that is next."""
+        try:
+            delivery = decode_delivery(raw)
+        except UNREADABLE as error:
+            log.error("a delivery cannot be read", error=type(error).__name__)
+            return await self._store.outbox.bury_head(lease, b"cannot be read")
+        if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
+            return delivery.not_before
+        if delivery.attempts > delivery.refusals and not delivery.not_before:
+            self._metrics.deliveries.labels(lease.conversation.partition(":")[0], "uncertain").inc()
+        delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
+        # The attempt is on record before anything is sent: after a crash it is known that it may have gone out.
+        await self._store.outbox.replace_head(lease, encode(delivery))
+        return await self._attempt(lease, delivery)
+
+    async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
+        conversation = lease.conversation
+        name = conversation.partition(":")[0]
+        outcomes = self._metrics.deliveries
+        try:
+            if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
+                raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
+            if (channel := self._channels.get(name)) is None:
+                raise DeliveryRefused(f"the channel {name} is switched off")
+            shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
+        except DeliverLater as later:
+            outcomes.labels(name, "later").inc()
+            return await self._postpone(lease, delivery, later)
+        except DeliveryRefused as refused:
+            outcomes.labels(name, "refused").inc()
+            return await self._bury(lease, delivery, str(refused))
+        else:
+            outcomes.labels(name, "delivered").inc()
+            question = delivery.reply.question
+            return await self._store.outbox.remove_head(lease, question.id if question else "", shown_at)
+
+    async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
+        now = await self._store.now_ms(lease.conversation)
+        if isinstance(later, TokenRefused):
+            platform = lease.conversation.partition(":")[0]
+            await self._alerts.notice("token_refused", str(later), platform=platform)
+            since = delivery.refused_since or now
+            if now - since > TOKEN_WAIT_MS:
+                return await self._bury(lease, delivery, str(later))
+            delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
+        log.warning("delivery postponed", reason=str(later), after_s=later.after, attempts=delivery.attempts)
+        retry_at = now + round(later.after * 1000)
+        await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
+        return retry_at
+
+    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
+        """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
+        log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
+        if delivery.reply.fleeting:
+            return await self._store.outbox.remove_head(lease)
+        is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
+        following = await self._store.outbox.bury_head(lease, reason.encode())
+        await self._alerts.notice("dead_letters", reason)
+        return await self._store.now_ms(lease.conversation) if is_decided else following
+
+    async def _reject(self, lease: Lease, question: Question) -> bool:
+        """Decide a question with no; false where nothing waits for it any more."""
+        asked = read_entries(await self._store.journal.read(lease.conversation)).open_question
+        if asked is None or asked.question.id != question.id:
+            return False
+        decided = Decided(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+        await self._store.journal.record(lease, DECIDED, encode(decided))
+        return True
+
+
+def fresh(raw: bytes) -> bytes:
+    """A dead letter's delivery as it goes out again: with all its attempts before it, and known to be a repetition.
+
+    Raises:
+        DecodeError: it cannot be read.
+    """
+    delivery = decode_delivery(raw)
+    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0))

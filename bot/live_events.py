@@ -1,0 +1,117 @@
+"""What somebody who watches a turn is shown while it runs. Lossy by design: the outbox is the truth."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+
+class TurnStarted(Struct, frozen=True, tag="started"):
+    """A turn has taken these messages; ``user_ids`` are their ids."""
+
+    turn_id: str
+    user_ids: tuple[str, ...]
+
+
+class Joined(Struct, frozen=True, tag="joined"):
+    """The turn under way has taken these messages too."""
+
+    user_ids: tuple[str, ...]
+
+
+class AnswerText(Struct, frozen=True, tag="text"):
+    """More words of the answer."""
+
+    text: str
+
+
+class AnswerRestarted(Struct, frozen=True, tag="restarted"):
+    """The words shown since the last tool result are void: the model is asked again."""
+
+
+class ToolStarted(Struct, frozen=True, tag="tool_started"):
+    """A tool runs."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolFinished(Struct, frozen=True, tag="tool_finished"):
+    """A tool has its result after ``ms`` milliseconds."""
+
+    call_id: str
+    name: str
+    response: dict[str, Any]
+    is_error: bool
+    ms: int
+    is_rejected: bool = False
+
+
+class ApprovalAsked(Struct, frozen=True, tag="asked"):
+    """A call waits for a person's approval.
+
+    Attributes:
+        shown: the arguments, one a line, safe to show (``bot.safe_text.arguments``).
+        until: milliseconds since the epoch.
+    """
+
+    question_id: str
+    call_id: str
+    tool: str
+    shown: str
+    until: int
+
+
+class ApprovalSettled(Struct, frozen=True, tag="settled"):
+    """A question is decided; the text says how."""
+
+    question_id: str
+    text: str
+
+
+class Noticed(Struct, frozen=True, tag="noticed"):
+    """A sentence beside the turns, such as that a question was decided already."""
+
+    text: str
+
+
+class Answered(Struct, frozen=True, tag="answered"):
+    """The turn is over; ``text`` is the whole answer, ``note`` cause and mend for an operator after a failure."""
+
+    turn_id: str
+    text: str
+    failed: bool = False
+    note: str = ""
+
+
+LiveEvent = (
+    TurnStarted
+    | Joined
+    | AnswerText
+    | AnswerRestarted
+    | ToolStarted
+    | ToolFinished
+    | ApprovalAsked
+    | ApprovalSettled
+    | Noticed
+    | Answered
+)
+decode_event = Decoder(LiveEvent).decode
+
+
+class Nobody:
+    """Nobody watches (a ``Watcher``)."""
+
+    async def show(self, event: LiveEvent) -> None:
+        """Show it to nobody."""
+
+
+class Watcher(Protocol):
+    """Takes live events; must not raise and must not wait for a slow viewer."""
+
+    async def show(self, event: LiveEvent) -> None:
+        """Pass one event on."""
+        ...

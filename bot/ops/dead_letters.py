@@ -1,0 +1,156 @@
+"""Dead letters as an operator meets them: told in words, put back, thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Literal
+
+from msgspec import DecodeError, Struct
+
+from bot.checks import Finding, ago
+from bot.conversation.delivery import decode_delivery, fresh
+from bot.conversation.journal import decode_arrival
+from bot.errors import BadInput
+from bot.store import DeadLetter, DeadLetters, Store
+from bot.terminal import printable
+
+LONGEST_NAME = 24
+NAME_END = 10
+
+Kind = Literal["answer", "turn", "unreadable"]
+
+
+class Told(Struct, frozen=True):
+    """A dead letter in words.
+
+    Attributes:
+        kind: an answer that was not delivered, a turn that was given up, or bytes that this version cannot read.
+        at: when it was given up.
+        words: the answer, or the first words of the turn's messages.
+        messages: how many the turn had taken in.
+    """
+
+    id: str
+    kind: Kind
+    at: datetime
+    conversation: str
+    reason: str
+    words: str = ""
+    messages: int = 0
+
+
+class Overview(Struct, frozen=True):
+    """The newest dead letters.
+
+    Attributes:
+        count: of all there are.
+        conversations_waiting: those with a message, turn or delivery that is still being cared for.
+    """
+
+    dead_letters: list[Told]
+    count: int
+    conversations_waiting: int
+
+
+async def overview(store: Store, limit: int) -> Overview:
+    """The newest letters, newest first, and how much else there is."""
+    depths = await store.depths()
+    letters = await store.dead_letters.read(limit)
+    return Overview([told(letter) for letter in letters], depths.dead_letters, depths.due)
+
+
+def told(letter: DeadLetter) -> Told:
+    """Say what a letter holds, whatever its bytes are."""
+    kind, words = _read(letter)
+    at = datetime.fromtimestamp(letter.at / 1000, UTC)
+    return Told(letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals))
+
+
+def _read(letter: DeadLetter) -> tuple[Kind, str]:
+    try:
+        if letter.delivery is not None:
+            return "answer", decode_delivery(letter.delivery).reply.text
+        messages = [decode_arrival(body).message for body in letter.arrivals]
+    except (DecodeError, UnicodeDecodeError):
+        messages = []
+    if not messages:
+        return "unreadable", ""
+    return "turn", next((message.text for message in messages if message.text), "")
+
+
+def rows(letters: Iterable[Told], now: int) -> list[tuple[str, str, str, str, str]]:
+    """Id, age, conversation, what it is and why, each on one line.
+
+    Args:
+        now: milliseconds since the epoch, by the store's clock.
+    """
+    return [
+        (letter.id, ago(_ms(letter.at), now), _short(letter.conversation), _line(_what(letter)), _line(letter.reason))
+        for letter in letters
+    ]
+
+
+def _what(letter: Told) -> str:
+    if letter.kind == "unreadable":
+        return "cannot be read"
+    if letter.kind == "answer":
+        return f"answer: {letter.words}"
+    return f"asked: {letter.words}" if letter.messages == 1 else f"asked ({letter.messages} messages): {letter.words}"
+
+
+async def chosen(letters: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
+    """The letters of these ids.
+
+    Raises:
+        BadInput: there is none of one of them.
+    """
+    found = {letter_id: await letters.get(letter_id) for letter_id in ids}
+    if missing := [letter_id for letter_id, letter in found.items() if letter is None]:
+        raise BadInput(f"no such dead letter: {', '.join(missing)}; kaiwa outbox list shows those there are")
+    return [letter for letter in found.values() if letter is not None]
+
+
+async def put_back(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[Finding]:
+    """Have answers sent again, and messages answered again, those first that were given up first."""
+    return [await _put_back(letters, letter) for letter in sorted(chosen, key=_age)]
+
+
+async def _put_back(letters: DeadLetters, letter: DeadLetter) -> Finding:
+    kind, _ = _read(letter)
+    if kind == "unreadable":
+        return Finding("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
+    if not await letters.revive(letter, fresh(letter.delivery) if letter.delivery is not None else b""):
+        return _gone(letter)
+    place = _short(letter.conversation)
+    return Finding("ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {place}")
+
+
+async def throw_away(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[Finding]:
+    """Delete them."""
+    return [
+        Finding("ok", letter.id, "deleted") if await letters.discard(letter) else _gone(letter) for letter in chosen
+    ]
+
+
+def _age(letter: DeadLetter) -> tuple[int, int]:
+    return letter.at, int(letter.id.rpartition("-")[2])
+
+
+def _gone(letter: DeadLetter) -> Finding:
+    return Finding("failure", letter.id, "somebody else has taken or deleted it meanwhile")
+
+
+def _short(conversation: str) -> str:
+    """The channel and the end of the name, where the whole of it is long."""
+    if len(conversation) <= LONGEST_NAME:
+        return conversation
+    return f"{conversation.partition(':')[0]}:…{conversation[-NAME_END:]}"
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

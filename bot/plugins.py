@@ -1,0 +1,61 @@
+"""The tools on offer and the hooks around them, the operator's own among them; what cannot be loaded stops start-up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from inspect import isclass
+from pathlib import Path
+from types import ModuleType
+
+import httpx
+
+import toolset
+from bot.agent.hooks import Hook
+from bot.errors import SettingsError
+from bot.settings import Settings, tool_config
+from toolset.sources import gather, guarded, import_file
+from toolset.tool import ToolMap, ToolSetupError
+
+
+@asynccontextmanager
+async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
+    """All tools, with the HTTP client they share.
+
+    Raises:
+        SettingsError: a tool's variable is wrong, or a tool cannot be offered.
+    """
+    async with httpx.AsyncClient() as http:
+        try:
+            tools = toolset.build(gather(settings.tools_dir), http, tool_config)
+        except ToolSetupError as error:
+            raise SettingsError("tools", str(error)) from error
+        yield tools.low_risk() if settings.read_only else tools
+
+
+def load_hooks(settings: Settings) -> list[Hook]:
+    """The hooks that HOOKS names, in its order.
+
+    Raises:
+        SettingsError: one of them cannot be loaded.
+    """
+    return [_hook(name, settings.tools_dir) for name in settings.hooks]
+
+
+def _hook(name: str, folder: Path | None) -> Hook:
+    """``module:Class``; the module is a file of TOOLS_DIR, or can be imported."""
+    module_name, _, class_name = name.partition(":")
+    file = folder / f"{module_name}.py" if folder else None
+
+    def module() -> ModuleType:
+        return import_file(file) if file and file.is_file() else import_module(module_name)
+
+    try:
+        kind = getattr(guarded(module, name), class_name, None)
+        if not (isclass(kind) and issubclass(kind, Hook)):
+            raise SettingsError("HOOKS", f"{name} must be module:Class, and the class a bot.agent.hooks.Hook")
+        hook: Hook = guarded(kind, name)
+    except ToolSetupError as error:
+        raise SettingsError("HOOKS", str(error)) from error
+    return hook

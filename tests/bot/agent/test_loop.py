@@ -1,0 +1,273 @@
+"""The loop: generate, parallel calls, results in call order, until an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.agent.loop import Agent
+from bot.agent.tool_runner import INTERRUPTED
+from bot.agent.turn import Decided, Heard, Surroundings, Turn
+from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
+from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
+from bot.metrics import Metrics
+from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
+from bot.providers.scripted import Scripted, Step
+from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
+from tests.fakes.tools import Broken, Echo, Launch, Slow, tool_map
+
+NO = "rejected by the user"
+
+
+@dataclass
+class Notes:
+    """A ledger and a watcher that remember; whoever is asked about a call that acts says no."""
+
+    kept: list[Message | ToolResult] = field(default_factory=list)
+    begun_ids: list[str] = field(default_factory=list)
+    waiting: list[Heard] = field(default_factory=list)
+    seen: list[LiveEvent] = field(default_factory=list)
+    spendings: list[Spending] = field(default_factory=list)
+
+    async def said(self, message: Message, stop_reason: StopReason) -> None:
+        self.kept.append(message)
+
+    async def spent(self, spending: Spending) -> None:
+        self.spendings.append(spending)
+
+    async def begun(self, call: ToolCall) -> None:
+        self.begun_ids.append(call.id)
+
+    async def got(self, result: ToolResult) -> None:
+        self.kept.append(result)
+
+    async def heard(self, *, surely: bool) -> Heard:
+        return self.waiting.pop(0) if self.waiting else Heard()
+
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+        return Decided(call.id, approved=False, arguments=call.arguments, reason=NO)
+
+    async def show(self, event: LiveEvent) -> None:
+        self.seen.append(event)
+
+
+def call(name: str, call_id: str, **arguments: Any) -> ToolCall:
+    return ToolCall(call_id, name, arguments)
+
+
+def user(text: str) -> Message:
+    return Message("m1", "user", (Text(text),), 1_000, Author("u1", "Hanako"))
+
+
+def make_turn(notes: Notes, choice: ToolChoice = AUTO, seconds: float = 30) -> Turn:
+    place = Surroundings("console:test", "STYLE", "ja", "Asia/Tokyo", notes)
+    return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds, choice)
+
+
+def make_agent(steps: Iterable[Step], *tools: Echo, max_tool_turns: int = 10) -> tuple[Agent, Scripted]:
+    model = Scripted(steps)
+    return Agent(model, tool_map(*tools), "SYSTEM", Metrics(), max_tool_turns), model
+
+
+async def test_an_answer_without_calls_ends_the_turn() -> None:
+    """One request, one answer, shown while it streams and recorded before the turn ends."""
+    notes = Notes()
+    agent, model = make_agent([Step("Hi there", usage=Usage(3, 0, 2))])
+    turn = make_turn(notes)
+    answer = await agent.run(turn)
+    assert answer is not None
+    assert answer.text == "Hi there"
+    assert notes.kept == [answer]
+    assert "".join(event.text for event in notes.seen if isinstance(event, AnswerText)) == "Hi there"
+    assert model.requests[0].system == "SYSTEM\n\nSTYLE"
+    assert turn.usage == Usage(3, 0, 2)
+    assert notes.spendings == [Spending("scripted", Usage(3, 0, 2), turn.asker, messages=1, is_first=True)]
+
+
+async def test_results_of_parallel_calls_return_in_call_order() -> None:
+    """All results of one response go back in one message, in the order of the calls, however fast each was."""
+    notes = Notes()
+    calls = (call("slow", "a", seconds=0.05), call("echo", "b", word="x"))
+    agent, model = make_agent([Step("One moment.", calls), Step("Done")], Slow(), Echo())
+    await agent.run(make_turn(notes))
+    told = model.requests[1].messages
+    assert [message.role for message in told] == ["user", "model", "tool"]
+    assert told[1].text == "One moment."
+    assert [result.call_id for result in told[2].results] == ["a", "b"]
+    assert [type(note).__name__ for note in notes.kept] == ["Message", "ToolResult", "ToolResult", "Message"]
+    recorded = [note.call_id for note in notes.kept if isinstance(note, ToolResult)]
+    assert recorded == ["b", "a"]  # each as it arrives
+
+
+async def test_three_one_second_tools_run_side_by_side() -> None:
+    """Low-risk calls of one response overlap: three seconds of work take about one."""
+    calls = tuple(call("slow", str(n), seconds=1) for n in range(3))
+    agent, _ = make_agent([Step(calls=calls), Step("Done")], Slow())
+    started = time.monotonic()
+    await agent.run(make_turn(Notes()))
+    assert time.monotonic() - started < 1.8
+
+
+async def test_every_call_gets_exactly_one_result_whatever_happens() -> None:
+    """Unknown, crashed, failed and refused calls are results, and none leaks what happened inside."""
+    calls = (
+        call("nothing", "unknown"),
+        call("broken", "crash"),
+        call("broken", "polite", say="no such place"),
+        call("launch", "high"),
+        call("echo", "fine"),
+    )
+    agent, model = make_agent([Step(calls=calls), Step("Done")], Broken(), Launch(), Echo())
+    await agent.run(make_turn(Notes()))
+    results = {result.call_id: result for result in model.requests[1].messages[-1].results}
+    assert list(results) == ["unknown", "crash", "polite", "high", "fine"]
+    assert results["unknown"].response == {"error": "unknown tool: nothing. Available tools: broken, launch, echo"}
+    assert results["crash"].response == {"error": "broken failed unexpectedly"}
+    assert results["polite"].response == {"error": "no such place"}
+    assert results["high"].response == {"error": NO}
+    assert results["high"].is_rejected
+    assert results["fine"].response == {"heard": {}}
+    assert [result.is_error for result in results.values()] == [True, True, True, True, False]
+
+
+async def test_tools_are_told_who_calls_and_from_where() -> None:
+    """Batch, place in the response, asker, locale and a stable idempotency key reach the tool."""
+    echo = Echo()
+    agent, model = make_agent([Step(calls=(call("no", "x"), call("echo", "y"))), Step("Done")], echo)
+    await agent.run(make_turn(Notes()))
+    (context,) = echo.contexts
+    assert context.batch_id == model.requests[1].messages[1].id
+    assert (context.call_id, context.call_index, context.user) == ("y", 1, "u1")
+    assert (context.conversation, context.locale, context.time_zone) == ("console:test", "ja", "Asia/Tokyo")
+    assert context.idempotency_key == "turn_1:y"
+
+
+async def test_the_watcher_sees_calls_start_and_finish() -> None:
+    """Who watches sees each call with its arguments, then its result and time."""
+    notes = Notes()
+    agent, _ = make_agent([Step(calls=(call("echo", "a", n=1),)), Step("Done")], Echo())
+    await agent.run(make_turn(notes))
+    assert notes.seen[0] == ToolStarted("a", "echo", {"n": 1})
+    finished = notes.seen[1]
+    assert isinstance(finished, ToolFinished)
+    assert (finished.response, finished.is_error) == ({"heard": {"n": 1}}, False)
+
+
+async def test_the_last_request_declares_tools_but_forbids_them() -> None:
+    """After the allowed rounds the model must answer with what it has; the tools stay declared."""
+    steps = [Step(calls=(call("echo", str(n)),)) for n in range(2)] + [Step("That is all I know")]
+    agent, model = make_agent(steps, Echo(), max_tool_turns=2)
+    answer = await agent.run(make_turn(Notes()))
+    assert answer is not None
+    assert answer.text == "That is all I know"
+    assert [request.tool_choice for request in model.requests] == [AUTO, AUTO, NONE]
+    assert all(request.tools for request in model.requests)
+
+
+async def test_a_model_that_calls_when_it_may_not_has_failed() -> None:
+    """A call in the last request is not run, and nothing is recorded that would need a result."""
+    notes = Notes()
+    agent, _ = make_agent([Step(calls=(call("echo", str(n)),)) for n in range(2)], Echo(), max_tool_turns=1)
+    with pytest.raises(TurnFailed) as failed:
+        await agent.run(make_turn(notes))
+    assert failed.value.apology == "malformed"
+    assert isinstance(notes.kept[-1], ToolResult)
+
+
+async def test_a_forced_tool_choice_holds_for_the_first_request_only() -> None:
+    """A forced tool goes back to auto after the first model answer."""
+    agent, model = make_agent([Step(calls=(call("echo", "a"),)), Step("Done")], Echo())
+    forced = ToolChoice("one", "echo")
+    await agent.run(make_turn(Notes(), forced))
+    assert [request.tool_choice for request in model.requests] == [forced, AUTO]
+
+
+@pytest.mark.parametrize(
+    ("step", "apology"),
+    [
+        (Step("", stop_reason="blocked", detail="SAFETY"), "blocked"),
+        (Step("half", stop_reason="blocked"), "blocked"),
+        (Step("", stop_reason="malformed"), "malformed"),
+        (Step("", stop_reason="end_turn"), "malformed"),
+        (Step("", stop_reason="max_tokens"), "malformed"),
+        (Step(" \n", stop_reason="other"), "malformed"),
+    ],
+)
+async def test_an_answer_of_no_use_fails_the_turn(step: Step, apology: str) -> None:
+    """Nothing to tell and nothing to run is a failure with its own sentence, never a success."""
+    notes = Notes()
+    agent, _ = make_agent([step])
+    with pytest.raises(TurnFailed) as failed:
+        await agent.run(make_turn(notes))
+    assert failed.value.apology == apology
+    assert notes.kept == []
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "other"])
+async def test_a_cut_answer_with_text_is_an_answer(reason: StopReason) -> None:
+    """Text before a limit is kept; the turn says how it ended."""
+    agent, _ = make_agent([Step("Once upon", stop_reason=reason)])
+    turn = make_turn(Notes())
+    answer = await agent.run(turn)
+    assert answer is not None
+    assert answer.text == "Once upon"
+    assert turn.stop_reason == reason
+
+
+async def test_a_restarted_stream_voids_what_was_shown() -> None:
+    """The watcher is told that words of an interrupted stream do not count."""
+    notes = Notes()
+    agent, _ = make_agent([Step("whole", before=(TextDelta("ha"), Restarted()))])
+    answer = await agent.run(make_turn(notes))
+    assert answer is not None
+    assert answer.text == "whole"
+    assert AnswerRestarted() in notes.seen
+
+
+async def test_a_model_error_travels_and_is_counted() -> None:
+    """The loop does not hide the vendor's failure; the counter says which model failed."""
+    agent, model = make_agent([Step(error=TryAgain("model_down", "503"))])
+    with pytest.raises(ModelError):
+        await agent.run(make_turn(Notes()))
+    line = f'kaiwa_model_calls_total{{model="{model.model}",outcome="failed"}} 1.0'
+    assert line in agent._metrics.exposition().decode()
+
+
+async def test_a_ledger_that_fails_stops_the_turn_at_once() -> None:
+    """A result that cannot be recorded ends the turn as the ledger's own error, not as a group of them."""
+
+    class Lost(Notes):
+        async def got(self, result: ToolResult) -> None:
+            raise LeaseLost
+
+    agent, model = make_agent([Step(calls=(call("echo", "a"), call("slow", "b", seconds=30)))], Echo(), Slow())
+    with pytest.raises(LeaseLost):
+        await agent.run(make_turn(Lost()))
+    assert len(model.requests) == 1
+
+
+async def test_closing_gives_open_calls_their_result() -> None:
+    """A turn that is given up keeps a whole transcript: calls without a result get one that says so."""
+    agent, _ = make_agent([Step(calls=(call("slow", "a", seconds=60), call("echo", "b")))], Slow(), Echo())
+    turn = make_turn(Notes())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await agent.run(turn)
+    await agent.close(turn)
+    assert turn.added[-1].results == (
+        ToolResult("a", "slow", {"error": INTERRUPTED}, is_error=True),
+        ToolResult("b", "echo", {"heard": {}}),
+    )
+
+
+async def test_a_tool_gets_no_more_time_than_the_turn_has() -> None:
+    """The turn's deadline bounds each call, and the model is told."""
+    agent, model = make_agent([Step(calls=(call("slow", "a", seconds=60),)), Step("Sorry")], Slow())
+    await agent.run(make_turn(Notes(), seconds=0.1))
+    (result,) = model.requests[1].messages[-1].results
+    assert result.response["error"].startswith("timed out after 0.")

@@ -1,0 +1,179 @@
+"""A response's calls: what reads side by side, what acts after review and one by one, each with its one result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.agent.hooks import Hooks
+from bot.agent.tool_runner import INTERRUPTED, Calling
+from bot.agent.turn import Decided
+from bot.errors import Parked
+from bot.metrics import Metrics
+from bot.transcript import ToolResult
+from tests.bot.conversation.rounds import STRICT, Round, call, launches
+from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
+from toolset.tool import ToolContext, ToolMap, ValidatedTool
+
+PARKED = Parked(until=1, known=0)
+
+
+class Crowd(Echo):
+    """Counts how many of its calls run at once; a call may wait until so many have begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = self.most = 0
+        self.begun = asyncio.Semaphore(0)
+        self.gate = asyncio.Event()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.begun.release()
+        await self.gate.wait()
+        self.running -= 1
+        return await super().call(arguments, context)
+
+
+async def test_calls_that_read_run_side_by_side_up_to_a_cap() -> None:
+    """Eight of one turn at once; the others follow as places come free, and results stand in call order."""
+    crowd = Crowd()
+    round_ = Round(*(call("echo", f"c{n}", n=n) for n in range(11)))
+    running = asyncio.create_task(round_.run(tool_map(crowd)))
+    for _ in range(8):
+        await crowd.begun.acquire()
+    assert crowd.running == 8
+    crowd.gate.set()
+    results = await running
+    assert crowd.most == 8
+    assert [result.response for result in results] == [{"heard": {"n": n}} for n in range(11)]
+
+
+async def test_calls_that_act_run_one_by_one_after_those_that_read() -> None:
+    """Each is reviewed, begun and finished before the next is reviewed; the model gets call order."""
+    first, second = launches("a1", "a2")
+    round_ = Round(first, call("echo", "r1"), second, call("echo", "r2"), a1=True, a2=True)
+    results = await round_.run()
+    reading, acting = round_.diary.events[:2], round_.diary.events[2:]
+    assert sorted(reading) == ["got r1", "got r2"]
+    assert acting == ["asked a1", "begun a1", "got a1", "asked a2", "begun a2", "got a2"]
+    assert [result.call_id for result in results] == ["a1", "r1", "a2", "r2"]
+
+
+async def test_a_call_that_is_asked_about_leaves_the_reading_done_and_the_rest_for_later() -> None:
+    """Parked: what reads has its results, the next call that acts is not even asked about."""
+    first, second = launches("a1", "a2")
+    round_ = Round(first, second, call("echo", "r1"), a1=PARKED, a2=True)
+    with pytest.raises(Parked):
+        await round_.run()
+    assert round_.diary.events == ["got r1", "asked a1"]
+    assert [open_call.id for _, open_call in round_.turn.open_calls()] == ["a1", "a2"]
+    assert round_.launch.contexts == []
+
+
+async def test_a_rejected_call_does_not_stop_the_others() -> None:
+    """The model reads the reason in its place."""
+    round_ = Round(*launches("a1", "a2"), a1=False, a2=True)
+    rejected, made = await round_.run()
+    assert rejected == ToolResult("a1", "launch", {"error": "rejected by the user"}, is_error=True, is_rejected=True)
+    assert made == ToolResult("a2", "launch", {"heard": {"what": "a2"}})
+    assert [context.call_id for context in round_.launch.contexts] == ["a2"]
+
+
+async def test_nobody_is_asked_about_a_call_that_cannot_be_made() -> None:
+    """Unknown tools and wrong arguments are results at once."""
+    launch = Launch()
+    round_ = Round(call("explode", "u"), call("launch", "w", n="one"))
+    await round_.run(ToolMap([ValidatedTool(launch, STRICT, ANY_OBJECT)]))
+    assert round_.responses() == [
+        {"error": "unknown tool: explode. Available tools: launch"},
+        {"error": "invalid parameters: n: 'one' is not of type 'integer'"},
+    ]
+    assert round_.diary.reviewed_calls == []
+    assert launch.contexts == []
+
+
+async def test_a_call_that_had_begun_before_a_crash_is_not_made_again() -> None:
+    """It was approved and begun, and nobody knows how it ended: the model is told."""
+    round_ = Round(*launches("a1"), a1=True)
+    round_.turn.restore_begun("a1")
+    assert await round_.run() == [ToolResult("a1", "launch", {"error": INTERRUPTED}, is_error=True)]
+    assert round_.launch.contexts == []
+
+
+async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
+    """What acts but declares itself idempotent gets the same key as before the crash."""
+
+    class Switch(Launch):
+        idempotent = True
+
+    switch = Switch()
+    round_ = Round(*launches("a1"), a1=True)
+    round_.turn.restore_begun("a1")
+    await round_.run(tool_map(switch))
+    assert [context.idempotency_key for context in switch.contexts] == ["turn_1:a1"]
+
+
+async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
+    """What was shown is what is made, also where the call would look different now."""
+    round_ = Round(*launches("a1"))
+    round_.turn.restore_decided(Decided("a1", approved=True, arguments={"what": "as shown"}))
+    assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
+    assert round_.diary.reviewed_calls == []
+
+
+async def test_the_third_same_call_running_is_stopped() -> None:
+    """A model that goes round in circles is told so; other arguments, or another call between, are no circle."""
+    round_ = Round(call("echo", "c1", q="x"))
+    await round_.run()
+    for call_id in ("c2", "c3"):
+        round_.respond(call("echo", call_id, q="x"), call("echo", f"{call_id}_other", q=call_id))
+        await round_.run()
+    stopped, other = round_.responses()
+    assert stopped == {
+        "error": "stopped: the same call was made 2 times running. Use the results you have, or call differently."
+    }
+    assert other == {"heard": {"q": "c3"}}
+    round_.respond(call("echo", "c4", q="y"))
+    await round_.run()
+    round_.respond(call("echo", "c5", q="x"))
+    await round_.run()
+    assert round_.responses() == [{"heard": {"q": "x"}}]
+
+
+async def test_the_same_call_three_times_in_one_response_is_stopped_too() -> None:
+    """Two may be chance."""
+    round_ = Round(*(call("echo", f"c{n}", q="x") for n in range(3)))
+    results = await round_.run()
+    assert [result.is_error for result in results] == [False, False, True]
+
+
+async def test_tools_are_told_their_place_among_all_calls() -> None:
+    """Unknown and rejected calls count; the batch is named after the model's message."""
+    round_ = Round(call("explode", "u"), *launches("a1"), call("echo", "r1"), a1=False)
+    await round_.run()
+    (context,) = round_.echo.contexts
+    assert (context.batch_id, context.call_index, context.call_id) == ("msg_1", 2, "r1")
+
+
+async def test_every_call_is_counted_by_tool_and_outcome() -> None:
+    """A name that a model made up is counted as unknown: made-up names must not fill the metrics."""
+    round_ = Round(call("explode", "u"), *launches("a1"), call("echo", "r1"), a1=False)
+    await round_.run()
+    lines = round_.metrics.exposition().decode().splitlines()
+    assert sorted(line for line in lines if line.startswith("kaiwa_tool_calls_total")) == [
+        'kaiwa_tool_calls_total{outcome="error",tool="unknown"} 1.0',
+        'kaiwa_tool_calls_total{outcome="ok",tool="echo"} 1.0',
+        'kaiwa_tool_calls_total{outcome="rejected",tool="launch"} 1.0',
+    ]
+
+
+async def test_closing_gives_open_calls_the_one_result() -> None:
+    """Those that have theirs keep it."""
+    round_ = Round(call("echo", "r1"), call("echo", "r2"))
+    round_.turn.restore_result(ToolResult("r1", "echo", {"heard": {}}))
+    await Calling(tool_map(Echo()), Hooks(), Metrics()).close(round_.turn, INTERRUPTED)
+    assert round_.responses() == [{"heard": {}}, {"error": INTERRUPTED}]

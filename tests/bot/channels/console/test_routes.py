@@ -1,0 +1,243 @@
+"""The console over HTTP: messages in, history and live events out, errors that say what to mend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.channels import Question
+from bot.live_events import Answered, AnswerText, TurnStarted
+from bot.transcript import Author, Message, Text, ToolCall, ToolResult
+from tests.fakes.live import encoded
+from tests.fakes.site import AT, Site
+
+HERE = "/console/conversation"
+MESSAGES = f"{HERE}/messages"
+AWAY = {"error": "Messages cannot be stored at the moment. Please try again in a few seconds."}
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with Site().open() as site:
+        yield site
+
+
+@pytest.fixture
+async def client(site: Site) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=site.url) as client:
+        yield client
+
+
+async def test_a_message_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
+    """The answer comes as soon as the message is kept; what the device tells of itself comes along."""
+    said = {"text": "Hello", "id": "message_1", "locale": "en-GB", "time_zone": "Europe/London"}
+    response = await client.post(MESSAGES, json=said)
+    assert (response.status_code, response.json()) == (202, {"id": "message_1"})
+    turn = await site.turn()
+    assert (turn.conversation, turn.asked.text) == ("console:conversation", "Hello")
+    assert turn.asked.author is not None
+    assert (turn.asked.author.locale, turn.asked.author.time_zone) == ("en-GB", "Europe/London")
+
+
+async def test_a_browser_without_a_locale_has_its_languages(site: Site, client: httpx.AsyncClient) -> None:
+    """The header every browser sends is better than nothing."""
+    response = await client.post(MESSAGES, json={"text": "Hello"}, headers={"Accept-Language": "ja-JP,en;q=0.5"})
+    asked = (await site.turn()).asked
+    assert response.json() == {"id": asked.id}
+    assert asked.author is not None
+    assert asked.author.locale == "ja-JP"
+
+
+async def test_a_message_sent_again_counts_once(site: Site, client: httpx.AsyncClient) -> None:
+    """Whoever heard no answer may send again without being answered twice."""
+    for _ in range(2):
+        response = await client.post(MESSAGES, json={"text": "Hello", "id": "message_1"})
+        assert response.status_code == 202
+    await client.post(MESSAGES, json={"text": "Bye", "id": "message_2"})
+    assert [(await site.turn()).asked.text for _ in range(2)] == ["Hello", "Bye"]
+
+
+NOT_JSON = 'Please send JSON: {"text": "…"}, with Content-Type: application/json.'
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "status", "error"),
+    [
+        (b'{"text": ""}', "application/json", 400, "There is nothing to read in this message."),
+        (b'{"text": "a", "id": "short"}', "application/json", 400, "An id is 8 to 64 letters, digits, - or _."),
+        (b'{"text": 1}', "application/json", 400, NOT_JSON),
+        (b'{"text": "\xff"}', "application/json", 400, NOT_JSON),
+        (b"not json", "application/json; charset=utf-8", 400, NOT_JSON),
+        (b"", "application/json", 400, NOT_JSON),
+        (b'{"text": "a"}', "text/plain", 415, NOT_JSON),
+        (
+            b" " * 65_537,
+            "application/json",
+            413,
+            "This message is too long: 8,000 characters are the limit.",
+        ),
+    ],
+)
+async def test_what_cannot_be_taken_is_refused(
+    site: Site, client: httpx.AsyncClient, content: bytes, media_type: str, status: int, error: str
+) -> None:
+    """Every refusal is JSON and says why."""
+    response = await client.post(MESSAGES, content=content, headers={"Content-Type": media_type})
+    assert (response.status_code, response.json()) == (status, {"error": error})
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/messages"])
+async def test_a_conversation_needs_a_proper_id(client: httpx.AsyncClient, path: str) -> None:
+    """Ids become parts of keys: nothing else gets that far."""
+    method = "POST" if path == "/messages" else "GET"
+    response = await client.request(method, f"/console/a:b:c:d:e{path}", headers={"Accept-Language": "ja"})
+    assert response.status_code == 404
+    assert response.json() == {"error": "IDには、英数字と「-」「_」を8～64文字で指定してください。"}
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/messages"])
+async def test_an_absent_store_is_said_with_the_time_to_come_back(
+    site: Site, client: httpx.AsyncClient, path: str
+) -> None:
+    """Nothing was kept, and the page knows that it may send again."""
+    site.away = site.live.away = True
+    if path == "/messages":
+        response = await client.post(HERE + path, json={"text": "Hello"})
+    else:
+        response = await client.get(HERE + path)
+    assert (response.status_code, response.headers["retry-after"], response.json()) == (503, "2", AWAY)
+
+
+async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.AsyncClient) -> None:
+    """Calls come with their results; results come with nothing else, and not at all where their call is forgotten."""
+    site.history["console:conversation"] = [
+        Message("m0", "tool", (ToolResult("c0", "w", {}),), AT),
+        Message("m1", "user", (Text("Weather in Tokyo and Osaka?"),), AT, context="Friday"),
+        Message("m2", "model", (Text("One moment."), ToolCall("c1", "w", {"at": "T"}), ToolCall("c2", "w", {})), AT),
+        Message("m3", "tool", (ToolResult("c1", "w", {"sun": 1}), ToolResult("c2", "w", {"error": "no"}, True)), AT),
+        Message("m4", "model", (Text("Sunny."),), AT),
+        Message("m5", "user", (Text("And?"),), AT),
+        Message("m6", "model", (ToolCall("c3", "w", {}),), AT),
+    ]
+    response = await client.get(HERE)
+    assert response.headers["cache-control"] == "no-store"
+    fine: dict[str, Any] = {"name": "w", "is_error": False, "is_rejected": False}
+    done = {**fine, "id": "c1", "arguments": {"at": "T"}, "response": {"sun": 1}}
+    failed = {**fine, "id": "c2", "arguments": {}, "response": {"error": "no"}, "is_error": True}
+    unfinished = {**fine, "id": "c3", "arguments": {}, "response": None}
+
+    def entry(name: str, role: str, text: str, *calls: dict[str, Any]) -> dict[str, Any]:
+        return {"id": name, "role": role, "at": AT, "text": text, "calls": list(calls)}
+
+    assert response.json() == {
+        "messages": [
+            entry("m1", "user", "Weather in Tokyo and Osaka?"),
+            entry("m2", "model", "One moment.", done, failed),
+            entry("m4", "model", "Sunny."),
+            entry("m5", "user", "And?"),
+            entry("m6", "model", "", unfinished),
+        ],
+        "whole": True,
+        "asked": None,
+    }
+    newer = (await client.get(HERE, params={"after": "m4"})).json()
+    assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
+    nothing_new = await client.get(HERE, params={"after": "m6"})
+    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None}
+    assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
+
+
+async def test_events_are_streamed_as_they_happen(site: Site, client: httpx.AsyncClient) -> None:
+    """Each event is one data line of JSON, read before the next one is sent."""
+    async with client.stream("GET", f"{HERE}/events") as response:
+        lines = response.aiter_lines()
+        assert await anext(lines) == ":"
+        for event in encoded(TurnStarted("turn_1", ("message_1",)), AnswerText("晴れ\n"), Answered("turn_1", "晴れ\n")):
+            await site.live.publish("console:conversation", event)
+            assert await next_data(lines) == json.loads(event)
+    await site.watched(0)
+
+
+DECISIONS, STOP = f"{HERE}/decisions", f"{HERE}/stop"
+NO_DECISION = 'Please send JSON: {"question": "…", "approved": true}, with Content-Type: application/json.'
+LAUNCH = Question("question_1", "call_1", "launch", {"what": "rocket"}, until=AT)
+
+
+async def test_an_open_question_comes_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
+    """Whoever loads the page later is asked too."""
+    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None}
+    site.questions["console:conversation"] = LAUNCH
+    assert (await client.get(HERE)).json()["asked"] == {
+        "type": "asked",
+        "question_id": "question_1",
+        "call_id": "call_1",
+        "tool": "launch",
+        "shown": "▸ what: rocket",
+        "until": AT,
+    }
+
+
+async def test_a_decision_is_accepted_while_the_question_is_open(site: Site, client: httpx.AsyncClient) -> None:
+    """Afterwards it is said that it came too late."""
+    site.questions["console:conversation"] = LAUNCH
+    decision = {"question": "question_1", "approved": True}
+    accepted = await client.post(DECISIONS, json=decision, headers={"Accept-Language": "ja-JP"})
+    assert (accepted.status_code, accepted.json()) == (202, {})
+    arrival = await site.arrival()
+    assert (arrival.event, arrival.target, arrival.approved) == ("decision", "question_1", True)
+    assert arrival.message.author == Author("conversation", locale="ja-JP")
+    site.questions.clear()
+    late = await client.post(DECISIONS, json=decision)
+    assert (late.status_code, late.json()) == (409, {"error": "This has been decided already, or its time is over."})
+    assert site.waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "status"),
+    [
+        (b'{"question": "question_1"}', "application/json", 400),
+        (b'{"question": "question_1", "approved": "yes"}', "application/json", 400),
+        (b'{"question": "question_1", "approved": true}', "text/plain", 415),
+    ],
+)
+async def test_a_decision_that_is_none_is_refused(
+    site: Site, client: httpx.AsyncClient, content: bytes, media_type: str, status: int
+) -> None:
+    """Nothing but a plain yes or no to a question counts, and no form of another site can send one."""
+    site.questions["console:conversation"] = LAUNCH
+    response = await client.post(DECISIONS, content=content, headers={"Content-Type": media_type})
+    assert (response.status_code, response.json()) == (status, {"error": NO_DECISION})
+    assert site.waiting == 0
+
+
+async def test_a_wish_to_stop_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
+    """It needs no words, but it needs to be JSON: no form of another site can send it."""
+    stopped = await client.post(STOP, json={})
+    assert (stopped.status_code, stopped.json()) == (202, {})
+    assert (await site.arrival()).event == "stop"
+    refused = await client.post(STOP, content=b"{}", headers={"Content-Type": "text/plain"})
+    told = {"error": "Please send JSON: {}, with Content-Type: application/json."}
+    assert (refused.status_code, refused.json()) == (415, told)
+    assert site.waiting == 0
+
+
+async def next_data(lines: AsyncIterator[str]) -> object:
+    """The next event of a stream, past comments and empty lines."""
+    async for line in lines:
+        if line.startswith("data: "):
+            return json.loads(line.removeprefix("data: "))
+    raise AssertionError("the stream has ended")
+
+
+async def test_a_server_that_stops_ends_its_streams_cleanly() -> None:
+    """An open page does not hold up a shutdown, and its stream is not torn off."""
+    site = Site()
+    async with httpx.AsyncClient() as client:
+        async with site.open():
+            request = client.build_request("GET", f"{site.url}{HERE}/events")
+            response = await client.send(request, stream=True)
+        assert await response.aread() == b":\n\n"

@@ -1,0 +1,257 @@
+"""What the doctor says of LINE, and what it mends."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channels.line.admin import open_admin
+from bot.channels.line.doctor import examine, set_webhook
+from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
+from bot.checks import Finding
+from bot.errors import BadInput
+from tests.bot.channels.line.desk import NOW, Desk
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import TOKEN, event, text_message, webhook
+from tests.fakes.notes import LocalNotes
+
+HERE = "https://kaiwa.example/webhooks/line"
+HOUR = 3_600_000
+SWITCH = "switch on “Webhook redelivery” in LINE's console"
+MEND = "kaiwa doctor --fix --url https://…"
+
+
+@pytest.fixture
+def in_use(fake: LineFake) -> LineFake:
+    """LINE, posting to where Kaiwa answers."""
+    fake.webhook = {"endpoint": HERE, "active": True}
+    return fake
+
+
+async def found(fake: LineFake, notes: LocalNotes | None = None, token: str = TOKEN) -> list[Finding]:
+    """The whole report."""
+    async with open_admin(token, fake.base_url) as admin:
+        return await examine(admin, notes or LocalNotes(), lambda: NOW)
+
+
+async def one(fake: LineFake, name: str, notes: LocalNotes | None = None) -> Finding:
+    """One line of the report."""
+    return next(finding for finding in await found(fake, notes) if finding.name == name)
+
+
+async def test_a_channel_in_order(in_use: LineFake) -> None:
+    """Nothing to mend, but what LINE does not tell."""
+    in_use.limit, in_use.used = 200, 12
+    assert await found(in_use) == [
+        Finding("ok", "LINE token", "works for Kaiwa test (@216test)"),
+        Finding("ok", "LINE chat", "off: the bot answers alone"),
+        Finding("ok", "LINE webhook", f"{HERE}, in use"),
+        Finding("ok", "LINE test", "LINE reaches the webhook"),
+        Finding("ok", "LINE messages", "12 of 200 pushed this month"),
+        Finding("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
+        Finding("ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"),
+    ]
+
+
+async def test_a_refused_token_is_named_once(in_use: LineFake) -> None:
+    """Nothing else can be asked then; what was noted is told all the same, and no secret ever."""
+    findings = await found(in_use, token="another-token")
+    assert findings[0] == Finding(
+        "failure",
+        "LINE token",
+        "LINE refuses LINE_CHANNEL_ACCESS_TOKEN",
+        "issue a new channel access token in LINE's console",
+    )
+    assert [finding.name for finding in findings] == ["LINE token", "LINE redelivery", "LINE traffic"]
+    assert "another-token" not in repr(findings)
+
+
+async def test_a_line_that_does_not_answer_is_a_failure(in_use: LineFake) -> None:
+    """One line for all the questions."""
+    in_use.fail("info", 500)
+    token = (await found(in_use))[0]
+    assert (token.result, token.detail) == ("failure", "LINE does not say: 500: failure")
+
+
+async def test_a_single_question_without_an_answer_costs_its_line(in_use: LineFake) -> None:
+    """The others are told."""
+    for call in ("endpoint", "test", "quota"):
+        in_use.fail(call, 500)
+    assert (await found(in_use))[2:5] == [
+        Finding("warning", "LINE webhook", "not known: 500: failure"),
+        Finding("warning", "LINE test", "not made: 500: failure"),
+        Finding("warning", "LINE messages", "not known: 500: failure"),
+    ]
+
+
+async def test_chat_that_is_on_is_a_warning(in_use: LineFake) -> None:
+    """Somebody may answer beside the bot."""
+    in_use.chat_mode = "chat"
+    chat = await one(in_use, "LINE chat")
+    assert (chat.result, chat.mend) == (
+        "warning",
+        "switch Chat off under Response settings in LINE Official Account Manager",
+    )
+
+
+async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> None:
+    """And the command that sets one is named."""
+    findings = await found(fake)
+    assert findings[2] == Finding("failure", "LINE webhook", "no address is set", MEND)
+    assert "LINE test" not in [finding.name for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("address", "active", "expected"),
+    [
+        (
+            HERE,
+            False,
+            Finding("failure", "LINE webhook", f"{HERE}, not in use", "switch on “Use webhook” in LINE's console"),
+        ),
+        (
+            "https://kaiwa.example/callback",
+            True,
+            Finding(
+                "warning",
+                "LINE webhook",
+                "https://kaiwa.example/callback, in use",
+                f"Kaiwa answers at /webhooks/line: {MEND}",
+            ),
+        ),
+    ],
+)
+async def test_a_webhook_that_cannot_work_is_told(
+    fake: LineFake, address: str, active: bool, expected: Finding
+) -> None:
+    """Switched off, or at the wrong place."""
+    fake.webhook = {"endpoint": address, "active": active}
+    assert await one(fake, "LINE webhook") == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "mend"),
+    [
+        (400, "LINE_CHANNEL_SECRET is probably wrong"),
+        (404, "something else is at that address, or Kaiwa runs there without LINE"),
+        (503, "Kaiwa runs there, and its store does not answer"),
+        (0, "does Kaiwa run, and does the address lead to it?"),
+    ],
+)
+async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int, mend: str) -> None:
+    """By the status that Kaiwa, or whoever was there, has answered."""
+    in_use.webhook_test = {"success": False, "statusCode": status, "reason": "REASON", "detail": "more"}
+    assert await one(in_use, "LINE test") == Finding(
+        "failure", "LINE test", "LINE does not reach the webhook: REASON (more)", mend
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "result", "detail"),
+    [
+        (None, 7, "ok", "7 pushed this month, no limit"),
+        (200, 159, "ok", "159 of 200 pushed this month"),
+        (200, 160, "warning", "160 of 200 pushed this month"),
+    ],
+)
+async def test_the_month_is_told(in_use: LineFake, limit: int | None, used: int, result: str, detail: str) -> None:
+    """Before it is over."""
+    in_use.limit, in_use.used = limit, used
+    messages = await one(in_use, "LINE messages")
+    assert (messages.result, messages.detail, bool(messages.mend)) == (result, detail, result == "warning")
+
+
+LOST = Finding("warning", "LINE redelivery", "a webhook refused 2 h ago has not come again", SWITCH)
+
+
+@pytest.mark.parametrize(
+    ("refused", "came_again", "expected"),
+    [
+        (NOW - 2 * HOUR, 0, LOST),
+        (NOW - 2 * HOUR, NOW - 3 * HOUR, LOST),
+        (NOW - 2 * HOUR, NOW - HOUR, Finding("ok", "LINE redelivery", "on, last 1 h ago")),
+        (NOW - 1_000, 0, Finding("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH)),
+    ],
+)
+async def test_redelivery_is_known_by_what_came_of_a_refusal(
+    in_use: LineFake, refused: int, came_again: int, expected: Finding
+) -> None:
+    """No call tells it; a refusal of a moment ago tells nothing yet."""
+    notes = LocalNotes()
+    notes.kept = {f"line:{LAST_REFUSED}": str(refused).encode(), f"line:{LAST_REDELIVERY}": str(came_again).encode()}
+    assert await one(in_use, "LINE redelivery", notes) == expected
+
+
+async def test_a_wrong_secret_shows_in_the_traffic(in_use: LineFake, desk: Desk) -> None:
+    """A good webhook, a reply, and then nothing but bad signatures."""
+    await desk.receive(event(message=text_message("hi")))
+    await desk.deliver("Hi!", desk.address(in_use.token()))
+    desk.now += 1
+    assert await desk.post(*webhook(secret="another")) == 400
+    await desk.line.aclose()
+    assert await one(in_use, "LINE traffic", desk.notes) == Finding(
+        "warning",
+        "LINE traffic",
+        "last webhook 0 s ago, last delivery 0 s ago, bad signatures: 1",
+        "LINE_CHANNEL_SECRET is probably wrong",
+    )
+
+
+async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> None:
+    """One line is missing its facts then."""
+    notes = LocalNotes()
+    notes.away = True
+    assert (await found(in_use, notes))[5:] == [
+        Finding("warning", "LINE traffic", "not known: the store does not answer")
+    ]
+
+
+@pytest.mark.parametrize("url", ["https://kaiwa.example", "https://kaiwa.example/"])
+async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
+    """What was set is said; LINE tests the new address, not the one it still remembers."""
+    async with open_admin(TOKEN, fake.base_url) as admin:
+        assert await set_webhook(admin, url) == [
+            Finding("ok", "LINE", f"webhook set to {HERE}"),
+            Finding("ok", "LINE webhook", f"{HERE}, in use"),
+            Finding("ok", "LINE test", "LINE reaches the webhook"),
+        ]
+    assert fake.webhook == {"endpoint": HERE, "active": True}
+    assert HERE.encode() in fake.calls("test")[0].raw
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://kaiwa.example",
+        "kaiwa.example",
+        "https://",
+        "https://kaiwa.example/webhooks/line",
+        "https://kaiwa.example?a=b",
+        "https://me:secret@kaiwa.example",
+        "https://kaiwa.example:port",
+        "https://[kaiwa.example",
+        "https://会話.example",
+    ],
+)
+async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fake: LineFake, url: str) -> None:
+    """In one line."""
+    async with open_admin(TOKEN, fake.base_url) as admin:
+        with pytest.raises(BadInput, match="--url: write it as https://host, without a path") as refused:
+            await set_webhook(admin, url)
+    assert "\n" not in str(refused.value)
+    assert fake.requests == []
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "detail"),
+    [
+        (401, "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN"),
+        (400, "LINE webhook", f"not set to {HERE}: 400: failure"),
+    ],
+)
+async def test_a_webhook_that_is_not_set_is_a_failure(fake: LineFake, status: int, name: str, detail: str) -> None:
+    """And nothing is tested."""
+    fake.fail("set", status)
+    async with open_admin(TOKEN, fake.base_url) as admin:
+        [finding] = await set_webhook(admin, "https://kaiwa.example")
+    assert (finding.result, finding.name, finding.detail) == ("failure", name, detail)
+    assert fake.calls("test") == []

@@ -1,0 +1,96 @@
+"""What can be said next is offered as buttons, where a button's words would be heard."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channels import Reply
+from bot.commands import SpokenCommands
+from bot.providers import ToolChoice
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.texts import LANGUAGES
+from tests.bot.channels.line.desk import IN_GROUP, Desk
+from tests.bot.channels.line.room import room
+from tests.bot.harness import texts
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, addressed_message
+from tests.fakes.tools import Echo
+
+EXAMPLES = {
+    "en": {
+        "Weather in Tokyo": "/weather Tokyo",
+        "Time in New York": "/time New York",
+        "18% of 2,450": "What is 18% of 2,450?",
+    },
+    "ja": {
+        "東京の天気": "/天気 東京",
+        "ニューヨークの時刻": "/時刻 ニューヨーク",
+        "2,450の18%": "2,450の18%はいくつ？",
+    },
+}
+HELP = {"en": {"Help": "/help"}, "ja": {"使い方": "使い方"}}
+
+
+class Weather(Echo):
+    """Has commands."""
+
+    name = "get_weather"
+    commands = ("weather", "天気")
+
+
+def offered(fake: LineFake) -> dict[str, str]:
+    """What the buttons sent last would say."""
+    return {label: action["text"] for label, action in fake.sent[-1].buttons.items()}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_a_greeting_offers_examples_and_the_help(fake: LineFake, desk: Desk, language: str) -> None:
+    """In its language; the help itself offers the examples only."""
+    greeting = texts().get("line.greeting", language, bot_name="Kaiwa", days=30)
+    await desk.say(Reply(greeting, kind="greeting"), desk.address(fake.token()))
+    assert offered(fake) == EXAMPLES[language] | HELP[language]
+    help_text = texts().get("command.help", language, bot_name="Kaiwa", days=30)
+    await desk.say(Reply(help_text, kind="help"), desk.address(fake.token()))
+    assert offered(fake) == EXAMPLES[language]
+    assert SpokenCommands(texts()).read(next(iter(HELP[language].values()))) == "help"
+
+
+@pytest.mark.parametrize(("words", "label", "says"), [("All work. ", "More", "more?"), ("仕事。", "続き", "続きは？")])
+async def test_what_was_too_long_is_read_on_by_a_button(
+    fake: LineFake, desk: Desk, words: str, label: str, says: str
+) -> None:
+    """On the last bubble; an answer that is whole has no buttons."""
+    await desk.say(Reply(words * 5_000), desk.address(fake.token()))
+    assert offered(fake) == {label: says}
+    assert ["quickReply" in message for message in fake.sent[0].messages] == [False, False, True]
+    await desk.say(Reply(words), desk.address(fake.token()))
+    assert offered(fake) == {}
+
+
+@pytest.mark.parametrize("reply", [Reply("Hello", kind="greeting"), Reply("Help", kind="help"), Reply("word " * 5_000)])
+async def test_among_others_no_button_speaks(fake: LineFake, desk: Desk, reply: Reply) -> None:
+    """What it says would lack the mention, and not be heard."""
+    await desk.say(reply, desk.address(fake.token(GROUP)), conversation=IN_GROUP)
+    assert offered(fake) == {}
+
+
+async def test_a_pressed_example_is_a_message_that_names_its_tool(store: Store, fake: LineFake) -> None:
+    """From the greeting in the follower's language to the model's first request, which must use that tool."""
+    async with room(store, fake, [Step("晴れです。")], Weather()) as here:
+        await here.hear(fake.event("follow"))
+        await here.hear(fake.press("東京の天気"))
+        [request] = here.model.requests
+    assert (request.messages[-1].text, request.tool_choice) == ("/天気 東京", ToolChoice("one", "get_weather"))
+    assert fake.texts[1:] == [["晴れです。"]]
+
+
+async def test_the_help_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
+    """Asked for by the greeting's button; what joins a group gets none."""
+    async with room(store, fake, []) as here:
+        await here.hear(fake.event("follow"))
+        await here.hear(fake.press("使い方"))
+        assert offered(fake) == EXAMPLES["ja"]
+        await here.hear(fake.event("join", GROUP, user=None))
+        await here.hear(fake.event(place=GROUP, message=addressed_message("help")))
+    assert [sent.buttons for sent in fake.sent[2:]] == [{}, {}]

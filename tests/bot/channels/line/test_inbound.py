@@ -1,0 +1,164 @@
+"""The webhook over HTTP: what is refused, what is accepted, and that nothing else happens before the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.channels.line.types import is_signed
+from tests.bot.channels.line.desk import IN_PRIVATE, Desk, open_desk
+from tests.fakes.line_events import event, signed, text_message, webhook
+from tests.shared_data import recorded
+
+HELLO = event(message=text_message("Hello"))
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    """The channel alone: nobody answers at LINE's address."""
+    async with open_desk() as desk:
+        yield desk
+
+
+def test_the_signatures_of_lines_own_sdks_are_right() -> None:
+    """Vectors from three SDKs, one with characters beyond 16 bits."""
+    vectors = json.loads(recorded("line", "signature_vectors.json").read_text("utf-8"))["vectors"]
+    for vector in vectors:
+        secret, body = vector["channel_secret"].encode(), vector["body"].encode()
+        assert is_signed(secret, body, vector["x_line_signature"]), vector["source"]
+        assert not is_signed(secret, body + b" ", vector["x_line_signature"])
+        assert not is_signed(b"another", body, vector["x_line_signature"])
+
+
+async def test_a_message_is_accepted(desk: Desk) -> None:
+    """A signed event is kept before it is answered with 200."""
+    assert await desk.post(*webhook(HELLO)) == 200
+    [(conversation, arrival)] = desk.inbox
+    assert (conversation, arrival.message.text) == (IN_PRIVATE, "Hello")
+
+
+@pytest.mark.parametrize("signature", [None, "", "wrong", "ünsigned", webhook(HELLO, secret="another")[1]])
+async def test_without_the_right_signature_nothing_is_accepted(desk: Desk, signature: object) -> None:
+    """Missing, empty, made up, not even ASCII, or made with another secret: 400."""
+    body, headers = webhook(HELLO)
+    if isinstance(signature, dict):
+        headers = signature
+    elif signature is None:
+        del headers["X-Line-Signature"]
+    else:
+        headers["X-Line-Signature"] = str(signature)
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    response = await desk.http.post("/webhooks/line", content=body, headers=raw)
+    assert (response.status_code, desk.inbox) == (400, [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"text"',
+        b'{"events": {}}',
+        b'{"events": null}',
+        b'{"destination": 1, "events": []}',
+        b'{"destination": "U", "events": [{"type": }]}',
+        b'{"destination": "U", "events": [{"type": "message\xff"}]}',
+        b'{"destination": "U", "events": [{"type": "\\ud800"}, NaN]}',
+        b'{"destination": "U", "events": {"type": "\\ud800"}}',
+        b'{"destination": "\\ud800", "events": 1}',
+        b'["\\ud800"]',
+        b"[" * 100_000,
+        b'{"destination": "U", "events": [' + b"[" * 100_000,
+        b'{"destination": "U", "events": [], "x": ' + b'{"a":' * 100_000,
+        b'{"destination": "U", "events": [{"message": ' + b'{"a":' * 100_000,
+        b'{"destination": "U", "events": ["\\ud800", ' + b"[" * 100_000,
+    ],
+)
+async def test_a_signed_body_that_is_no_webhook_is_refused(desk: Desk, body: bytes) -> None:
+    """Empty, cut off, of another form, or not UTF-8."""
+    assert await desk.post(*signed(body)) == 400
+    assert desk.inbox == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"destination": "U", "events": []}',
+        b'{"events": [], "and": "more"}',
+        b'{"destination": "U", "events": [{}]}',
+        b'{"destination": "U", "events": [1, null, "x", {"type": 1}, {"type": "message", "source": "?"}]}',
+        b'{"destination": "U", "events": [{"type": "somethingNew", "source": {"type": "user", "userId": "U1"}}]}',
+        b'{"destination": "U", "events": [{"type": "message", "source": {"type": "user", "userId": "U1"}}]}',
+        b'{"destination": "U", "events": [{"type": "follow", "source": {"type": "userGroup", "userId": "U1"}}]}',
+    ],
+)
+async def test_whatever_is_well_formed_is_taken(desk: Desk, body: bytes) -> None:
+    """LINE's Verify button, new event types and events that cannot be read are no reason to be sent again."""
+    assert await desk.post(*signed(body)) == 200
+    assert [arrival for arrival in desk.arrivals if arrival.event == "message"] == []
+
+
+async def test_an_event_that_cannot_be_read_costs_only_itself(desk: Desk) -> None:
+    """Its neighbours are accepted, in order."""
+    broken = {**event(message=text_message("?")), "timestamp": "yesterday"}
+    last = event(message=text_message("Bye"))
+    assert [arrival.message.text for arrival in await desk.receive(HELLO, broken, last)] == ["Hello", "Bye"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [rb'{"type": "message", "message": {"type": "text", "id": "1", "text": "\ud83d"}}', b"[" * 900 + b"]" * 900],
+    ids=["half a character", "nested deeply"],
+)
+async def test_what_no_parser_takes_costs_only_its_event(desk: Desk, broken: bytes) -> None:
+    """Half a character's escape is not even JSON to some; the events beside it are accepted all the same."""
+    events = [json.dumps(HELLO).encode(), broken, json.dumps(event(message=text_message("Bye"))).encode()]
+    body = b'{"destination": "U", "events": [' + b",".join(events) + b"]}"
+    assert await desk.post(*signed(body)) == 200
+    assert [arrival.message.text for arrival in desk.arrivals] == ["Hello", "Bye"]
+
+
+async def test_a_redelivered_event_is_the_same_message(desk: Desk) -> None:
+    """LINE sends what it believes lost again, under the same ids."""
+    again = {**HELLO, "deliveryContext": {"isRedelivery": True}}
+    assert len(await desk.receive(HELLO, again)) == 1
+
+
+async def test_a_body_over_one_mebibyte_is_refused(desk: Desk) -> None:
+    """However it is signed."""
+    limit = 1024 * 1024
+    assert await desk.post(*signed(b'{"events": [], "x": "'.ljust(limit - 2, b" ") + b'"}')) == 200
+    assert await desk.post(*signed(b" " * (limit + 1))) == 413
+
+
+async def test_while_the_store_is_away_line_is_asked_to_send_again(desk: Desk) -> None:
+    """503, and nothing is half accepted."""
+    desk.away = True
+    response = await desk.http.post("/webhooks/line", content=webhook(HELLO)[0], headers=webhook(HELLO)[1])
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+    desk.away = False
+    assert len(await desk.receive(HELLO)) == 1
+
+
+async def test_nothing_is_waited_for_but_the_inbox(desk: Desk) -> None:
+    """Notes that cannot be written, and a LINE that cannot be reached, hold no webhook up."""
+    desk.notes.away = True
+    assert len(await desk.receive(HELLO)) == 1
+
+
+@pytest.mark.parametrize("name", ["line-bot-sdk-python_v3_webhook.json", "constructed_from_schema.json"])
+async def test_every_recorded_body_is_taken(desk: Desk, name: str) -> None:
+    """The bodies of LINE's own SDK tests, and some made to its schema."""
+    recording = json.loads(recorded("line", name).read_text("utf-8"))
+    for body in recording.get("bodies", {"": recording}).values():
+        assert await desk.post(*signed(json.dumps(body).encode())) == 200
+    assert desk.inbox
+
+
+async def test_only_posts_are_taken(desk: Desk) -> None:
+    """A browser that looks at the address is told so."""
+    assert (await desk.http.get("/webhooks/line")).status_code == 405

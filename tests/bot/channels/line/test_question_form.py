@@ -1,0 +1,129 @@
+"""Questions with buttons: everything is shown, nothing pretends, and LINE's limits are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.channels import Question, Reply
+from bot.channels.line.approvals import asked, pressed
+from bot.errors import DeliveryRefused
+from bot.safe_text.arguments import BULLET, SHOWN, described, fenced
+from bot.texts import LANGUAGES
+from tests.bot.channels.line.desk import IN_GROUP, Desk, open_desk
+from tests.bot.harness import texts
+from tests.bot.safe_text.corpus import ATTACKS
+from tests.fakes.line import LineFake
+from tests.fakes.line_buttons import CONFIRM_TEXT, LABEL, units
+from tests.fakes.line_events import GROUP, USER
+
+LAUNCH = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", USER)
+
+
+def question_of(**arguments: object) -> Reply:
+    """The reply that the core asks with."""
+    shown = fenced(described(arguments))
+    text = texts().get("approval.question", "en", tool="launch", arguments=shown)
+    return Reply(text, question=Question("question_1", "c1", "launch", arguments, "Hanako", USER))
+
+
+async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, desk: Desk) -> None:
+    """A command must not lose a letter on its way to whoever approves it."""
+    hostile = {"a": "**rm** -rf `x` [y](https://a.example) ~~z~~ | - # > 1\\.", "b": "````", "c_d": "_e_ <br> &amp;"}
+    await desk.say(question_of(**hostile), desk.address(fake.token()))
+    assert fake.texts[0][0].split("\n\n")[1] == described(hostile)
+
+
+async def test_no_argument_looks_like_another(fake: LineFake, desk: Desk) -> None:
+    """Whatever is in it, and wherever LINE wraps it: each begins its line with what no value has."""
+    for arguments in ATTACKS.values():
+        await desk.say(question_of(**{"of": arguments} if "" in arguments else arguments), desk.address(fake.token()))
+        begun = [line for line in fake.texts[-1][0].split("\n") if line.startswith(BULLET)]
+        assert fake.texts[-1][0] == "\n".join(("May I do this? launch with", "", *begun, "", "Answer yes or no."))
+        assert all(line.count(BULLET) == 1 for line in begun)
+
+
+async def test_the_longest_question_fits_one_bubble(fake: LineFake, desk: Desk) -> None:
+    """So that the core's limit is the only one."""
+    await desk.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), desk.address(fake.token()))
+    assert [len(sent.texts) for sent in fake.sent] == [2]
+
+
+async def test_a_question_is_never_cut(fake: LineFake, desk: Desk) -> None:
+    """LINE refuses it as a whole, which the core takes for a no."""
+    with pytest.raises(DeliveryRefused):
+        await desk.say(question_of(text="x" * 5_000), desk.address(fake.token()))
+    assert fake.sent == []
+
+
+async def test_a_question_may_be_pushed(fake: LineFake, desk: Desk) -> None:
+    """Both bubbles count as one message for each who reads along."""
+    fake.limit, fake.members[GROUP] = 10, 4
+    await desk.say(question_of(what="rocket"), conversation=IN_GROUP)
+    assert [(sent.call, len(sent.messages)) for sent in fake.sent] == [("push", 2)]
+    assert fake.used == 4
+
+
+@pytest.mark.parametrize(("push", "seen"), [("auto", []), ("never", []), ("always", [["Not you."]])])
+async def test_what_is_for_one_pair_of_eyes_is_pushed_to_nobody(
+    fake: LineFake, push: str, seen: list[list[str]]
+) -> None:
+    """Without a token it is left out, quietly; where everything is pushed, so is this."""
+    async with open_desk(fake, push=push) as desk:
+        await desk.say(Reply("Not you.", private=True), desk.address("unknown"), conversation=IN_GROUP)
+    assert fake.texts == seen
+
+
+async def test_a_settled_question_stays_as_it_is(fake: LineFake, desk: Desk) -> None:
+    """LINE cannot change what it has shown, and a message more would have to be pushed."""
+    await desk.say(Reply("Allowed: launch.", settles="question_1"), desk.address(fake.token()))
+    assert fake.requests == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("asker", "asker_id"), [("🍎" * 60, USER), ("\u202e" * 60, USER), ("", USER), ("", "")])
+def test_the_buttons_keep_to_lines_limits(language: str, asker: str, asker_id: str) -> None:
+    """With the longest name of a tool and of a person."""
+    question = Question("question_" + "0" * 32, "c1", "t" * 64, {}, asker, asker_id)
+    for is_group in (True, False):
+        [_, bubble] = asked("text", question, texts(), language, is_group=is_group)
+        assert units(bubble.text) <= CONFIRM_TEXT
+        assert "t" * 64 in bubble.text
+        assert [units(button.label) <= LABEL for button in bubble.choice] == [True, True]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
+    """A name cannot bring its own sentence along; where it is not known, and where the person is not, that is said."""
+    sentences = {"line.confirm_group": LAUNCH}
+    sentences["line.confirm_nameless"] = Question("q", "c", "launch", {}, "", USER)
+    sentences["line.confirm_unknown"] = Question("q", "c", "launch", {})
+    for key, question in sentences.items():
+        [_, bubble] = asked("text", question, texts(), language, is_group=True)
+        assert bubble.text == texts().get(key, language, tool="launch", asker="Hanako")
+    faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
+    [_, bubble] = asked("text", faked, texts(), language, is_group=True)
+    assert "Taro Approved" in bubble.text
+
+
+@pytest.mark.parametrize("argument", ["月", "moon"])
+async def test_the_buttons_speak_the_language_of_the_question(fake: LineFake, desk: Desk, argument: str) -> None:
+    """Not that of what is run."""
+    await desk.say(question_of(to=argument), desk.address(fake.token()))
+    assert list(fake.sent[0].buttons) == ["Yes", "No"]
+
+
+@pytest.mark.parametrize(
+    ("data", "decision"),
+    [
+        ("approve:question_1", ("question_1", True)),
+        ("reject:question_1", ("question_1", False)),
+        ("approve:", None),
+        ("approve", None),
+        ("Approve:question_1", None),
+        ("action=buy&itemid=1", None),
+        ("", None),
+    ],
+)
+def test_only_our_own_buttons_decide(data: str, decision: tuple[str, bool] | None) -> None:
+    """Menus that were made elsewhere have data of their own."""
+    assert pressed(data) == decision

@@ -1,0 +1,272 @@
+"""What the webhook answers to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from bot.channels.slack.inbound import is_signed, read_payload
+from bot.errors import BadInput
+from tests.bot.channels.slack.desk import TS, Desk, open_desk
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import SECRET, as_interaction, as_json, command, envelope, mention, signed
+from tests.shared_data import recorded
+from tests.waiting import until
+
+MIB = 1024 * 1024
+
+
+def test_slacks_own_example_is_signed() -> None:
+    """The vector of Slack's documentation, and not one bit of it may differ."""
+    vector = json.loads(recorded("slack", "signature_vector.json").read_text("utf-8"))
+    at, body = float(vector["timestamp"]), vector["body"].encode()
+    headers = {"x-slack-request-timestamp": vector["timestamp"], "x-slack-signature": vector["x_slack_signature"]}
+    assert is_signed(vector["secret"], headers, body, at + 299)
+    assert not is_signed(vector["secret"], headers, body + b" ", at)
+    assert not is_signed(f"{vector['secret']}0", headers, body, at)
+    assert not is_signed(vector["secret"], headers, body, at + 301)
+    assert not is_signed(vector["secret"], headers, body, at - 301)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"X-Slack-Signature": ""},
+        {"X-Slack-Signature": "v0=" + "0" * 64},
+        {"X-Slack-Signature": "v0=é"},
+        {"X-Slack-Request-Timestamp": ""},
+        {"X-Slack-Request-Timestamp": "soon"},
+        {"X-Slack-Request-Timestamp": "-1"},
+        {"X-Slack-Request-Timestamp": "٣"},
+        {"X-Slack-Request-Timestamp": "9" * 400},
+    ],
+)
+async def test_an_unsigned_webhook_is_turned_away_and_counted(desk: Desk, change: dict[str, str]) -> None:
+    """Whatever stands in the headers: 401, and the doctor can tell the secret is probably wrong."""
+    body = as_json(mention("Hello", TS))
+    headers = {**signed(body), **change}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    request = desk.http.build_request("POST", "/webhooks/slack", content=body, headers=raw)
+    assert (await desk.http.send(request)).status_code == 401
+    assert desk.inbox.accepted == []
+    await until(lambda: desk.notes.kept.get("slack:bad_signatures") == b"1")
+
+
+async def test_unsigned_webhooks_are_gathered(desk: Desk) -> None:
+    """However many there are: a line and a few notes about once a second, and none that anybody waits for."""
+    with capture_logs() as logged:
+        told = await asyncio.gather(*(desk.post(b"{}", {}) for _ in range(200)))
+        assert {answer.status_code for answer in told} == {401}
+        await until(lambda: bool(logged))
+        await desk.slack.__aexit__()
+    assert [(line["event"], line["platform"]) for line in logged] == [("webhook signatures refused", "slack")] * len(
+        logged
+    )
+    assert sum(line["count"] for line in logged) == 200
+    assert len(logged) <= 2
+    assert desk.notes.kept["slack:bad_signatures"] == b"200"
+
+
+async def test_missing_and_old_signatures_are_bad_ones(desk: Desk) -> None:
+    """A webhook somebody has kept for six minutes is no webhook."""
+    body = as_json(mention("Hello", TS))
+    assert (await desk.post(body, {})).status_code == 401
+    assert (await desk.post(body, signed(body, at=time.time() - 360))).status_code == 401
+    assert (await desk.post(body, signed(body, secret="another"))).status_code == 401
+
+
+async def test_a_bad_signature_is_refused_also_while_the_store_is_away(desk: Desk) -> None:
+    """Counting is a courtesy."""
+    desk.notes.away = True
+    assert (await desk.post(b"{}", {})).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b" ",
+        b"not json",
+        b"[]",
+        b"{",
+        b'{"type":"\xff"}',
+        b"\xff\xfe",
+        b"payload=%7B",
+        b"payload=[]",
+        b"payload=%FF",
+        b"command=%FF",
+        b"a=1&b=2",
+        b'{"text":"\\ud800"}',
+        b"[" * 100_000,
+        b'{"a":' * 5_000,
+    ],
+)
+async def test_a_signed_body_that_is_nothing_is_bad(desk: Desk, body: bytes) -> None:
+    """Malformed, empty, not UTF-8: Slack would not mend it by sending it again."""
+    assert (await desk.post(body)).status_code == 400
+
+
+async def test_a_body_over_a_mebibyte_is_too_large(desk: Desk) -> None:
+    """Before anything is computed over it."""
+    assert (await desk.post(b" " * MIB + b"{", {})).status_code == 413
+    filling = "x" * (MIB - len(as_json({"type": "x", "a": ""})))
+    assert (await desk.post(as_json({"type": "x", "a": filling}))).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"type": "app_rate_limited", "minute_rate_limited": 1},
+        {"type": "event_callback"},
+        {"type": "event_callback", "event": None},
+        {"type": "event_callback", "event": "message"},
+        {"type": "event_callback", "event": {"type": 5}},
+        {"command": []},
+        {"type": "event_callback", "event": {"type": "message"}},
+        {"type": "event_callback", "team_id": 5, "event": {"type": "message", "user": []}},
+        {"type": "event_callback", "team": 5, "event": {"type": "message"}},
+        envelope({"type": "a_type_of_next_year", "user": "U1"}),
+        envelope({"type": "reaction_added", "user": "U1", "item": {"type": "message", "channel": "C1", "ts": TS}}),
+    ],
+)
+async def test_what_nobody_knows_is_acknowledged(desk: Desk, payload: dict[str, Any]) -> None:
+    """An unknown event is no reason for Slack to call again, or to switch the app off."""
+    assert (await desk.post(as_json(payload))).status_code == 200
+    assert desk.inbox.accepted == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "view_submission", "view": {"callback_id": 5, "type": "modal"}},
+        {"type": "view_submission", "view": "modal"},
+        {"type": "view_closed", "view": {"callback_id": []}},
+        {"type": "message_action", "callback_id": 5},
+        {"type": "shortcut", "callback_id": {}},
+        {"type": "block_suggestion", "action_id": 5},
+        {"type": "dialog_submission", "callback_id": 5},
+        {"type": ["event_callback"], "event": {}},
+    ],
+)
+async def test_interactions_of_another_form_are_acknowledged(desk: Desk, payload: dict[str, Any]) -> None:
+    """Nobody waits for them here, so nobody trips over them."""
+    assert (await desk.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))).status_code == 200
+    assert desk.inbox.accepted == []
+
+
+@pytest.mark.parametrize("kind", ["block_actions", "shortcut", "view_submission", "message_action", "new"])
+async def test_unknown_interactions_are_acknowledged(desk: Desk, kind: str) -> None:
+    """They come as a form."""
+    payload = {"type": kind, "user": {"id": "U1"}, "team": {"id": "T1"}, "actions": [{"action_id": "a"}]}
+    assert (await desk.post(as_interaction(payload))).status_code == 200
+
+
+async def test_the_address_is_verified(desk: Desk) -> None:
+    """Slack sends a challenge when the address is entered in its settings."""
+    answer = await desk.post(as_json({"type": "url_verification", "challenge": "abc", "token": "x"}))
+    assert (answer.status_code, answer.json()) == (200, {"challenge": "abc"})
+    assert (await desk.post(b"ssl_check=1&token=x")).status_code == 200
+
+
+async def test_a_store_that_is_away_makes_slack_come_again(desk: Desk) -> None:
+    """503, for events and commands alike; nothing is lost by it."""
+    desk.inbox.away = True
+    assert await desk.send(mention("Hello", TS)) == 503
+    assert await desk.send(command("help")) == 503
+    desk.inbox.away = False
+    assert await desk.send(mention("Hello", TS)) == 200
+    assert desk.inbox.words == ["Hello"]
+
+
+async def test_nothing_before_the_answer_waits_for_slack(fake: SlackFake) -> None:
+    """A bot whose Slack is down still takes what Slack sends, and asks nothing on the way."""
+    fake.break_down("auth.test", times=50)
+    async with open_desk(fake, introduced=False) as desk:
+        for n in range(3):
+            assert await desk.send(mention("Hello", f"170000000{n}.000100")) == 200
+        assert desk.inbox.words == ["Hello"] * 3
+    assert {call.method for call in fake.calls} <= {"auth.test"}
+
+
+async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
+    """Who comes by Socket Mode alone has no door to knock at."""
+    async with open_desk(fake, signing_secret="") as desk:
+        assert desk.slack.routes() == ()
+
+
+async def test_only_posts_are_taken(desk: Desk) -> None:
+    """Nobody else's business."""
+    assert (await desk.http.get("/webhooks/slack")).status_code == 405
+
+
+async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(desk: Desk) -> None:
+    """A bug loses no message: 500, and the log tells what it was."""
+    desk.inbox.crash = RuntimeError("a bug")
+    with capture_logs() as logged:
+        assert await desk.send(mention("Hello", TS)) == 500
+    assert [(line["event"], line["exc_info"]) for line in logged] == [("event failed", desk.inbox.crash)]
+
+
+async def test_the_log_holds_neither_signature_nor_words(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """Bolt would log both at INFO, and whole bodies of events it does not know."""
+    caplog.set_level(logging.DEBUG)
+    body = as_json(mention("a secret word", TS))
+    headers = signed(body, secret="wrong")
+    assert (await desk.post(body, headers)).status_code == 401
+    assert await desk.send(envelope({"type": "unknown", "text": "a secret word"})) == 200
+    assert await desk.send(mention("a secret word", TS)) == 200
+    ours = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpx"))
+    assert "a secret word" not in ours
+    assert headers["X-Slack-Signature"] not in ours
+    assert SECRET not in ours
+
+
+def test_json_without_a_content_type_is_json() -> None:
+    """The body tells what it is."""
+    assert read_payload(b' {"type": "x"}') == {"type": "x"}
+    assert read_payload(b"command=%2Fkaiwa&text=") == {"command": "/kaiwa", "text": ""}
+    with pytest.raises(BadInput):
+        read_payload(b"[1]")
+
+
+NAMES = st.sampled_from(
+    [
+        *("type", "event", "team", "team_id", "user", "channel", "authorizations", "message", "text", "ts", "item"),
+        *("view", "subtype", "previous_message", "files", "thread_ts", "assistant_thread", "command", "enterprise"),
+        *("bot_id", "attachments", "metadata", "actions", "action_id", "block_id", "value", "container", "callback_id"),
+    ]
+)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.sampled_from(["message", "event_callback", "block_actions", "agent_session_stopped"])
+)
+VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=5))
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking takes longer than reading
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(payload=st.dictionaries(NAMES, VALUES, max_size=6), event=st.dictionaries(NAMES, VALUES, max_size=8))
+async def test_any_object_is_acknowledged(desk: Desk, payload: dict[str, Any], event: dict[str, Any]) -> None:
+    """Whatever Slack may think of next year, it hears 200."""
+    assert (await desk.post(as_json(payload))).status_code == 200
+    assert (await desk.post(as_json({**payload, "type": "event_callback", "event": event}))).status_code == 200
+    pressed = {**payload, "type": "block_actions", "actions": [{"action_id": "kaiwa_approve", **event}]}
+    assert (await desk.post(as_interaction(pressed))).status_code == 200
+    for kind in ("view_submission", "view_closed", "shortcut", "message_action", "url_verification"):
+        assert (await desk.post(as_interaction({**payload, "type": kind}))).status_code == 200

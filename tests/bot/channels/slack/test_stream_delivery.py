@@ -1,0 +1,286 @@
+"""A streamed answer becomes one message with the whole answer, wherever the process that streamed it died."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from msgspec.structs import replace
+
+from bot.channels import Delivery, Reply
+from bot.channels.slack.stream_notes import Stream
+from bot.channels.slack.types import Address, write_address
+from bot.errors import DeliverLater, LeaseLost
+from bot.live_events import AnswerText, TurnStarted
+from bot.transcript import encode
+from tests.bot.channels.slack.desk import TS, Desk, open_desk
+from tests.bot.harness import ours
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import CHANNEL, TEAM, USER
+from tests.waiting import until
+
+START, APPEND, STOP, UPDATE = "chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update"
+POST, DELETE, LOOK = "chat.postMessage", "chat.delete", "conversations.replies"
+WORDS = "Let me think about the weather in Tokyo, which is a large city by the sea in the east of Japan."
+ANSWER = "**21 °C** and sunny."
+NOTE = "slack:stream:turn"
+ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
+FIRST = Delivery("turn_1", "turn", Reply(ANSWER), ADDRESS, attempts=1)
+MARK = {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}}
+
+
+async def stream(desk: Desk, seen: Callable[[], bool]) -> None:
+    """A turn that ends, or is broken off, once something of it is seen."""
+    async with desk.slack.showing("slack:x", ADDRESS) as watcher:
+        await watcher.show(TurnStarted("turn", ("m1",)))
+        await watcher.show(AnswerText(WORDS))
+        await until(seen)
+
+
+async def deliver(desk: Desk, delivery: Delivery = FIRST) -> None:
+    await desk.slack.deliver("slack:x", delivery, ours)
+
+
+@pytest.fixture
+async def streamed(fake: SlackFake, desk: Desk) -> Desk:
+    """A turn has shown its words and is over."""
+    await stream(desk, lambda: fake.shown == [WORDS])
+    return desk
+
+
+@pytest.fixture
+async def other(fake: SlackFake, desk: Desk) -> AsyncIterator[Desk]:
+    """Another process on the same store."""
+    async with open_desk(fake) as other:
+        other.notes.kept = desk.notes.kept
+        yield other
+
+
+async def test_a_streamed_answer_is_one_message(fake: SlackFake, streamed: Desk) -> None:
+    """It holds exactly the answer, whatever was shown before, and bears its delivery's id."""
+    await deliver(streamed)
+    message = fake.messages[CHANNEL][-1]
+    assert fake.shown == [ANSWER]
+    assert (message["text"], message["metadata"], message["thread_ts"]) == (ANSWER, MARK, TS)
+    assert (fake.called(STOP), fake.posted) == ([{"channel": CHANNEL, "ts": message["ts"]}], [])
+
+
+async def test_an_apology_takes_the_place_of_half_an_answer(fake: SlackFake, streamed: Desk) -> None:
+    """A failed turn leaves no other words behind."""
+    await deliver(streamed, replace(FIRST, reply=Reply("I am sorry.", failed=True)))
+    assert fake.shown == ["I am sorry."]
+
+
+async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, streamed: Desk) -> None:
+    """The others are posted after it; each may be tried again."""
+    text = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))
+    portions = streamed.slack.portions(Reply(text))
+    for _ in range(2):
+        for number, portion in enumerate(portions, 1):
+            await deliver(streamed, Delivery(f"turn_{number}", "turn", portion, ADDRESS, attempts=2))
+    assert fake.shown == [portion.text for portion in portions]
+    assert len(fake.called(UPDATE)) == 2
+
+
+async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake, desk: Desk) -> None:
+    """A turn may end while Slack still thinks about its stream: nothing has to be looked for."""
+    ended = threading.Event()
+
+    def think() -> None:
+        assert ended.wait(10)
+
+    fake.meanwhile[START] = think
+    await stream(desk, lambda: len(fake.called(START)) == 1)
+    delivering = asyncio.create_task(deliver(desk))
+    await asyncio.wait([delivering], timeout=0.05)
+    ended.set()
+    await delivering
+    assert (fake.shown, fake.posted, fake.called(LOOK)) == ([ANSWER], [], [])
+
+
+@pytest.mark.parametrize("method", [STOP, UPDATE])
+@pytest.mark.parametrize("after", [False, True])
+async def test_after_a_crash_another_process_finishes_the_same_message(
+    fake: SlackFake, streamed: Desk, other: Desk, method: str, after: bool
+) -> None:
+    """Whether or not Slack has carried out what the first was at."""
+    fake.hang_up(method, after=after)
+    with pytest.raises(DeliverLater, match=method):
+        await deliver(streamed)
+    await deliver(other, replace(FIRST, attempts=2))
+    assert (fake.shown, fake.posted) == ([ANSWER], [])
+
+
+async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, streamed: Desk, other: Desk) -> None:
+    """The process died between the answer and its own note of it."""
+    await deliver(streamed)
+    await deliver(other, replace(FIRST, attempts=2))
+    assert fake.shown == [ANSWER]
+
+
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_stream_of_unknown_fate_is_looked_for(fake: SlackFake, desk: Desk, other: Desk, after: bool) -> None:
+    """Begun without an answer from Slack: found, it becomes the answer; else the answer is posted."""
+    fake.add_message(CHANNEL, "1700000000.000050", "Old", bot_id="B0000000B", streaming_state="completed", thread_ts=TS)
+    fake.add_message(CHANNEL, "1700000000.000200", "Another bot's", bot_id="B9", streaming_state="x", thread_ts=TS)
+    fake.add_message(CHANNEL, "1700000000.000300", "Ours", bot_id="B0000000B", thread_ts=TS)
+    fake.hang_up(START, after=after)
+    await stream(desk, lambda: len(fake.called(START)) == 1)
+    await desk.slack.background.settled()
+    assert desk.notes.kept[NOTE] == encode(Stream(CHANNEL, TS))
+    for attempts in (1, 2):
+        await deliver(other, replace(FIRST, attempts=attempts))
+    assert fake.shown == ["Old", "Ours", ANSWER]
+    assert len(fake.posted) == (0 if after else 1)
+
+
+async def test_a_look_that_fails_posts_nothing(fake: SlackFake, desk: Desk) -> None:
+    """While Slack does not say whether the stream is there."""
+    fake.hang_up(START, after=True)
+    await stream(desk, lambda: len(fake.called(START)) == 1)
+    fake.break_down(LOOK)
+    with pytest.raises(DeliverLater, match=LOOK):
+        await deliver(desk)
+    await deliver(desk, replace(FIRST, attempts=2))
+    assert (fake.shown, fake.posted) == ([ANSWER], [])
+
+
+async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, desk: Desk) -> None:
+    """The process stood still while another delivered."""
+    fake.meanwhile[START] = lambda: desk.notes.kept.update({NOTE: b""})
+    await stream(desk, lambda: len(fake.called(START)) == 1)
+    await desk.slack.background.settled()
+    assert (fake.shown, fake.called(APPEND)) == ([], [])
+
+
+async def test_a_stream_found_by_another_process_is_its_own(fake: SlackFake, desk: Desk) -> None:
+    """Its note stays as that one has written it."""
+    found = encode(Stream(CHANNEL, TS, "1800000001.000000", "turn_1"))
+    fake.meanwhile[START] = lambda: desk.notes.kept.update({NOTE: found})
+    await stream(desk, lambda: len(fake.called(START)) == 1)
+    await desk.slack.background.settled()
+    assert (desk.notes.kept[NOTE], fake.shown) == (found, [""])
+
+
+async def test_a_stream_without_a_timestamp_is_looked_for(fake: SlackFake, desk: Desk) -> None:
+    """Slack has been seen to answer so."""
+    fake.garble(START, '{"ok": true}', "application/json")
+    await stream(desk, lambda: len(fake.called(START)) == 1)
+    await deliver(desk)
+    assert fake.shown == [ANSWER]
+
+
+async def test_a_stream_that_has_expired_takes_the_answer(fake: SlackFake, streamed: Desk) -> None:
+    """Slack has ended it; it can be changed all the same."""
+    fake.expire()
+    await deliver(streamed)
+    assert (fake.shown, fake.posted) == ([ANSWER], [])
+
+
+async def test_a_stream_that_was_deleted_is_posted(fake: SlackFake, streamed: Desk) -> None:
+    """Once, also where that is tried again."""
+    fake.delete(WORDS)
+    fake.hang_up(POST, after=True)
+    with pytest.raises(DeliverLater):
+        await deliver(streamed)
+    await deliver(streamed, replace(FIRST, attempts=2))
+    assert (fake.shown, fake.called(DELETE)) == ([ANSWER], [])
+
+
+@pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed", "block_mismatch", "an_error_of_2030"])
+async def test_a_stream_that_cannot_be_changed_makes_room(fake: SlackFake, streamed: Desk, error: str) -> None:
+    """Half an answer goes, the whole one is posted."""
+    fake.fail(UPDATE, error)
+    await deliver(streamed)
+    assert (fake.shown, len(fake.posted)) == ([ANSWER], 1)
+
+
+async def test_half_an_answer_that_cannot_go_stays_above_the_whole(fake: SlackFake, streamed: Desk) -> None:
+    """Rather that than none."""
+    fake.fail(UPDATE, "cant_update_message")
+    fake.fail(DELETE, "cant_delete_message")
+    await deliver(streamed)
+    assert fake.shown == [WORDS, ANSWER]
+
+
+async def test_one_that_has_just_gone_has_gone(fake: SlackFake, streamed: Desk) -> None:
+    """Somebody was faster."""
+    fake.fail(UPDATE, "cant_update_message")
+    fake.meanwhile[UPDATE] = lambda: fake.delete(WORDS)
+    await deliver(streamed)
+    assert fake.shown == [ANSWER]
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "reason"),
+    [
+        (STOP, "internal_error", "chat.stopStream: internal_error"),
+        (STOP, "rate_limited", "chat.stopStream: too many calls"),
+        (STOP, "invalid_auth", "SLACK_BOT_TOKEN was refused"),
+        (STOP, "an_error_of_2030", "chat.stopStream: an_error_of_2030"),
+        (UPDATE, "internal_error", "chat.update: internal_error"),
+        (UPDATE, "streaming_state_conflict", "chat.stopStream: streaming_state_conflict"),
+    ],
+)
+async def test_passing_trouble_is_waited_for(
+    fake: SlackFake, streamed: Desk, method: str, error: str, reason: str
+) -> None:
+    """Nothing is posted beside a stream that is still there."""
+    fake.fail(method, error)
+    with pytest.raises(DeliverLater, match=reason):
+        await deliver(streamed)
+    await deliver(streamed, replace(FIRST, attempts=2))
+    assert (fake.shown, fake.posted) == ([ANSWER], [])
+
+
+async def test_a_removal_that_fails_for_now_is_tried_again(fake: SlackFake, streamed: Desk) -> None:
+    """Before anything is posted."""
+    for _ in range(2):
+        fake.fail(UPDATE, "cant_update_message")
+    fake.fail(DELETE, "internal_error")
+    with pytest.raises(DeliverLater, match=r"chat\.delete: internal_error"):
+        await deliver(streamed)
+    await deliver(streamed, replace(FIRST, attempts=2))
+    assert (fake.shown, len(fake.posted)) == ([ANSWER], 1)
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"[]"])
+async def test_a_note_that_says_nothing_is_none(fake: SlackFake, desk: Desk, note: bytes) -> None:
+    """The answer is posted."""
+    desk.notes.kept[NOTE] = note
+    await deliver(desk)
+    assert len(fake.posted) == 1
+
+
+async def test_a_store_that_goes_away_meanwhile_is_waited_for(fake: SlackFake, streamed: Desk) -> None:
+    """What can be done twice is done again."""
+    fake.fail(UPDATE, "message_not_found")
+    fake.meanwhile[UPDATE] = lambda: setattr(streamed.notes, "away", True)
+    with pytest.raises(DeliverLater, match="the store"):
+        await deliver(streamed)
+    assert fake.posted == []
+
+
+async def test_the_words_of_the_notification_are_not_too_many(fake: SlackFake, streamed: Desk) -> None:
+    """Slack takes fewer of them than of the answer."""
+    whole = "x" * 12_000
+    await deliver(streamed, replace(FIRST, reply=Reply(whole)))
+    assert fake.shown == [whole]
+    assert len(fake.messages[CHANNEL][-1]["text"]) == 3_000
+
+
+async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: SlackFake, streamed: Desk) -> None:
+    """Another finishes the stream, or posts."""
+
+    async def lost() -> None:
+        raise LeaseLost("x")
+
+    with pytest.raises(LeaseLost):
+        await streamed.slack.deliver("slack:x", FIRST, lost)
+    assert (fake.shown, fake.called(STOP)) == ([WORDS], [])
+    streamed.notes.kept.clear()
+    with pytest.raises(LeaseLost):
+        await streamed.slack.deliver("slack:x", FIRST, lost)
+    assert fake.posted == []

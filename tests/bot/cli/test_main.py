@@ -1,0 +1,239 @@
+"""The command line, as a person or a script calls it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from bot.terminal.background import background
+from tests.bot.command_line import Call
+from tests.fakes import line_events
+from tests.fakes.gemini import gemini_fake_in_thread
+from tests.fakes.line import line_fake
+from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.house import ROOT, environment
+
+pytestmark = pytest.mark.usefixtures("restored_logging")
+
+HEAVY = {"aiohttp", "bot.app", "docket", "google.genai", "httpx", "pydantic", "redis", "starlette", "uvloop"}
+
+
+@pytest.fixture
+def wttr(monkeypatch: pytest.MonkeyPatch) -> Iterator[WttrFake]:
+    """The weather service, in a thread of its own because commands have loops of their own."""
+    with background() as loop, loop.opened(wttr_fake()) as fake:
+        monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
+        yield fake
+
+
+def test_help_names_every_command(call: Call) -> None:
+    """Without arguments, too; then it is an error."""
+    code, out, _ = call("--help")
+    assert code == 0
+    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "doctor"))
+    code, out, err = call()
+    assert code == 2
+    assert "doctor" in out + err
+
+
+def test_help_needs_nothing_heavy() -> None:
+    """It is there at once: what takes a second to load is left to the commands that need it."""
+    shown = subprocess.run(
+        [sys.executable, "-c", "import bot.cli.main, sys; print(*sys.modules)"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert HEAVY.intersection(shown) == set()
+
+
+def test_the_version_is_that_of_the_package(call: Call) -> None:
+    """The one in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    try:
+        installed = version("kaiwa")
+    except PackageNotFoundError:
+        pytest.skip("kaiwa is not installed here")
+    assert call("--version") == (0, f"kaiwa {installed}\n", "")
+    assert installed == project["version"]
+
+
+def test_a_wrong_setting_is_one_line(call: Call) -> None:
+    """Which variable, and what to do; no traceback, exit code 2."""
+    code, out, err = call("doctor", PORT="high")
+    assert (code, out) == (2, "")
+    assert err.startswith("kaiwa: PORT: ")
+    assert err.count("\n") == 1
+
+
+def test_a_store_that_is_away_is_one_line(call: Call) -> None:
+    """A worker without a store is of no use, and says which variable to look at."""
+    code, _, err = call("worker", REDIS_URL="redis://127.0.0.1:1")
+    assert code == 1
+    assert err.splitlines()[-1].startswith("kaiwa: REDIS_URL: the store does not answer")
+    assert "Traceback" not in err
+
+
+def test_tools_are_listed_one_to_a_line(call: Call) -> None:
+    """Name, risk, parameters (a question mark where they may be left out), where it is from, and description."""
+    code, out, err = call("tools")
+    assert (code, err) == (0, "")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[:4] for row in rows] == [
+        ["calculate", "low", "expression", "toolset/calculate.py"],
+        ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
+        ["get_weather", "low", "location", "toolset/weather.py"],
+    ]
+    assert all(len(row[4]) > 20 for row in rows)
+
+
+def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
+    """Written into the operator's folder, listed with its file, and called."""
+    folder = tmp_path / "tools"
+    code, out, err = call("tools", "new", "roll_dice", "--dir", str(folder))
+    assert (code, err) == (0, "")
+    assert f"TOOLS_DIR={folder} kaiwa tools call roll_dice" in out
+    code, out, _ = call("tools", TOOLS_DIR=str(folder))
+    assert f"roll_dice\tlow\ttext\t{folder}/roll_dice.py\t" in out
+    code, out, err = call("tools", "call", "roll_dice", '{"text": "hello"}')
+    assert (code, json.loads(out), err) == (0, {"text": "HELLO"}, "")
+    code, _, err = call("tools", "new", "roll_dice")
+    assert (code, err) == (2, f"kaiwa: {folder}/roll_dice.py is there already; choose another name, or move it away\n")
+    (folder / "broken.py").write_text("1 / 0", "utf-8")
+    code, _, err = call("tools")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"kaiwa: tools: {folder}/broken.py cannot be loaded: ZeroDivisionError")
+
+
+def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> None:
+    """JSON for a person and for a program, in the language and zone of the settings."""
+    wttr.place("東京", temp=21)
+    code, out, err = call("tools", "call", "get_weather", '{"location": "東京"}', LANGUAGE="ja")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["current_temp_c"] == "21"
+    assert wttr.requests[0].lang == "ja"
+    code, out, _ = call("tools", "call", "get_current_time", TIMEZONE="Asia/Tokyo")
+    assert (code, json.loads(out)["time_zone"]) == (0, "Asia/Tokyo")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["calculate", "{}"], "invalid parameters: 'expression' is a required property"),
+        (["guess"], "unknown tool: guess. Available tools: calculate, get_current_time, get_weather"),
+    ],
+)
+def test_a_tools_error_is_its_result(call: Call, arguments: list[str], error: str) -> None:
+    """As the model would read it; exit code 1."""
+    code, out, err = call("tools", "call", *arguments)
+    assert (code, json.loads(out), err) == (1, {"error": error}, "")
+
+
+@pytest.mark.parametrize("arguments", ["{", "[1]", '"text"', ""])
+def test_arguments_that_are_no_object_are_one_line(call: Call, arguments: str) -> None:
+    """With an example of what to write; exit code 2."""
+    code, out, err = call("tools", "call", "calculate", arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("kaiwa: JSON: ")
+    assert err.endswith("""write one, such as '{"location": "Tokyo"}'\n""")
+
+
+def test_the_prompt_can_be_read(call: Call) -> None:
+    """The whole of it, with the bot's name and the style of the terminal."""
+    code, out, _ = call("chat", "--show-prompt", BOT_NAME="Momo")
+    assert code == 0
+    assert "Momo" in out
+    assert "Markdown" in out
+    assert "{" not in out
+
+
+def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) -> None:
+    """One line, one message, one answer; who answers is told beside; the log is in a file."""
+    code, out, err = call("chat", typed="What is 2 + 3?\n\nWhat is 6 * 7?\n")
+    assert code == 0
+    first, *_, last = out.splitlines()
+    assert ("5" in first, "42" in last) == (True, True)
+    assert err.startswith("Kaiwa · demo model")
+    assert "GEMINI_API_KEY" in err
+    assert '"event": "turn"' in (tmp_path / "data" / "kaiwa.log").read_text("utf-8")
+
+
+def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
+    """A script can tell; the apology, its cause and its mend are beside the answers."""
+    with gemini_fake_in_thread() as gemini:
+        code, out, err = call(
+            "chat", typed="hello\n", GEMINI_API_KEY="wrong", GOOGLE_GEMINI_BASE_URL=gemini.base_url, LANGUAGE="ja"
+        )
+    assert (code, out) == (1, "")
+    model, apology, note = err.splitlines()
+    assert model == "Kaiwa · gemini:gemini-flash-latest"
+    assert apology.startswith("I cannot reach my language model")
+    assert "GEMINI_API_KEY" in note
+    assert "wrong" not in note
+
+
+def test_a_doctor_with_nothing_to_mend_says_so(call: Call, wttr: WttrFake) -> None:
+    """Every part with its mark and its mend; the demo is a warning, no failure."""
+    code, out, err = call("doctor", PORT="0")
+    assert (code, err) == (0, "")
+    assert [line[0] for line in out.splitlines()].count("✗") == 0
+    assert "! model: demo model: simple rules, no real language model (set GEMINI_API_KEY for Gemini)" in out
+
+
+def test_a_doctor_who_finds_a_failure_fails(call: Call, wttr: WttrFake) -> None:
+    """So that a script can ask."""
+    code, out, _ = call("doctor", PORT="0", REDIS_URL="redis://127.0.0.1:1")
+    assert code == 1
+    assert "\n✗ store: " in out
+
+
+def test_lines_webhook_is_set_from_the_command_line(call: Call) -> None:
+    """And tested; what LINE finds out decides the exit code."""
+    with line_fake() as line:
+        settings = {
+            "LINE_CHANNEL_SECRET": line_events.SECRET,
+            "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
+            "LINE_API_BASE_URL": line.base_url,
+        }
+        code, out, err = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)
+        assert (code, err) == (0, "")
+        assert out.splitlines() == [
+            "✓ LINE: webhook set to https://kaiwa.example/webhooks/line",
+            "✓ LINE webhook: https://kaiwa.example/webhooks/line, in use",
+            "✓ LINE test: LINE reaches the webhook",
+        ]
+        line.webhook_test = {"success": False, "statusCode": 404, "reason": "ERROR_STATUS_CODE", "detail": "404"}
+        code, out, _ = call("doctor", "--fix", "--url", "https://kaiwa.example", **settings)
+        assert code == 1
+        assert "\n✗ LINE test: " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "words"),
+    [
+        (["--fix"], {}, "--fix and --url belong together"),
+        (["--url", "https://kaiwa.example"], {}, "--fix and --url belong together"),
+        (["--fix", "--url", "https://kaiwa.example"], {}, "LINE_CHANNEL_ACCESS_TOKEN: LINE is off"),
+        (
+            ["--fix", "--url", "http://kaiwa.example"],
+            {"LINE_CHANNEL_SECRET": "made-up", "LINE_CHANNEL_ACCESS_TOKEN": "made-up"},
+            "--url: write it as https://host",
+        ),
+    ],
+)
+def test_a_webhook_that_cannot_be_set_is_one_line(
+    call: Call, arguments: list[str], variables: dict[str, str], words: str
+) -> None:
+    """Before anybody is asked; exit code 2."""
+    code, out, err = call("doctor", *arguments, **variables)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"kaiwa: {words}")
+    assert err.count("\n") == 1

@@ -1,0 +1,120 @@
+"""``kaiwa tools new``: what it writes works as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.cli.new_tool import OWN, Written, next_steps, own_folder, write_tool
+from bot.errors import BadInput
+from tests.house import ROOT
+from toolset.testing import call_tool
+from toolset.tool import ToolOutcome
+
+
+def run(*command: str, cwd: Path) -> str:
+    """Run Python in a folder, with Kaiwa on its path; what it printed."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
+    """Four files, a result, and an error for what does not fit."""
+    written = write_tool("roll_dice", tmp_path)
+    assert written == Written(
+        tmp_path / "roll_dice.py", tmp_path / "schemas" / "roll_dice", tmp_path / "tests" / "test_roll_dice.py"
+    )
+    assert "class RollDice:" in written.tool.read_text("utf-8")
+    assert call_tool("roll_dice", {"text": "hello"}, tmp_path) == ToolOutcome({"text": "HELLO"})
+    assert call_tool("roll_dice", {}, tmp_path).is_error
+
+
+def test_its_own_test_passes(tmp_path: Path) -> None:
+    """So that whoever changes the tool has one to change along."""
+    written = write_tool("roll_dice", tmp_path)
+    assert "3 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(written.test), cwd=tmp_path)
+
+
+def test_in_the_house_it_keeps_the_rules_of_the_house(tmp_path: Path) -> None:
+    """Written into a checkout it passes lint, format and the contract of all tools, and is called by the command."""
+    house = tmp_path / "house"
+    for folder in ("bot", "toolset", "schemas", "tests/fakes", "tests/toolset"):
+        shutil.copytree(ROOT / folder, house / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (ROOT / "pyproject.toml", *(ROOT / "tests").glob("*.p*")):
+        shutil.copy(path, house / path.relative_to(ROOT))
+    script = "import sys; from bot.cli.main import main; sys.path[0] = '.'; main()"
+    command = [sys.executable, "-c", script, "tools"]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(house)}
+
+    def house_run(*words: str) -> str:
+        done = subprocess.run([*words], cwd=house, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    steps = house_run(*command, "new", "roll_dice")
+    assert "\n  kaiwa tools call roll_dice '" in steps
+    assert house_run(*command, "call", "roll_dice", '{"text": "hello"}') == '{\n  "text": "HELLO"\n}\n'
+    new = ["toolset/roll_dice.py", "tests/toolset/test_roll_dice.py"]
+    house_run(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
+    house_run(sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache", "--check", *new)
+    contract = ["tests/toolset/test_contract.py", "tests/toolset/test_contract_arguments.py"]
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "roll_dice"]
+    assert " passed" in house_run(*pytest_, *contract, new[1])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Roll", "roll-dice", "1st", "_roll", "../roll", "class", "none", "true", "risk", "tool_error", "x" * 65],
+)
+def test_a_name_that_cannot_be_one_is_refused(tmp_path: Path, name: str) -> None:
+    """It becomes a module, a class, and what the model calls."""
+    with pytest.raises(BadInput, match=r"NAME: .* cannot be used; write small letters"):
+        write_tool(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", ["roll.py", "roll/x", "schemas/roll/parameters.json", "tests/test_roll.py"])
+def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
+    """Not even in part."""
+    path = tmp_path / there
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine", "utf-8")
+    with pytest.raises(BadInput, match="is there already; choose another name, or move it away"):
+        write_tool("roll", tmp_path)
+    assert [file.read_text("utf-8") for file in tmp_path.rglob("*") if file.is_file()] == ["mine"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
+    """Such as one in the place of which there is a file."""
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(BadInput, match="/file/tools: cannot be written to"):
+        write_tool("roll", tmp_path / "file" / "tools")
+
+
+def test_the_next_steps_name_a_folder_that_is_not_read_yet(tmp_path: Path) -> None:
+    """And can be pasted into a shell."""
+    folder = tmp_path / "my tools"
+    written = write_tool("roll", folder)
+    call = """kaiwa tools call roll '{"text": "hello"}'"""
+    assert f"\n  TOOLS_DIR='{folder}' {call}\n  python -m pytest '{folder}/tests/test_roll.py'" in next_steps(
+        written, None
+    )
+    assert f"\n  {call}\n" in next_steps(written, folder)
+
+
+def test_in_a_checkout_kaiwas_own_folder_is_the_place() -> None:
+    """Its schemas and tests stand beside it."""
+    assert own_folder() == OWN == ROOT / "toolset"

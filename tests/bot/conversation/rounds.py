@@ -1,0 +1,90 @@
+"""One response's calls under way, with a ledger that notes everything in its order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.agent.hooks import Hook, Hooks
+from bot.agent.tool_runner import Calling
+from bot.agent.turn import Decided, Heard, Surroundings, Turn
+from bot.live_events import LiveEvent
+from bot.metrics import Metrics
+from bot.providers import StopReason
+from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
+from tests.fakes.tools import Echo, Launch, tool_map
+from toolset.tool import ToolMap
+
+STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+
+
+class Diary:
+    """A ledger and a watcher that note what happens, in order; decisions are written down beforehand."""
+
+    def __init__(self, decisions: Mapping[str, bool | Exception]) -> None:
+        self.events: list[str] = []
+        self.shown: list[LiveEvent] = []
+        self.reviewed_calls: list[ToolCall] = []
+        self._decisions = decisions
+
+    async def said(self, message: Message, stop_reason: StopReason) -> None:
+        """Nothing is said while calls run."""
+
+    async def spent(self, spending: Spending) -> None:
+        """No model is asked while calls run."""
+
+    async def begun(self, call: ToolCall) -> None:
+        self.events.append(f"begun {call.id}")
+
+    async def got(self, result: ToolResult) -> None:
+        self.events.append(f"got {result.call_id}")
+
+    async def heard(self, *, surely: bool) -> Heard:
+        return Heard()
+
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+        self.events.append(f"asked {call.id}")
+        self.reviewed_calls.append(call)
+        decision = self._decisions[call.id]
+        if isinstance(decision, Exception):
+            raise decision
+        return Decided(call.id, decision, call.arguments, "" if decision else "rejected by the user")
+
+    async def show(self, event: LiveEvent) -> None:
+        self.shown.append(event)
+
+
+class Round:
+    """One response's calls with tools that echo: ``echo`` reads, ``launch`` acts."""
+
+    def __init__(self, *calls: ToolCall, hooks: Sequence[Hook] = (), **decisions: bool | Exception) -> None:
+        self.echo, self.launch = Echo(), Launch()
+        self.diary = Diary(decisions)
+        self.hooks = hooks
+        self.metrics = Metrics()
+        place = Surroundings("console:test", "", "ja", "Asia/Tokyo", self.diary)
+        asked = Message("m1", "user", (Text("hello"),), 1, Author("u1"))
+        self.turn = Turn("turn_1", place, [], [asked], self.diary, time.monotonic() + 30)
+        self.respond(*calls)
+
+    def respond(self, *calls: ToolCall) -> None:
+        """The model calls."""
+        self.turn.restore_message(Message(f"msg_{len(self.turn.added)}", "model", calls, 2), "tool_use")
+
+    async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
+        """Make the calls; their results as the model gets them."""
+        await Calling(tools or tool_map(self.echo, self.launch), Hooks(self.hooks), self.metrics).run(self.turn)
+        return list(self.turn.added[-1].results)
+
+    def responses(self) -> list[object]:
+        """What the model is told, call by call."""
+        return [result.response for result in self.turn.added[-1].results]
+
+
+def call(name: str, call_id: str, **arguments: Any) -> ToolCall:
+    return ToolCall(call_id, name, arguments)
+
+
+def launches(*ids: str) -> tuple[ToolCall, ...]:
+    return tuple(call("launch", call_id, what=call_id) for call_id in ids)

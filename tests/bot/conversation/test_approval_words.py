@@ -1,0 +1,226 @@
+"""Words decide about a call only where they can be meant for its question: shown, read, and in time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+from redis.asyncio import Redis
+
+from bot.channels import Arrival
+from bot.conversation.approvals import READING_MS, Policy
+from bot.conversation.cancellation import TOPIC
+from bot.errors import DeliverLater
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import Keys
+from bot.transcript import Author, Message
+from tests.bot.conversation.test_approvals import LAUNCH, Scene
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, unsent
+from tests.bot.store.turns import key
+from tests.waiting import until_true
+
+POLITE = ("お願いします", "うん", "ええ。", "y")
+
+
+def asked(scene: Scene) -> list[str]:
+    """What the model was told by people in its newest request."""
+    return [message.text for message in scene.place.model.requests[-1].messages if message.role == "user"]
+
+
+@pytest.mark.parametrize("words", ["yes", "はい", "no", "on Friday"])
+async def test_words_from_before_the_question_could_be_read_decide_nothing(store: Store, words: str) -> None:
+    """They were written to something else: the question stays open, and they reach the model after the decision."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    await scene.say(words, "m2", at=SHOWN_AT + READING_MS - 1)
+    assert scene.launch.contexts == []
+    assert await scene.place.care.question(HERE) is not None
+    await scene.press(True, "p1")
+    assert len(scene.launch.contexts) == 1
+    assert asked(scene) == ["launch it", words]
+
+
+async def test_words_count_from_the_moment_on_when_the_question_could_be_read(store: Store) -> None:
+    """A second and a half after it was shown, by the platform's own clock."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    await scene.say("yes", "m2", at=SHOWN_AT + READING_MS)
+    assert len(scene.launch.contexts) == 1
+
+
+@pytest.mark.parametrize("words", POLITE)
+async def test_polite_words_neither_allow_nor_forbid(store: Store, words: str) -> None:
+    """They end a request as well as they answer one; whoever means yes can still say so."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    await scene.say(words, "m2")
+    assert (scene.launch.contexts, await store.leases.due(10)) == ([], [])
+    await scene.say("yes", "m3")
+    assert len(scene.launch.contexts) == 1
+    assert asked(scene) == ["launch it", words, "yes"]
+
+
+@pytest.mark.parametrize("words", ["y", "お願いします"])
+async def test_at_a_prompt_polite_words_are_an_answer(store: Store, words: str) -> None:
+    """There a question is shown before anything can be written to it."""
+    scene = Scene(store, Step("Launched"))
+    scene.place.box.is_prompt = True
+    await scene.say("launch it", "m1")
+    await scene.say(words, "m2", at=SHOWN_AT)
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Store) -> None:
+    """The platform is away: whoever says yes says it to a question that nobody has been shown."""
+    scene = Scene(store, Step("Launched"))
+    scene.place.box.failures = [DeliverLater("HTTP 500", after=0)] * 9  # each visit tries twice
+    await scene.say("launch it", "m1")
+    for number, words in enumerate(("お願いします", "ok", "launch another")):
+        await scene.say(words, f"w{number}")
+    assert (scene.launch.contexts, scene.place.box.texts) == ([], [])
+    scene.place.box.failures.clear()
+    scene.place.box.shown_at = WRITTEN_AT + 1
+    await scene.place.care.attend(HERE)
+    assert await scene.place.care.question(HERE) is not None
+    await scene.say("ok", "m2", at=WRITTEN_AT + 1 + READING_MS)
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_a_question_that_an_earlier_version_delivered_can_be_answered(store: Store, redis: Redis) -> None:
+    """That version kept no record of when; in a rolling deploy nobody shall wait for the deadline."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    await redis.hdel(key("turn", HERE), "shown")
+    await scene.say("yes", "m2")
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
+    """Nobody was there to see the question expire, and it has expired all the same."""
+    scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=1))
+    await scene.say("launch it", "m1")
+    question = await scene.place.care.question(HERE)
+    assert question is not None
+
+    async def is_over() -> bool:
+        return await store.now_ms(HERE) > question.until
+
+    await until_true(is_over)
+    await scene.press(True, "p1")
+    assert scene.launch.contexts == []
+    assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
+    assert "This has been decided already, or its time is over." in scene.place.box.texts
+
+
+async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -> None:
+    """No worker ran until after the deadline."""
+    scene = Scene(store, Step("Launched"), policy=Policy(ttl_s=1))
+    await scene.say("launch it", "m1")
+    question = await scene.place.care.question(HERE)
+    assert question is not None
+    press = Message("p1", "user", (), 0, Author("u1"))
+    await scene.place.arrive(Arrival(press, event="decision", target=question.id, approved=True))
+
+    async def is_over() -> bool:
+        return await store.now_ms(HERE) > question.until
+
+    await until_true(is_over)
+    await scene.place.care.attend(HERE)
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_only_the_askers_own_message_of_this_turn_rejects_when_it_is_taken_back(store: Store) -> None:
+    """Anybody may delete messages of their own; that says nothing about another's question."""
+    scene = Scene(store, LAUNCH, Step("Launched"), first=Step("Hello, Bob"))
+    await scene.say("hello", "m0", "bob")
+    await scene.say("launch it", "m1")
+    await scene.place.arrive(unsent("e1", "m0"))
+    await scene.place.care.attend(HERE)
+    assert await scene.place.care.question(HERE) is not None
+    await scene.place.arrive(unsent("e2", "m1"))
+    await scene.place.care.attend(HERE)
+    assert await scene.place.care.question(HERE) is None
+    assert scene.launch.contexts == []
+
+
+async def test_in_a_group_everybody_has_turns_of_their_own(store: Store) -> None:
+    """Bob asked, so Bob is named and decides, whatever Alice says meanwhile."""
+    scene = Scene(store, Step("Launched"), Step("You are welcome"))
+    await scene.accept("launch it", "m1", "bob", group=True)
+    await scene.accept("thanks", "m2", "alice", group=True)
+    await scene.place.care.attend(HERE)
+    question = await scene.place.care.question(HERE)
+    assert question is not None
+    assert (question.asker_id, question.asker) == ("bob", "BOB")
+    assert asked(scene) == ["launch it"]
+    await scene.press(True, "p1", "alice")
+    assert scene.launch.contexts == []
+    await scene.press(True, "p2", "bob")
+    assert [context.user for context in scene.launch.contexts] == ["bob"]
+    assert scene.place.box.texts[-2:] == ["Launched", "You are welcome"]
+
+
+async def test_two_people_without_ids_are_two(store: Store) -> None:
+    """The platform keeps back who they are, so neither answers for the other."""
+    scene = Scene(store, Step("One"), Step("Two"), first=None)
+    await scene.accept("first", "m1", "", group=True)
+    await scene.accept("second", "m2", "", group=True)
+    await scene.place.care.attend(HERE)
+    assert scene.place.box.texts == ["One", "Two"]
+
+
+async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -> None:
+    """Also behind a crash right after the turn was begun."""
+    scene = Scene(store, Step("1"), Step("2"), Step("3"), first=None)
+    for number, user in enumerate(("bob", "bob", "alice", "alice", "bob")):
+        await scene.accept(f"words {number}", f"m{number}", user, group=True)
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    await store.journal.begin(lease, "turn_1")
+    await store.leases.release(lease)
+    await scene.place.care.attend(HERE)
+    texts = [message.text for message in await scene.place.care.past(HERE)]
+    assert texts == ["words 0", "words 1", "1", "words 2", "words 3", "2", "words 4", "3"]
+
+
+async def test_what_is_taken_back_behind_anothers_words_is_not_answered(store: Store) -> None:
+    """Bob's words wait for their own turn; they hold up no change to Alice's."""
+    scene = Scene(store, Step("For Bob"), first=None)
+    await scene.accept("launch it", "m1", "alice", group=True)
+    await scene.accept("and me?", "m2", "bob", group=True)
+    await scene.place.arrive(unsent("e1", "m1"))
+    await scene.place.care.attend(HERE)
+    assert scene.place.box.texts == ["For Bob"]
+    assert await scene.place.past() == ["and me?", "For Bob"]
+
+
+async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: Store, redis: Redis) -> None:
+    """It is told to nobody who could take it for a wish to stop."""
+    gate = asyncio.Event()
+    step = Step("Launched", gate=gate)
+    scene = Scene(store, step)
+    await scene.say("launch it", "m1")
+    question = scene.question
+    async with scene.place.care.listening(), store.live.subscribe(TOPIC) as told:
+        await until_true(lambda: listens(redis))
+        running = asyncio.create_task(scene.press(True, "p1"))
+        await step.at_gate.wait()
+        again = replace(Message("p2", "user", (), 0), author=Author("u1"))
+        await scene.place.arrive(Arrival(again, event="decision", target=question, approved=True))
+        await store.live.publish(TOPIC, b"mailbox:another")
+        assert await anext(told) == b"mailbox:another"
+        gate.set()
+        await running
+    assert scene.place.box.texts[1:] == [
+        "Allowed: launch. (U1)",
+        "Launched",
+        "This has been decided already, or its time is over.",
+    ]
+
+
+async def listens(redis: Redis) -> bool:
+    """Whether a process hears what is told to all."""
+    [(_, listeners)] = await redis.pubsub_numsub(Keys(TOPIC).live)
+    return bool(listeners)

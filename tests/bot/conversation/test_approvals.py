@@ -1,0 +1,216 @@
+"""Calls that act, on a real store: asked about, parked, decided once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.channels import Arrival
+from bot.commands import SpokenCommands
+from bot.conversation.approvals import Policy
+from bot.conversation.intake import Intake
+from bot.metrics import Metrics
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.texts import load
+from bot.transcript import Author, Message, Text, ToolCall
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Mailbox, Place
+from tests.fakes.tools import Echo, Launch, tool_map
+from toolset.tool import ToolContext
+
+LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
+
+
+class NoHints:
+    """Nobody is told; the test attends itself."""
+
+    async def add(self, conversation: str, key: str) -> None:
+        """Tell nobody."""
+
+
+class Watched(Launch):
+    """Remembers what had been said when it was called."""
+
+    told: list[str]
+    box: Mailbox
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        self.told = self.box.texts[-1:]
+        return await super().call(arguments, context)
+
+
+class Scene:
+    """A conversation in which a rocket may be launched."""
+
+    def __init__(self, store: Store, *steps: Step, policy: Policy | None = None, first: Step | None = LAUNCH) -> None:
+        self.launch = Watched()
+        self.place = Place(store, [first, *steps] if first else steps, None, tool_map(self.launch, Echo()), policy)
+        self.launch.box = self.place.box
+        self.store = store
+        self._intake = Intake(store, NoHints(), SpokenCommands(load()), Metrics())
+
+    async def say(self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT) -> None:
+        await self.accept(text, message_id, user, at)
+        await self.place.care.attend(HERE)
+
+    async def accept(
+        self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
+    ) -> None:
+        message = Message(message_id, "user", (Text(text),), at, Author(user, user.upper()))
+        await self._intake(HERE, Arrival(message, f"at-{message_id}", group))
+
+    async def press(self, approved: bool, press_id: str, user: str = "u1", question: str = "") -> None:
+        target = question or self.question
+        message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
+        arrival = Arrival(message, f"at-{press_id}", event="decision", target=target, approved=approved)
+        await self._intake(HERE, arrival)
+        await self.place.care.attend(HERE)
+
+    @property
+    def question(self) -> str:
+        return next(d.reply.question.id for d in reversed(self.place.box.delivered) if d.reply.question)
+
+    @property
+    def result(self) -> object:
+        return self.place.model.requests[-1].messages[-1].results[0]
+
+
+async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(store: Store) -> None:
+    """Asked, parked, approved, run, answered to where the button was pressed."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    assert scene.launch.contexts == []
+    asked = scene.place.box.delivered[0]
+    assert asked.reply.question is not None
+    assert (asked.reply.question.tool, asked.reply.question.asker_id) == ("launch", "u1")
+    assert "what: rocket" in asked.reply.text
+    await scene.press(True, "p1")
+    await scene.press(True, "p2")
+    assert len(scene.launch.contexts) == 1
+    assert [d.reply.text for d in scene.place.box.delivered[1:]] == [
+        "Allowed: launch. (U1)",
+        "Launched",
+        "This has been decided already, or its time is over.",
+    ]
+    assert scene.place.box.delivered[2].address == "at-p1"
+    assert await store.leases.due(10) == []
+
+
+@pytest.mark.parametrize(("words", "runs"), [("yes", 1), ("はい。", 1), ("No!", 0), ("いいえ", 0), ("on Friday", 0)])
+async def test_the_askers_words_decide(store: Store, words: str, runs: int) -> None:
+    """Yes and no in both languages; anything else is a no with a reason, and stays a message of the turn."""
+    scene = Scene(store, Step("Well"))
+    await scene.say("launch it", "m1")
+    await scene.say(words, "m2")
+    assert len(scene.launch.contexts) == runs
+    assert scene.place.box.texts[-1] == "Well"
+    messages = scene.place.model.requests[-1].messages
+    assert [message.role for message in messages] == ["user", "model", "tool", "user"]
+    assert messages[-1].text == words
+    (result,) = messages[2].results
+    assert result.is_rejected is (runs == 0)
+    if words == "on Friday":
+        assert result.response == {"error": "rejected by the user: on Friday"}
+
+
+async def test_others_cannot_decide_and_their_messages_wait(store: Store) -> None:
+    """A press of somebody else is refused politely, words of somebody else get their own turn afterwards."""
+    scene = Scene(store, Step("Launched"), Step("For you, too"))
+    await scene.say("launch it", "m1")
+    await scene.press(True, "p1", "u2")
+    assert scene.place.box.delivered[-1].reply.private
+    await scene.say("yes", "m2", "u2")
+    assert scene.launch.contexts == []
+    assert await store.leases.due(10) == []
+    await scene.say("yes", "m3")
+    assert len(scene.launch.contexts) == 1
+    assert scene.place.box.texts[-2:] == ["Launched", "For you, too"]
+
+
+async def test_an_approver_may_decide(store: Store) -> None:
+    """APPROVERS decide for everybody."""
+    scene = Scene(store, Step("Launched"), policy=Policy(approvers=("boss",)))
+    await scene.say("launch it", "m1")
+    await scene.press(True, "p1", "boss")
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_nobody_is_the_asker_of_a_question_without_one(store: Store) -> None:
+    """Two people whose ids the platform keeps back are not one: only somebody who may approve is asked."""
+    scene = Scene(store, Step("Launched"), policy=Policy(approvers=("boss",)))
+    await scene.say("launch it", "m1", "")
+    await scene.press(True, "p1", "")
+    await scene.say("yes", "m2", "")
+    assert scene.launch.contexts == []
+    await scene.press(True, "p2", "boss")
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_without_an_asker_or_approvers_nobody_is_asked(store: Store) -> None:
+    """Nobody could decide: it is a no at once."""
+    scene = Scene(store, Step("Well"))
+    await scene.say("launch it", "m1", "")
+    assert scene.launch.contexts == []
+    assert scene.result.response == {  # type: ignore[attr-defined]
+        "error": "rejected: it is not known who asked, and nobody else may approve"
+    }
+    assert scene.place.box.texts == ["Well"]
+
+
+async def test_an_expired_question_is_a_no(store: Store) -> None:
+    """At its deadline the turn goes on by itself, and the model is told."""
+    scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=0))
+    await scene.say("launch it", "m1")
+    await scene.place.care.attend(HERE)
+    assert scene.launch.contexts == []
+    assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
+    assert scene.place.box.texts[-1] == "Too late"
+
+
+@pytest.mark.parametrize(("mode", "runs"), [("auto_reject", 0), ("auto_approve", 1)])
+async def test_modes_decide_without_asking(store: Store, mode: str, runs: int) -> None:
+    """Nobody is asked."""
+    scene = Scene(store, Step("Well"), policy=Policy(mode=mode))  # type: ignore[arg-type]
+    await scene.say("launch it", "m1")
+    assert len(scene.launch.contexts) == runs
+    assert scene.place.box.texts == ["Well"]
+
+
+async def test_stop_ends_a_parked_turn(store: Store) -> None:
+    """The call is rejected, the turn ends, and says so."""
+    scene = Scene(store)
+    await scene.say("launch it", "m1")
+    await scene.say("/stop", "m2")
+    assert scene.launch.contexts == []
+    assert scene.place.box.texts[-1] == "Stopped."
+    assert await store.leases.due(10) == []
+
+
+async def test_the_outcome_is_told_before_the_turn_goes_on(store: Store) -> None:
+    """Whoever looks at the question sees at once that it is decided, however long the call takes."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    await scene.press(True, "p1")
+    assert scene.launch.told == ["Allowed: launch. (U1)"]
+
+
+async def test_what_a_stop_overtakes_stays_part_of_the_conversation(store: Store) -> None:
+    """Messages that waited are not answered, and not lost either; whoever did not want to stop is answered."""
+    scene = Scene(store, Step("Sunny"))
+    await scene.say("launch it", "m1")
+    await scene.accept("the weather?", "m2", "u2")
+    await scene.accept("and then another", "m3", at=SHOWN_AT)
+    await scene.say("/stop", "m4")
+    texts = [message.text for message in await scene.place.care.past(HERE) if message.text]
+    assert texts == ["launch it", "and then another", "/stop", "Stopped.", "the weather?", "Sunny"]
+
+
+async def test_a_stop_for_what_has_not_begun_says_so(store: Store) -> None:
+    """It was still in time: nothing of it is answered."""
+    scene = Scene(store)
+    await scene.accept("launch it", "m1")
+    await scene.say("/stop", "m2")
+    assert scene.place.box.texts == ["Stopped."]
+    await scene.say("/stop", "m3")
+    assert scene.place.box.texts[-1] == "There was nothing to stop."

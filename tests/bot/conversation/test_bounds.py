@@ -1,0 +1,124 @@
+"""What one person can make the store keep: so many words of a message, so many messages, and nobody else pays."""
+
+from __future__ import annotations
+
+import asyncio
+
+from redis.asyncio import Redis
+
+from bot.channels import Arrival
+from bot.conversation.admission import UNREAD
+from bot.conversation.budgets import Limits
+from bot.conversation.intake import MOST
+from bot.ops.eviction import Upkeep
+from bot.providers.scripted import Step
+from bot.store import Store, open_store
+from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES
+from bot.transcript import Media, Message, Text, ToolCall
+from tests.bot.conversation.filling import TURN_BYTES
+from tests.bot.harness import HERE, WRITTEN_AT, Place, edited, words
+from tests.bot.store.turns import key
+
+FLOOD = 480
+LONG = "x" * 39_000
+MIB = 1 << 20
+
+
+async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store_url: str, redis: Redis) -> None:
+    """20 messages a day, 480 sent, each nearly as long as Slack lets it be, on a store with room for 8 MiB."""
+    uninvolved = "line:bot:user:somebody"
+    await redis.rpush(key("history", uninvolved), *[f"{turn}".ljust(TURN_BYTES) for turn in range(8)])
+    await redis.expire(key("history", uninvolved), 60)
+    used = (await redis.info("memory"))["used_memory"]
+    await redis.config_set("maxmemory", used + 8 * MIB)
+    try:
+        async with open_store(store_url, history_days=30) as store:
+            place = Place(store, [Step("OK")] * 20, limits=Limits(user_messages=20))
+            for number in range(FLOOD):
+                await place.hear(LONG, f"m{number}")
+                await place.care.attend(HERE)
+                if number % 40 == 0:
+                    await Upkeep(store).look()
+            assert not (await store.pressure.measure()).is_tight
+    finally:
+        await redis.config_set("maxmemory", 0)
+    assert await redis.llen(key("history", uninvolved)) == 8
+    assert 0 < (await redis.memory_usage(key("history", HERE), samples=0) or 0) <= HISTORY_BYTES
+    assert await redis.memory_usage(key("outbox", HERE)) is None
+
+
+async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) -> None:
+    """Nor of its author; only that there was one. An edit, which is not refused, does not bring its words back."""
+    place = Place(store, [Step("Hello")], limits=Limits(user_messages=1))
+    await place.hear("hi", "m1")
+    await place.care.attend(HERE)
+    await place.hear("something private", "m2")
+    await place.care.attend(HERE)
+    await place.arrive(edited("c1", "m2", "something private and more"))
+    await place.care.attend(HERE)
+    refused = (await place.care.past(HERE))[2]
+    assert refused == Message(refused.id, "user", (UNREAD,), WRITTEN_AT)
+    assert "private" not in str(await redis.lrange(key("history", HERE), 0, -1))
+
+
+async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
+    """The model sees where it breaks off; an edit is cut likewise, and a message that just fits is left alone."""
+    place = Place(store, [Step("OK"), Step("Fine")])
+    await place.hear(LONG, "m1")
+    await place.care.attend(HERE)
+    mark = f"[The message breaks off here: it had 39,000 characters, and {MOST:,} are read at most.]"
+    said = place.model.requests[0].messages[-1]
+    assert said.parts == (Text("x" * MOST), Text(f"\n{mark}"))
+    await place.arrive(edited("c1", "m1", "y" * MOST), edited("c2", "m1", "z" * (MOST + 1)))
+    await place.hear("w" * MOST, "m2")
+    await place.care.attend(HERE)
+    changed, _, newest = place.model.requests[1].messages
+    assert changed.text == f"{'z' * MOST}\n{mark.replace('39,000', f'{MOST + 1:,}')}"
+    assert newest.text == "w" * MOST
+
+
+async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None:
+    """Text, picture, text: the pictures stay, and the words that come too late are left out."""
+    place = Place(store, [Step("OK")])
+    parts = (Text("a" * (MOST - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
+    await place.arrive(Arrival(Message("m1", "user", parts, 1_000)))
+    await place.care.attend(HERE)
+    kept = place.model.requests[0].messages[-1].parts
+    assert kept[:4] == (Text("a" * (MOST - 1)), Text("b"), Media("F1", "image/png"), Text(""))
+
+
+async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) -> None:
+    """In the language of the first one; what had room is answered, and nothing is told twice."""
+    place = Place(store, [Step("OK"), Step("Yes?")])
+    for number in range(INBOX_ENTRIES):
+        await place.hear("hello", f"m{number}")
+    for number in range(20):
+        await place.intake(HERE, Arrival(words(f"late{number}", "こんにちは")))
+    await place.care.attend(HERE)
+    left_out = (
+        "一度に届いたメッセージが多すぎたため、最後のほうを受け取れませんでした。"
+        "少し待ってから、もう一度お送りください。"
+    )
+    assert sorted(place.box.texts) == sorted(["OK", left_out])
+    assert b'kaiwa_messages_left_out_total{channel="mailbox"} 20.0' in place.metrics.exposition()
+    assert b'kaiwa_messages_accepted_total{channel="mailbox"} 200.0' in place.metrics.exposition()
+    await place.hear("again", "late0")
+    await place.care.attend(HERE)
+    assert place.box.texts[2:] == ["Yes?"]
+
+
+async def test_a_full_inbox_does_not_keep_anybody_from_stopping(store: Store) -> None:
+    """The turn under way ends, and what waited is not answered."""
+    gate = asyncio.Event()
+    step = Step(calls=(ToolCall("", "echo", {}),), gate=gate)
+    place = Place(store, [step, Step("never")])
+    await place.hear("hi", "m0")
+    turn = asyncio.create_task(place.care.attend(HERE))
+    await step.at_gate.wait()
+    for number in range(1, INBOX_ENTRIES + 5):
+        await place.intake(HERE, Arrival(words(f"m{number}", "x")))
+    await place.hear("/stop", "stop")
+    gate.set()
+    await turn
+    assert place.box.texts[0] == "Stopped."
+    assert len(place.model.requests) == 1

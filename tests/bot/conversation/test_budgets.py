@@ -1,0 +1,251 @@
+"""A day's limits, on a real store: who is answered, who is told when to come back, and what is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.channels import Arrival
+from bot.clock import Days
+from bot.conversation.admission import UNREAD
+from bot.conversation.budgets import Excess, Limits, Used
+from bot.errors import LeaseLost
+from bot.providers.scripted import Step
+from bot.store import Spent, Store, open_store
+from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, encode
+from tests.bot.conversation.budgeting import Clock, make_budgets
+from tests.bot.harness import HERE, Place
+
+CALL = ToolCall("", "echo", {})
+
+
+def said(text: str, message_id: str, user: str = "u1", *, group: bool = False, **about: str) -> Arrival:
+    """A message of somebody."""
+    return Arrival(Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group)
+
+
+async def hear(place: Place, *arrivals: Arrival) -> list[str]:
+    """Have messages answered together; what is said to them."""
+    before = len(place.box.texts)
+    for arrival in arrivals:
+        assert await place.store.inbox.accept(HERE, arrival.message.id, encode(arrival))
+    await place.care.attend(HERE)
+    return place.box.texts[before:]
+
+
+@pytest.mark.parametrize(
+    ("limits", "english", "japanese"),
+    [
+        (
+            Limits(user_messages=1),
+            "You have reached today's limit of 1 messages. I can answer you again from 2026-11-22 00:00 (UTC).",
+            "本日のメッセージ数の上限（1件）に達しました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+        ),
+        (
+            Limits(user_tokens=10),
+            "You have used up what I may spend on you in a day. I can answer you again from 2026-11-22 00:00 (UTC).",
+            "本日ご利用いただける量を使い切りました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+        ),
+        (
+            Limits(conversation_messages=1),
+            "This conversation has reached today's limit of 1 messages. I can answer here again from "
+            "2026-11-22 00:00 (UTC).",
+            "この会話は本日のメッセージ数の上限（1件）に達しました。"
+            "2026年11月22日 00:00（UTC）からまたお答えできます。",
+        ),
+        (
+            Limits(conversation_tokens=10),
+            "This conversation has used up what I may spend on it in a day. I can answer here again from "
+            "2026-11-22 00:00 (UTC).",
+            "この会話で本日ご利用いただける量を使い切りました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+        ),
+        (
+            Limits(bot_tokens=10),
+            "I have used up what I may spend in a day. I can answer again from 2026-11-22 00:00 (UTC).",
+            "本日お答えできる量を使い切りました。2026年11月22日 00:00（UTC）からまたお答えできます。",
+        ),
+    ],
+    ids=["user's messages", "user's tokens", "conversation's messages", "conversation's tokens", "bot's tokens"],
+)
+async def test_beyond_a_limit_one_kind_sentence_and_no_model(
+    store: Store, limits: Limits, english: str, japanese: str
+) -> None:
+    """In the user's language, with the time the limit renews; also the second time; the refusals in the history."""
+    place = Place(store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock()))
+    assert await hear(place, said("hi", "m1")) == ["Hello"]
+    assert await hear(place, said("again", "m2")) == [english]
+    assert await hear(place, said("もう一度", "m3")) == [japanese]
+    assert len(place.model.requests) == 1
+    assert (await place.past())[2:] == [UNREAD.text, english, UNREAD.text, japanese]
+    refused = place.box.delivered[-1].reply
+    assert refused.failed
+    assert "the limit in " in refused.note
+    assert await store.leases.due(10) == []
+
+
+async def test_at_midnight_of_the_bots_zone_everything_begins_anew(store: Store) -> None:
+    """The sentence tells that midnight on the user's clock; one second before it is today still."""
+    clock = Clock()
+    steps = [Step("One"), Step("Two")]
+    place = Place(store, steps, limits=Limits(user_messages=1), days=Days("Asia/Tokyo", clock))
+    await hear(place, said("hi", "m1"))
+    clock.now = datetime(2026, 11, 21, 14, 59, 59, tzinfo=UTC).timestamp()
+    (refused,) = await hear(place, said("again", "m2", time_zone="Europe/Berlin"))
+    assert refused.endswith("from 2026-11-21 16:00 (Europe/Berlin).")
+    clock.now += 1
+    assert await hear(place, said("and now?", "m3")) == ["Two"]
+
+
+async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> None:
+    """Of messages answered together, those of whoever is over are left out, and cost the conversation nothing."""
+    place = Place(store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock()))
+    await hear(place, said("hi", "m1", group=True))
+    spoken = await hear(place, said("me again", "m2", group=True), said("and me", "m3", "u2", group=True))
+    assert len(spoken) == 2
+    assert spoken[1] == "Two"
+    assert [message.text for message in place.model.requests[1].messages][-1] == "and me"
+    assert [used.spent.messages for used in await place.budgets.used(HERE, "u1")] == [1, 2]
+
+
+async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -> None:
+    """Nobody can make the bot repeat itself before others; in private it always answers."""
+    place = Place(store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock()))
+    await hear(place, said("hi", "m1", group=True))
+    heard = [
+        len(await hear(place, said("again", f"m{number}", user, group=group)))
+        for number, (user, group) in enumerate([("u1", True), ("u1", True), ("u2", True), ("u1", False)], 2)
+    ]
+    assert heard == [1, 0, 1, 1]
+    assert (
+        place.metrics.exposition().count(b'kaiwa_budget_refusals_total{scope="conversation",unit="messages"} 4.0') == 1
+    )
+
+
+async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> None:
+    """Thirty turns at once, in as many conversations: ten are let in."""
+    budgets = make_budgets(store, Limits(user_messages=10))
+    verdicts = await asyncio.gather(*(budgets.admit(f"t{n}", f"line:bot:group:{n}", {"u1": 1}) for n in range(30)))
+    assert verdicts.count({}) == 10
+    assert verdicts.count({"u1": Excess("user", "messages")}) == 20
+    assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
+
+
+async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
+    """A refused message costs neither its author nor the conversation anything."""
+    budgets = make_budgets(store, Limits(user_messages=9, conversation_messages=1))
+    assert await budgets.admit("t1", "line:bot:group:1", {"u1": 1}) == {}
+    assert set(await budgets.admit("t2", "line:bot:group:1", {"u1": 1, "u2": 1})) == {"u1", "u2"}
+    assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u1")] == [1, 1]
+    assert [used.spent.messages for used in await budgets.used("line:bot:group:1", "u2")] == [0, 1]
+
+
+async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
+    """Another process goes on, before and after the first response: one message, and each response once."""
+    steps = [
+        Step(error=LeaseLost(HERE)),
+        Step(calls=(CALL,), usage=Usage(10, 8, 1)),
+        Step(error=LeaseLost(HERE)),
+        Step("Done", usage=Usage(20, 0, 2, 3)),
+    ]
+    limits = Limits(user_messages=1, bot_tokens=5)  # spent by then; a turn that has got on was let in
+    place = Place(store, steps, limits=limits, days=Days("UTC", Clock()))
+    assert await hear(place, said("hi", "m1")) == []
+    await place.care.attend(HERE)
+    await place.care.attend(HERE)
+    assert place.box.texts == ["Done"]
+    assert await place.budgets.used(HERE, "u1") == [
+        Used("user", Spent(1, 36), Spent(1, 0)),
+        Used("conversation", Spent(1, 36), Spent()),
+    ]
+    (day,) = await store.budget.days(["2026-11-21"])
+    assert day.counts == {
+        "tokens": 36,
+        "turns scripted": 1,
+        "messages scripted": 1,
+        "input scripted": 30,
+        "cached scripted": 8,
+        "output scripted": 3,
+        "thinking scripted": 3,
+    }
+
+
+async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
+    """Its first response spends all there is; its second one is asked for, and what joined it is counted."""
+    gate = asyncio.Event()
+    first = Step(calls=(CALL,), usage=Usage(100), gate=gate)
+    place = Place(
+        store, [first, Step("Done")], limits=Limits(user_tokens=10, user_messages=1), days=Days("UTC", Clock())
+    )
+    turn = asyncio.create_task(hear(place, said("hi", "m1")))
+    await first.at_gate.wait()
+    joining = said("and this", "m2")
+    assert await store.inbox.accept(HERE, "m2", encode(joining))
+    gate.set()
+    assert await turn == ["Done"]
+    assert (await place.budgets.used(HERE, "u1"))[0].spent == Spent(2, 100)
+
+
+async def test_a_useless_response_costs_too(store: Store) -> None:
+    """A blocked answer is paid for."""
+    place = Place(store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock()))
+    await hear(place, said("hi", "m1"))
+    assert (await place.budgets.used(HERE, "u1"))[0].spent == Spent(1, 7)
+
+
+async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None:
+    """They belong to the operator: counted like others, and refused when the whole bot is."""
+    budgets = make_budgets(store, Limits(50, 1, 1, 1, 1))
+    spending = Spending("m", Usage(49), Author("me"), 1, is_first=True)
+    for turn in ("t1", "t2"):
+        assert await budgets.admit(turn, "console:me", {"me": 1}) == {}
+        await budgets.spend("console:me", spending)
+    assert await budgets.admit("t3", "console:me", {"me": 1}) == {"me": Excess("bot", "tokens")}
+    assert await budgets.used("console:me", "me") == [
+        Used("user", Spent(2, 98), Spent()),
+        Used("conversation", Spent(2, 98), Spent()),
+        Used("bot", Spent(0, 98), Spent(0, 50)),
+    ]
+
+
+async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) -> None:
+    """Platforms do not always tell who speaks."""
+    budgets = make_budgets(store, Limits(user_messages=1, conversation_messages=2))
+    for turn in ("t1", "t2"):
+        assert await budgets.admit(turn, "line:bot:group:1", {"": 1}) == {}
+    assert await budgets.admit("t3", "line:bot:group:1", {"": 1}) == {"": Excess("conversation", "messages")}
+    await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
+    assert await budgets.used("line:bot:group:1", "") == [Used("conversation", Spent(2, 5), Spent(2, 0))]
+
+
+async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
+    """What cannot be counted is left to the log: the next step finds out about the store by itself."""
+    async with open_store("redis://127.0.0.1:1", history_days=1) as store:
+        await make_budgets(store, Limits()).spend("console:me", Spending("m", Usage(1), Author("me"), 1, is_first=True))
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (
+            "/usage",
+            "Used today, until 2026-11-22 00:00 (UTC):\n"
+            "You: 2 of 300 messages, 1,200 tokens\n"
+            "This conversation: 2 messages, 1,200 of 2,000,000 tokens",
+        ),
+        (
+            "使用量",
+            "今日の使用量（2026年11月22日 00:00（UTC）まで）：\n"
+            "あなた：2件（上限300件）、1,200トークン\n"
+            "この会話：2件、1,200トークン（上限2,000,000）",
+        ),
+    ],
+    ids=["en", "ja"],
+)
+async def test_usage_tells_what_was_used_and_what_may_be(store: Store, words: str, answer: str) -> None:
+    """By whoever asks, and in this conversation; asking counts as a message."""
+    limits = Limits(user_messages=300, conversation_tokens=2_000_000)
+    place = Place(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
+    await hear(place, said("hi", "m1"))
+    assert await hear(place, said(words, "m2")) == [answer]

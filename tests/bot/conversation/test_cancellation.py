@@ -1,0 +1,171 @@
+"""/stop: the turn under way ends at once, whole, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.agent.loop import CANCELLED
+from bot.channels import Arrival, Take
+from bot.conversation.cancellation import TOPIC
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import Keys
+from bot.transcript import Author, Media, Message
+from tests.bot.conversation.midway import Held, calling
+from tests.bot.harness import HERE, Mailbox, Place, words
+from tests.fakes.tools import tool_map
+from tests.waiting import until_true
+from toolset.tool import ToolContext
+
+
+async def listens(redis: Redis) -> bool:
+    """Whether a process hears what is told to all."""
+    [(_, listeners)] = await redis.pubsub_numsub(Keys(TOPIC).live)
+    return bool(listeners)
+
+
+def button(press_id: str = "s1") -> Arrival:
+    """Pressed; it says nothing."""
+    return Arrival(Message(press_id, "user", (), 1_000), event="stop")
+
+
+@pytest.mark.parametrize(
+    ("wish", "answer"),
+    [(button(), "Stopped."), (Arrival(words("s1", "止めて")), "止めました。")],
+    ids=["button", "words"],
+)
+async def test_a_stop_ends_the_call_under_way_within_a_second(
+    store: Store, redis: Redis, wish: Arrival, answer: str
+) -> None:
+    """The call has its one result, and what was said before stays said."""
+    tool = Held()
+    place = Place(store, [calling("c1", "held")], tools=tool_map(tool))
+    await place.hear("go", "m1")
+    async with place.care.listening():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await tool.called.wait()
+        stopped = time.monotonic()
+        await place.arrive(wish)
+        await attending
+    assert time.monotonic() - stopped < 1
+    assert place.box.texts == [answer]
+    said = [message for message in await place.care.past(HERE) if message.text or message.results]
+    assert [message.role for message in said][:2] == ["user", "tool"]
+    assert said[1].results[0].response == {"error": CANCELLED}
+    assert await store.leases.due(10) == []
+
+
+class Gallery(Mailbox):
+    """Never finds a picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return False
+
+
+async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redis: Redis) -> None:
+    """As while it waits for anything else; the model is not asked."""
+    box = Gallery()
+    place = Place(store, [], box)
+    await place.arrive(Arrival(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
+    async with place.care.listening():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await box.asked.wait()
+        await place.arrive(button())
+        await attending
+    assert box.texts == ["Stopped."]
+
+
+class Preparing(Mailbox):
+    """Hears something more while it prepares a turn."""
+
+    meanwhile: Callable[[], Awaitable[None]]
+
+    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+        if is_new:
+            await self.meanwhile()
+        return list(arrivals)
+
+
+async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_being_asked(store: Store) -> None:
+    """There is nothing to be ended at once yet, so it is heard before the first step."""
+    box = Preparing()
+    place = Place(store, [], box)
+    box.meanwhile = partial(place.arrive, button())
+    await place.hear("go", "m1")
+    await place.care.attend(HERE)
+    assert (box.texts, place.model.requests) == (["Stopped."], [])
+
+
+async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Store, redis: Redis) -> None:
+    """All processes are told of every stop."""
+    step = Step("Here you are", gate=asyncio.Event())
+    place = Place(store, [step])
+    await place.hear("go", "m1")
+    assert step.gate is not None
+    async with place.care.listening():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await step.at_gate.wait()
+        async with store.live.subscribe(TOPIC) as told:
+            await store.live.publish(TOPIC, b"mailbox:another")
+            await anext(told)
+        step.gate.set()
+        await attending
+    assert place.box.texts == ["Here you are"]
+
+
+class Unwinding(Held):
+    """Needs its time to end when it is cancelled."""
+
+    name: ClassVar[str] = "unwinding"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancelled, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        try:
+            return await super().call(arguments, context)
+        finally:
+            self.cancelled.set()
+            await self.may_end.wait()
+
+
+async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store: Store, redis: Redis) -> None:
+    """Whoever is impatient presses again; the next turn can still be stopped."""
+    slow, next_tool = Unwinding(), Held()
+    place = Place(store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool))
+    await place.hear("go", "m1")
+    async with place.care.listening():
+        await until_true(partial(listens, redis))
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await slow.called.wait()
+        await place.arrive(button("s1"))
+        await slow.cancelled.wait()
+        await place.arrive(button("s2"))
+        async with store.live.subscribe(TOPIC) as told:  # what is told now comes after what was told before
+            await store.live.publish(TOPIC, b"mailbox:another")
+            await anext(told)
+        slow.may_end.set()
+        await attending
+        await place.hear("again", "m2")
+        attending = asyncio.create_task(place.care.attend(HERE))
+        await next_tool.called.wait()
+        await place.arrive(button("s3"))
+        await attending
+    assert place.box.texts[0] == place.box.texts[-1] == "Stopped."

@@ -1,0 +1,236 @@
+"""What arrives while a turn runs joins its next request; what cannot, waits for its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NoReturn
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.agent.turn import Heard
+from bot.channels import Arrival
+from bot.conversation.journal import JournalLedger
+from bot.live_events import Joined, TurnStarted
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import ToolResult
+from tests.bot.conversation.midway import Held, asked, calling, cut_off, held, messages
+from tests.bot.harness import HERE, Mailbox, Place, words
+from tests.bot.store.turns import key
+from tests.fakes.tools import tool_map
+from tests.waiting import until_true
+
+
+async def test_a_message_joins_between_two_steps(store: Store) -> None:
+    """Who adds "and Osaka?" gets one answer to both, where the newest message wants it."""
+    first = calling(held=True)
+    place = Place(store, [first, Step("Both are sunny.")])
+    await place.hear("Tokyo?", "m1", "token-1")
+    async with held(place, first):
+        await place.hear("And Osaka?", "m2", "token-2")
+    assert asked(place) == [("user", "Tokyo?"), ("model", ""), ("tool", ""), ("user", "And Osaka?")]
+    assert messages(place)[-1].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
+    assert [(sent.reply.text, sent.address) for sent in place.box.delivered] == [("Both are sunny.", "token-2")]
+    assert await place.past() == ["Tokyo?", "", "", "And Osaka?", "Both are sunny."]
+    assert await store.leases.due(10) == []
+
+
+async def test_several_messages_join_each_as_its_own(store: Store) -> None:
+    """In their order, and those who watch are told once of each."""
+    first = calling(held=True)
+    place = Place(store, [first, Step("All of it.")])
+    await place.hear("one", "m1")
+    async with held(place, first):
+        await place.hear("two", "m2")
+        await place.hear("three", "m3")
+    assert asked(place)[-2:] == [("user", "two"), ("user", "three")]
+    told = [event for event in place.box.seen if isinstance(event, TurnStarted | Joined)]
+    assert [event.user_ids for event in told] == [("m1",), ("m2", "m3")]
+
+
+async def test_a_message_after_the_last_request_gets_the_next_turn(store: Store) -> None:
+    """It cannot be in an answer that is being given already."""
+    last = Step("One", gate=asyncio.Event())
+    place = Place(store, [calling(), last, Step("Two")])
+    await place.hear("first", "m1")
+    async with held(place, last):
+        await place.hear("second", "m2")
+    assert place.box.texts == ["One", "Two"]
+    assert await place.past() == ["first", "", "", "One", "second", "Two"]
+
+
+async def nobody(*_: object) -> NoReturn:
+    """Neither reviews calls nor counts what they cost."""
+    raise AssertionError
+
+
+async def test_a_ledger_listens_only_where_something_may_have_come(store: Store) -> None:
+    """At first, and when a record has told so, which a later record with nothing to tell does not undo."""
+    await store.inbox.accept(HERE, "m1", b"{}")
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    await store.journal.begin(lease, "turn_1")
+    times = 0
+
+    async def hear() -> Heard:
+        nonlocal times
+        times += 1
+        return Heard()
+
+    ledger = JournalLedger(store, lease, hear, nobody, nobody)
+
+    async def listened(*, surely: bool = False) -> int:
+        await ledger.heard(surely=surely)
+        return times
+
+    await ledger.got(ToolResult("c1", "echo", {}))
+    assert [await listened(), await listened(), await listened(surely=True)] == [1, 1, 2]
+    await ledger.got(ToolResult("c1", "echo", {}))
+    assert await listened() == 2
+    await store.inbox.accept(HERE, "m2", b"{}")
+    await ledger.got(ToolResult("c1", "echo", {}))
+    assert [await listened(), await listened()] == [3, 3]
+
+
+HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have forgotten", "Done: I have deleted"
+
+
+@pytest.mark.parametrize(
+    ("command", "answer", "past"),
+    [
+        ("/help", HELP, ["first", "", "", "One", "/help", HELP, "then?", "Two"]),
+        ("/reset", RESET, ["/reset", RESET, "then?", "Two"]),
+        ("forget me", FORGET, ["then?", "Two"]),
+    ],
+)
+async def test_a_command_waits_and_what_follows_waits_behind_it(
+    store: Store, command: str, answer: str, past: list[str]
+) -> None:
+    """A turn under way is in no state to be forgotten; what was said after the command is answered after it."""
+    first = calling(held=True)
+    place = Place(store, [first, Step("One"), Step("Two")])
+    await place.hear("first", "m1")
+    async with held(place, first):
+        await place.hear(command, "m2")
+        await place.hear("then?", "m3")
+    assert [("user", "then?") in asked(place, request) for request in range(3)] == [False, False, True]
+    assert starts(place.box.texts, "One", answer, "Two")
+    assert starts(await place.past(), *past)
+
+
+def starts(texts: list[str], *beginnings: str) -> bool:
+    """Whether the texts are as many, and begin so."""
+    return all(text.startswith(start) for text, start in zip(texts, beginnings, strict=True))
+
+
+async def test_leaving_in_the_middle_lets_the_turn_end_and_deletes_everything(store: Store) -> None:
+    """Who comes back at once begins anew: not even that message is lost."""
+    first = calling(held=True)
+    place = Place(store, [first, Step("One"), Step("Welcome back")])
+    await place.hear("hi", "m1")
+    async with held(place, first):
+        await place.arrive(Arrival(words("l1", ""), event="left"))
+        await place.hear("I am back", "m2")
+    assert (place.box.texts, await place.past()) == (["One", "Welcome back"], ["I am back", "Welcome back"])
+
+
+class Interrupting(Mailbox):
+    """Hears something more while it prepares our own sentences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interrupt: Callable[[], Awaitable[None]] | None = None
+
+    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+        if self.interrupt and arrivals[0].event == "told":
+            await self.interrupt()
+        return list(arrivals)
+
+
+async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: Store) -> None:
+    """It came in after the turn began, and before the history was deleted."""
+    box = Interrupting()
+    place = Place(store, [Step("Hello!")], box)
+    box.interrupt = partial(place.hear, "a new beginning", "m2")
+    await place.arrive(Arrival(words("t1", ""), event="told", target="command.help"))
+    await place.hear("/reset", "m1")
+    await place.care.attend(HERE)
+    assert asked(place)[-1] == ("user", "a new beginning")
+    assert place.box.texts[-1] == "Hello!"
+
+
+def picture(number: int) -> Arrival:
+    return Arrival(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
+
+
+async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:
+    """Its pictures come one by one; the turn waits a moment for the others."""
+    first = calling(held=True)
+    place = Place(store, [first, Step("Three pictures.")])
+    await place.hear("look", "m1")
+    async with held(place, first):
+        await place.arrive(picture(1))
+        others = asyncio.create_task(arrive_later(place, redis))
+    await others
+    assert [text for role, text in asked(place) if role == "user"] == ["look", "picture 1", "picture 2", "picture 3"]
+    assert place.box.texts == ["Three pictures."]
+
+
+async def arrive_later(place: Place, redis: Redis) -> None:
+    """The other two, each when the turn has already taken in the one before."""
+
+    async def is_taken_in() -> bool:
+        return not await redis.exists(key("inbox", HERE))
+
+    for number in (2, 3):
+        await until_true(is_taken_in)
+        await place.arrive(picture(number))
+
+
+async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -> None:
+    """And is told to those who watch; what came in since joins before the model is asked again."""
+    first, second = calling("c1", held=True), Step("never", gate=asyncio.Event())
+    place = Place(store, [first, second])
+    await place.hear("one", "m1", "token-1")
+    cutting = asyncio.create_task(cut_off(place, second.at_gate))
+    await first.at_gate.wait()
+    await place.hear("two", "m2", "token-2")
+    assert first.gate is not None
+    first.gate.set()
+    await cutting
+    await place.hear("three", "m3", "token-3")
+    then = Place(store, [Step("All three.")])
+    await then.care.attend(HERE)
+    assert [text for role, text in asked(then) if role == "user"] == ["one", "two", "three"]
+    assert [message.role for message in messages(then)] == ["user", "model", "tool", "user", "user"]
+    told = [event.user_ids for event in then.box.seen if isinstance(event, TurnStarted | Joined)]
+    assert told == [("m1",), ("m2",), ("m3",)]
+    assert [sent.address for sent in then.box.delivered] == ["token-3"]
+
+
+async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_has_come(store: Store) -> None:
+    """Nothing has been said yet, so there is one answer to all."""
+    first = Step("never", gate=asyncio.Event())
+    place = Place(store, [first])
+    await place.hear("one", "m1")
+    await cut_off(place, first.at_gate)
+    await place.hear("two", "m2")
+    then = Place(store, [Step("Both.")])
+    await then.care.attend(HERE)
+    assert asked(then) == [("user", "one"), ("user", "two")]
+    assert then.box.texts == ["Both."]
+
+
+async def test_an_open_call_comes_before_what_has_come(store: Store) -> None:
+    """No message stands between a call and its result."""
+    tool = Held()
+    place = Place(store, [calling("c1", "held")], tools=tool_map(tool))
+    await place.hear("one", "m1")
+    await cut_off(place, tool.called)
+    await place.hear("two", "m2")
+    then = Place(store, [Step("Both.")])
+    await then.care.attend(HERE)
+    assert asked(then) == [("user", "one"), ("model", ""), ("tool", ""), ("user", "two")]

@@ -1,0 +1,127 @@
+"""``/weather Tokyo``: the tool that a message names is called first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.conversation.tool_commands import choice_in, command_words
+from bot.providers import AUTO, NONE, ToolChoice
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import Message, Text, ToolCall
+from tests.bot.harness import HERE, Place
+from tests.fakes.tools import ANY_OBJECT, Echo, tool_map
+from toolset.tool import ToolMap, ValidatedTool
+
+NEEDY: dict[str, Any] = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+
+
+class Weather(Echo):
+    """Needs to be told a place."""
+
+    name = "get_weather"
+    commands = ("weather", "天気")
+
+
+class Clock(Echo):
+    """Needs nothing."""
+
+    name = "get_time"
+    commands = ("time",)
+
+
+TOOLS = ToolMap(
+    [
+        ValidatedTool(Weather(), NEEDY, ANY_OBJECT),
+        ValidatedTool(Clock(), ANY_OBJECT, ANY_OBJECT),
+        ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT),
+    ]
+)
+WEATHER, CLOCK = ToolChoice("one", "get_weather"), ToolChoice("one", "get_time")
+
+
+def said(text: str) -> Message:
+    return Message("m", "user", (Text(text),), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("/weather Tokyo", WEATHER),
+        ("/Weather\nTokyo and\nKyoto", WEATHER),
+        (" ／天気　東京", WEATHER),
+        ("/time", CLOCK),
+        ("/time in Paris", CLOCK),
+        ("/weather", AUTO),
+        ("/weather ", AUTO),
+        ("/weathers Tokyo", AUTO),
+        ("/echo hello", AUTO),
+        ("/nonsense", AUTO),
+        ("weather Tokyo", AUTO),
+        ("what is /weather Tokyo", AUTO),
+        ("/ weather Tokyo", AUTO),
+        ("//weather Tokyo", AUTO),
+        ("", AUTO),
+    ],
+)
+def test_a_command_at_the_beginning_names_its_tool(text: str, choice: ToolChoice) -> None:
+    """In any script and case; without the words its tool needs, and everywhere else, it is ordinary text."""
+    assert choice_in([said(text)], TOOLS) == choice
+
+
+def test_the_newest_command_counts() -> None:
+    """Messages that were sent together are answered together."""
+    assert choice_in([said("/weather Tokyo"), said("/time"), said("please")], TOOLS) == CLOCK
+
+
+def test_a_tool_that_is_not_offered_is_not_named() -> None:
+    """As under READ_ONLY."""
+    assert choice_in([said("/weather Tokyo")], ToolMap([])) == AUTO
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", ["/weather", "/time"]), ("ja", ["/天気", "/time"])])
+def test_the_help_lists_a_command_for_each_tool(language: str, words: list[str]) -> None:
+    """In the reader's language where there is one."""
+    assert command_words(TOOLS, language) == words
+
+
+async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(store: Store) -> None:
+    """Its words reach the model as they were written."""
+    clock = Clock()
+    place = Place(store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock))
+    await place.hear("/time in Paris", "m1")
+    await place.care.attend(HERE)
+    assert [request.tool_choice for request in place.model.requests] == [CLOCK, AUTO]
+    assert place.model.requests[0].messages[-1].text == "/time in Paris"
+    assert place.box.texts == ["Noon"]
+    assert len(clock.contexts) == 1
+
+
+async def test_the_last_request_of_a_turn_forbids_tools_also_after_a_command(store: Store) -> None:
+    """Forced, free, and at last none."""
+    calls = [Step(calls=(ToolCall(f"c{n}", "get_time", {"n": n}),)) for n in range(10)]
+    place = Place(store, [*calls, Step("Noon")], tools=tool_map(Clock()))
+    await place.hear("/time", "m1")
+    await place.care.attend(HERE)
+    assert [request.tool_choice for request in place.model.requests] == [CLOCK, *[AUTO] * 9, NONE]
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"), [("/help", "Begin a message with /time and"), ("ヘルプ", "/time で始めると")]
+)
+async def test_help_tells_the_commands(store: Store, asked: str, line: str) -> None:
+    """At its end, in the reader's language."""
+    place = Place(store, [], tools=tool_map(Clock()))
+    await place.hear(asked, "m1")
+    await place.care.attend(HERE)
+    assert line in place.box.texts[0].splitlines()[-1]
+
+
+async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) -> None:
+    """Tools need not have one."""
+    place = Place(store, [])
+    await place.hear("/help", "m1")
+    await place.care.attend(HERE)
+    assert "Begin a message" not in place.box.texts[0]

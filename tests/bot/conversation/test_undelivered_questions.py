@@ -1,0 +1,38 @@
+"""Questions that do not reach anybody: the call is not made, and nothing else is decided by that."""
+
+from __future__ import annotations
+
+from bot.conversation.delivery import CANNOT_ASK
+from bot.errors import DeliverLater, DeliveryRefused
+from bot.providers.scripted import Step
+from bot.store import Store
+from tests.bot.conversation.test_approvals import LAUNCH, Scene
+from tests.bot.harness import HERE
+
+
+async def test_a_question_that_is_refused_is_a_no(store: Store) -> None:
+    """The model reads why, at once, and the operator finds the question among the dead letters."""
+    scene = Scene(store, Step("I could not ask you."))
+    scene.place.box.failures = [DeliveryRefused("no such channel")]
+    await scene.say("launch it", "m1")
+    assert await store.leases.due(10) == [HERE]
+    await scene.place.care.attend(HERE)
+    assert scene.place.model.requests[-1].messages[-1].results[0].response == {"error": CANNOT_ASK}
+    assert (scene.place.box.texts, scene.launch.contexts) == (["I could not ask you."], [])
+    assert [letter.reason for letter in await store.dead_letters.read()] == ["no such channel"]
+
+
+async def test_a_refusal_that_comes_after_the_decision_decides_nothing(store: Store) -> None:
+    """Not even where a question of another turn is open by then."""
+    scene = Scene(store, LAUNCH, Step("Launched"))
+    scene.place.box.failures = [DeliverLater("busy", after=0)] * 50
+    for number, words in enumerate(("launch it", "/stop", "launch it now")):
+        await scene.say(words, f"m{number}")
+    scene.place.box.failures = [DeliveryRefused("no such channel")]
+    await scene.place.care.attend(HERE)
+    assert scene.place.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
+    open_question = await scene.place.care.question(HERE)
+    assert open_question is not None
+    assert open_question.id == scene.question
+    await scene.press(True, "p1")
+    assert (scene.place.box.texts[-1], len(scene.launch.contexts)) == ("Launched", 1)

@@ -1,0 +1,147 @@
+"""A conversation service on a real store, and a channel that keeps what it is given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
+
+from starlette.routing import BaseRoute
+
+from bot.agent.hooks import Hook
+from bot.agent.loop import Agent
+from bot.channels import Arrival, Channel, Delivery, StillOurs
+from bot.clock import Days
+from bot.commands import SpokenCommands
+from bot.conversation.alerts import Alerts
+from bot.conversation.approvals import Policy
+from bot.conversation.budgets import Budgets, Limits
+from bot.conversation.history import Past
+from bot.conversation.intake import Intake
+from bot.conversation.replying import Defaults
+from bot.conversation.runner import conversations
+from bot.conversation.summarizer import Summarist
+from bot.live_events import LiveEvent
+from bot.metrics import Metrics
+from bot.providers.scripted import Scripted
+from bot.store import Store
+from bot.texts import load
+from bot.transcript import Author, Message, Text
+from tests.fakes.tools import Echo, tool_map
+from toolset.tool import ToolMap
+
+HERE = "mailbox:room-0001"
+SHOWN_AT, WRITTEN_AT = 1_000, 10_000  # a question, and what people write when they have read it
+UNLIMITED = Limits()
+UTC = Days("UTC")
+
+texts = cache(load)
+
+
+async def ours() -> None:
+    """No other process delivers (``bot.channels.StillOurs``)."""
+
+
+class Mailbox(Channel):
+    """A channel that keeps what it is given, or fails as it is told to."""
+
+    name = "mailbox"
+    style = "STYLE"
+
+    def __init__(self) -> None:
+        self.delivered: list[Delivery] = []
+        self.failures: list[Exception] = []
+        self.seen: list[LiveEvent] = []
+        self.shown_at = SHOWN_AT
+
+    def routes(self) -> Sequence[BaseRoute]:
+        return ()
+
+    @asynccontextmanager
+    async def showing(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
+        yield self
+
+    async def show(self, event: LiveEvent) -> None:
+        self.seen.append(event)
+
+    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.delivered.append(delivery)
+        return self.shown_at
+
+    @property
+    def texts(self) -> list[str]:
+        return [delivery.reply.text for delivery in self.delivered]
+
+
+class Place:
+    """A conversation service on a real store, with a model that plays a script."""
+
+    def __init__(
+        self,
+        store: Store,
+        steps: Iterable[Any],
+        box: Mailbox | None = None,
+        tools: ToolMap | None = None,
+        policy: Policy | None = None,
+        limits: Limits = UNLIMITED,
+        days: Days = UTC,
+        alert_to: str = "",
+        tokens: int = 16_000,
+        *,
+        summarises: bool = False,
+        hooks: Sequence[Hook] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.store = store
+        self.box = box or Mailbox()
+        self.model = Scripted(steps)
+        self.metrics = Metrics()
+        agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
+        channels = {self.box.name: self.box}
+        policy = policy or Policy()
+        catalogue, defaults = texts(), Defaults("en", "UTC")
+        alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
+        self.budgets = Budgets(store, limits, days, alerts, self.metrics)
+        summarist = Summarist(self.model, "NOTES", self.metrics) if summarises else None
+        self.notes = Past(store, self.model, summarist, self.budgets, tokens, clock)
+        self.care = conversations(
+            store, agent, self.notes, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
+        )
+        self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
+
+    async def hear(self, text: str, message_id: str, address: str = "") -> None:
+        await self.arrive(Arrival(words(message_id, text), address))
+
+    async def arrive(self, *arrivals: Arrival) -> None:
+        for arrival in arrivals:
+            assert await self.intake(HERE, arrival)
+
+    async def past(self) -> list[str]:
+        """What was said."""
+        return [message.text for message in await self.care.past(HERE)]
+
+
+class NoHints:
+    """Tells nobody (``bot.conversation.intake.Jobs``): the tests attend themselves."""
+
+    async def add(self, conversation: str, key: str) -> None:
+        pass
+
+
+def words(message_id: str, text: str, author: str = "u1") -> Message:
+    """What somebody says."""
+    return Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author))
+
+
+def edited(change_id: str, target: str, text: str) -> Arrival:
+    """Other words for a message."""
+    return Arrival(words(change_id, text), event="edited", target=target)
+
+
+def unsent(change_id: str, target: str) -> Arrival:
+    """A message taken back."""
+    return Arrival(words(change_id, ""), event="unsent", target=target)

@@ -1,0 +1,311 @@
+"""The doctor: every part with its state and its mend, nothing raised, nothing waited for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+
+from bot.checks import Finding
+from bot.errors import SettingsError, StoreUnavailable
+from bot.ops.doctor import examine
+from bot.settings import Settings
+from bot.store import Store
+from tests.bot.ops.examining import found, openers
+from tests.fakes import line_events, slack_events
+from tests.fakes.gemini import KEY, gemini_fake
+from tests.fakes.line import LineFake, line_fake
+from tests.fakes.serving import serving
+from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
+from tests.fakes.wttr import WttrFake
+
+
+async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
+    """Every part, in a fixed order; what is off says which variable turns it on."""
+    wttr.place("Tokyo", temp=21)
+    findings = await examine(settings, openers(settings))
+    version = findings[1].detail.removeprefix("your Redis: ")
+    assert version.startswith("Valkey ")
+    percent = findings[3].detail.partition("%")[0]
+    assert 0 < int(percent) < 80
+    assert findings == [
+        Finding(
+            "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
+        ),
+        Finding("ok", "store", f"your Redis: {version}"),
+        Finding("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
+        Finding("ok", "room", f"{percent}% of 64 MiB used"),
+        Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
+        Finding("ok", "work", "conversations to care for: 0"),
+        Finding("ok", "dead letters", "none"),
+        Finding(
+            "ok",
+            "tools",
+            "all tools: calculate, get_current_time, get_weather",
+            "set READ_ONLY=1 to offer low-risk ones only",
+        ),
+        Finding("ok", "weather", "answers for Tokyo"),
+        Finding("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
+        Finding("off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"),
+        Finding("ok", "port", "any free one"),
+        Finding("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
+    ]
+    assert [request.place for request in wttr.requests] == ["Tokyo"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"console_token": SecretStr("x" * 16)}, Finding("ok", "page", "open to whoever has the token")),
+        (
+            {"console_token": SecretStr("x" * 15)},
+            Finding(
+                "warning",
+                "page",
+                "CONSOLE_TOKEN has fewer than 16 characters: it can be guessed",
+                "choose a long one: openssl rand -base64 32",
+            ),
+        ),
+        (
+            {"line_channel_secret": SecretStr("x"), "kaiwa_data_dir": Path("data")},
+            Finding(
+                "ok",
+                "page",
+                "open to whoever has the token in data/console_token",
+                "set CONSOLE_TOKEN to choose another",
+            ),
+        ),
+        (
+            {"line_channel_secret": SecretStr("x"), "dyno": "web.1"},
+            Finding("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"),
+        ),
+        (
+            {"approval_mode": "auto_approve"},
+            Finding(
+                "warning",
+                "approvals",
+                "auto_approve: every call that acts is made, and nobody is asked",
+                "set APPROVAL_MODE=ask to have people decide",
+            ),
+        ),
+        (
+            {"approval_mode": "auto_reject"},
+            Finding(
+                "ok",
+                "approvals",
+                "auto_reject: every call that acts is rejected",
+                "set APPROVAL_MODE=ask to have people decide",
+            ),
+        ),
+    ],
+)
+async def test_who_may_see_the_page_and_what_is_not_asked(
+    settings: Settings, changes: dict[str, Any], finding: Finding
+) -> None:
+    """How the page is protected, and every approval mode but the usual one."""
+    changed = settings.model_copy(update=changes)
+    assert await found(changed, finding.name, channels=dict.fromkeys(("LINE", "Slack"), nothing)) == finding
+
+
+async def nothing() -> list[Finding]:
+    return []
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [(0o644, True), (0o640, True), (0o600, False)])
+async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode: int, is_told: bool) -> None:
+    """It holds every secret; closed to them, it is not worth a line."""
+    os.close(os.open(".env", os.O_CREAT))
+    os.chmod(".env", mode)
+    told = Finding("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
+    assert (told in await examine(settings, openers(settings))) is is_told
+
+
+async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:
+    """The doctor ends in any case."""
+
+    @asynccontextmanager
+    async def store() -> AsyncIterator[Store]:
+        await asyncio.Event().wait()
+        yield cast(Store, None)
+
+    findings = await examine(settings, openers(settings, store=store), patience_s=0.5)
+    assert findings[1] == Finding("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
+
+
+async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> None:
+    """A tool's own variable, for one: it does not stop the doctor."""
+
+    @asynccontextmanager
+    async def tools() -> AsyncIterator[Any]:
+        raise SettingsError("WEATHER_TIMEOUT_S", "write a number")
+        yield
+
+    assert await found(settings, "tools", tools=tools) == Finding(
+        "failure", "tools", "WEATHER_TIMEOUT_S", "write a number"
+    )
+
+
+async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr: WttrFake) -> None:
+    """The bot can work without."""
+    wttr.fail("capacity")
+    weather = await found(settings, "weather")
+    assert weather.result == "warning"
+    assert weather.detail.startswith("API error: status 503")
+    assert "WTTR_BASE_URL" in weather.mend
+
+
+async def test_without_a_weather_tool_nobody_is_asked(settings: Settings, wttr: WttrFake) -> None:
+    """Somebody may have taken the tool away."""
+
+    @asynccontextmanager
+    async def tools() -> AsyncIterator[dict[str, Any]]:
+        yield {"calculate": None}
+
+    findings = await examine(settings, openers(settings, tools=tools))
+    assert "weather" not in [finding.name for finding in findings]
+    assert wttr.requests == []
+
+
+async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> None:
+    """Asked without generating anything."""
+    async with gemini_fake() as gemini:
+        ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url})
+        model = await found(ours, "model")
+    assert model == Finding("ok", "model", "Gemini Flash Latest answers")
+    assert [request.action for request in gemini.requests] == ["get"]
+
+
+async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> None:
+    """The variable is named, the key is not."""
+    async with gemini_fake() as gemini:
+        ours = settings.model_copy(
+            update={"gemini_api_key": SecretStr("wrong-key"), "google_gemini_base_url": gemini.base_url}
+        )
+        model = await found(ours, "model")
+    assert model.result == "failure"
+    assert "GEMINI_API_KEY" in model.mend
+    assert "wrong-key" not in repr(model)
+
+
+async def test_every_fallback_is_checked(settings: Settings) -> None:
+    """What stands in for a model must work before it is needed; one that does not hides no other."""
+    async with gemini_fake() as gemini:
+        ours = settings.model_copy(
+            update={
+                "gemini_api_key": SecretStr(KEY),
+                "google_gemini_base_url": gemini.base_url,
+                "fallback_models": ("gemini:gemini-0", "gemini:gemini-2.5-pro", "demo"),
+            }
+        )
+        findings = await examine(ours, openers(ours))
+    assert findings[:4] == [
+        Finding("ok", "model", "Gemini Flash Latest answers"),
+        Finding(
+            "failure",
+            "fallback",
+            "gemini:gemini-0 cannot be used",
+            "FALLBACK_MODELS: Gemini knows no model gemini-0; name another",
+        ),
+        Finding("ok", "fallback", "Gemini 2.5 Pro answers"),
+        Finding("ok", "fallback", "demo model: simple rules, no real language model"),
+    ]
+
+
+def with_channels(settings: Settings, line: LineFake, slack: SlackFake) -> Settings:
+    """Both channels on, at stand-ins."""
+    return settings.model_copy(
+        update={
+            "line_channel_secret": SecretStr(line_events.SECRET),
+            "line_channel_access_token": SecretStr(line_events.TOKEN),
+            "line_api_base_url": line.base_url,
+            "slack_signing_secret": SecretStr(slack_events.SECRET),
+            "slack_bot_token": SecretStr(BOT_TOKEN),
+            "slack_api_base_url": slack.api_base_url,
+        }
+    )
+
+
+async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
+    """Each after its own line, one after the other."""
+    with line_fake() as line, slack_fake() as slack:
+        on = with_channels(settings, line, slack)
+        findings = await examine(on, openers(on))
+    channels = [finding for finding in findings if finding.name.startswith(("LINE", "Slack"))]
+    assert [finding.name for finding in channels] == [
+        *("LINE", "LINE token", "LINE chat", "LINE webhook", "LINE messages", "LINE redelivery", "LINE traffic"),
+        *("Slack", "Slack token", "Slack scopes", "Slack webhook", "Slack traffic"),
+    ]
+    assert [finding.name for finding in channels if finding.result != "ok"] == ["LINE webhook"]
+    assert channels[0].detail == "answers everybody at /webhooks/line"
+
+
+async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -> None:
+    """The others have said what they know."""
+    with line_fake() as line, slack_fake() as slack:
+        line.trouble("info", "stalled")
+        on = with_channels(settings, line, slack)
+        findings = await examine(on, openers(on), patience_s=4)
+    results = {finding.name: finding for finding in findings}
+    assert results["LINE"] == Finding("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
+    assert results["Slack token"].result == "ok"
+
+
+async def test_a_channel_whose_notes_cannot_be_reached_is_a_failure(settings: Settings) -> None:
+    """A store that does not even open."""
+
+    async def away() -> list[Finding]:
+        raise StoreUnavailable("away")
+
+    on = settings.model_copy(update={"line_channel_secret": SecretStr(line_events.SECRET)})
+    line = await found(on, "LINE", channels={"LINE": away})
+    assert line == Finding("failure", "LINE", "the store does not answer: away")
+
+
+async def test_a_free_port_is_fine(settings: Settings) -> None:
+    """Then nothing runs here yet."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    settings = settings.model_copy(update={"port": port, "host": "0.0.0.0"})  # noqa: S104 -- not listened on
+    assert await found(settings, "port") == Finding(
+        "ok", "port", f"nothing listens on 127.0.0.1:{port} yet", "kaiwa run does"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "result", "words"),
+    [
+        (200, {"ready": True, "reason": None}, "ok", "Kaiwa runs on 127.0.0.1:"),
+        (503, {"ready": False, "reason": "store: away"}, "warning", "and is not ready"),
+        (200, {"something": "else"}, "warning", "something else listens"),
+        (200, ["nothing of ours"], "warning", "something else listens"),
+    ],
+)
+async def test_whoever_listens_on_the_port_is_asked_who_they_are(
+    settings: Settings, status: int, body: object, result: str, words: str
+) -> None:
+    """Kaiwa itself, ready or not, or somebody who must make room."""
+
+    async def readyz(_request: web.Request) -> web.Response:
+        return web.json_response(body, status=status)
+
+    application = web.Application()
+    application.router.add_get("/readyz", readyz)
+    with serving(application) as url:
+        port = await found(settings.model_copy(update={"port": int(url.rpartition(":")[2])}), "port")
+    assert port.result == result
+    assert words in port.detail
+    assert bool(port.mend) == (result == "warning")
+
+
+async def test_an_address_of_the_newer_kind_is_written_in_brackets(settings: Settings) -> None:
+    """As it would stand in a URL."""
+    port = await found(settings.model_copy(update={"port": 1, "host": "::1"}), "port")
+    assert port.detail == "nothing listens on [::1]:1 yet"

@@ -1,0 +1,120 @@
+"""Upkeep: room is made in time, by one process at a time, and the operator hears of it once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from bot.ops.eviction import CLAIM, Upkeep
+from bot.store import Store, open_store
+from tests.bot.conversation.filling import TURNS, at_most, fill, lengths
+from tests.bot.store.turns import leased
+from tests.waiting import until, until_true
+
+MANY = 60
+
+
+def told(logs: list[Any]) -> list[tuple[str, str]]:
+    return [(entry["log_level"], entry["event"]) for entry in logs]
+
+
+async def test_a_store_with_room_is_left_alone(store: Store, redis: Redis) -> None:
+    """Nothing is shortened, nothing is said."""
+    conversations = await fill(redis, MANY)
+    async with at_most(redis, 0.7):
+        with capture_logs() as logs:
+            await Upkeep(store).look()
+    assert logs == []
+    assert set(await lengths(redis, conversations)) == {TURNS}
+
+
+async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, redis: Redis) -> None:
+    """When it begins and when it is over, not at every look."""
+    await fill(redis, MANY)
+    upkeep = Upkeep(store)
+    with capture_logs() as logs:
+        async with at_most(redis, 3.0):
+            for _ in range(2):
+                await upkeep.look()
+                await store.notes.delete(CLAIM)
+        for _ in range(2):
+            await upkeep.look()
+    assert told(logs) == [
+        ("warning", "the store fills up, the largest histories were shortened"),
+        ("info", "the store has room again"),
+    ]
+    said = logs[0]
+    assert said["used_mib"] == pytest.approx(3 * said["limit_mib"], rel=0.1)
+    assert (said["histories"], said["turns"]) == (MANY, MANY * (TURNS - 1))
+    assert said["mend"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
+
+
+async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: Redis) -> None:
+    """At each relief: whoever hears it knows what it has told already."""
+    heard: list[str] = []
+
+    async def alarm(detail: str) -> None:
+        heard.append(detail)
+
+    await fill(redis, MANY)
+    upkeep = Upkeep(store, alarm)
+    async with at_most(redis, 1.0):
+        await upkeep.look()
+        await upkeep.look()
+    await upkeep.look()
+    assert len(heard) == 1
+    assert heard[0].endswith("%")
+
+
+async def test_the_operator_is_told_when_nothing_can_be_done(store: Store, redis: Redis) -> None:
+    """Somebody else fills the store, or everybody talks at once."""
+    (busy,) = await fill(redis, 1)
+    await leased(store, busy)
+    async with at_most(redis, 0.9):
+        with capture_logs() as logs:
+            await Upkeep(store).look()
+    assert told(logs) == [("error", "the store fills up, and no history is left to be shortened")]
+    assert await lengths(redis, [busy]) == [TURNS]
+
+
+async def test_one_process_at_a_time(store: Store, redis: Redis) -> None:
+    """Two that look at once do the work once, and rest afterwards."""
+    conversations = await fill(redis, MANY)
+    async with at_most(redis, 3.0):
+        await asyncio.gather(Upkeep(store).look(), Upkeep(store).look())
+        await Upkeep(store).look()
+    assert set(await lengths(redis, conversations)) == {1}  # done again, the last turns would go
+
+
+async def test_it_goes_on_when_the_store_was_away() -> None:
+    """A look that fails is told, and the next one is tried."""
+    async with open_store("unix:///nowhere/valkey.sock", history_days=1) as away:
+        with capture_logs() as logs:
+            looking = asyncio.create_task(Upkeep(away, every_s=0.01).run())
+            await until(lambda: len(logs) >= 2)
+            await ended(looking)
+    assert set(told(logs)) == {("warning", "the store's memory was not looked at")}
+
+
+async def test_it_looks_by_itself(store: Store, redis: Redis) -> None:
+    """Again and again: what fills up later is found too."""
+    conversations = await fill(redis, MANY)
+    looking = asyncio.create_task(Upkeep(store, every_s=0.01).run())
+
+    async def is_shortened() -> bool:
+        return (await lengths(redis, conversations))[0] < TURNS
+
+    async with at_most(redis, 0.82):
+        await until_true(is_shortened)
+    await ended(looking)
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

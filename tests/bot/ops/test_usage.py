@@ -1,0 +1,151 @@
+"""``kaiwa usage``: tokens and estimated money, for the operator."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.cli.main import main
+from bot.clock import Days
+from bot.ops.usage import Heavy, Line, Price, load_prices, report, rows
+from bot.store import Store, open_store
+from bot.transcript import Author, Spending, Usage
+from tests.bot.conversation.budgeting import Clock, make_budgets
+
+TODAY, YESTERDAY = "2026-11-21", "2026-11-20"
+GROUP = "line:Ubot00000:group:C1234567890"
+
+
+async def spend(store: Store, model: str, usage: Usage, user: str, clock: Clock) -> None:
+    """A turn of one response."""
+    budgets = make_budgets(store, clock=clock)
+    await budgets.spend(GROUP, Spending(model, usage, Author(user), 2, is_first=True))
+
+
+async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) -> None:
+    """Cached input costs less, thinking is output, a model without a price has no money."""
+    clock = Clock()
+    million = 1_000_000
+    await spend(store, "gemini-2.5-flash", Usage(million, million // 2, 100_000, 100_000), "U1", clock)
+    await spend(store, "made-up", Usage(5, 0, 5), "Uabcdef1234567890", clock)
+    clock.now -= 86_400
+    await spend(store, "gemini-2.5-flash-lite-preview-09-2025", Usage(million), "U1", clock)
+    made = await report(store, [TODAY, YESTERDAY, "2026-11-19"], load_prices())
+    assert made.lines == [
+        Line(TODAY, "gemini-2.5-flash", 1, 2, million, million // 2, 100_000, 100_000, 0.665),
+        Line(TODAY, "made-up", 1, 2, 5, 0, 5, 0, None),
+        Line(YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", 1, 2, million, 0, 0, 0, 0.1),
+    ]
+    assert made.usd == 0.765
+    assert made.users == [Heavy("line:U1", 2_200_000), Heavy("line:Uab…890", 10)]
+    assert made.conversations == [Heavy("line:Ubo…000:group:C12…890", 2_200_010)]
+    assert list(rows(made.lines))[:2] == [
+        (TODAY, "gemini-2.5-flash", "1", "2", "1,000,000", "500,000", "100,000", "100,000", "0.6650"),
+        (TODAY, "made-up", "1", "2", "5", "0", "5", "0", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("gemini-2.5-flash", "gemini-2.5-flash"),
+        ("gemini-2.5-flash-001", "gemini-2.5-flash"),
+        ("gemini-3-flash-preview", "gemini-3-flash"),
+        ("gemini-2.5-flash-image", ""),
+        ("gemini-flash-latest", ""),
+    ],
+)
+def test_a_version_has_the_price_of_its_model(model: str, known: str) -> None:
+    """A model that only begins alike has none: a wrong price is worse than no price."""
+    prices = load_prices()
+    assert prices.of(model) == prices.models.get(known)
+
+
+def test_the_prices_say_where_they_come_from() -> None:
+    """They are estimates with a date; what is cached is cheaper, what is said is dearer."""
+    prices = load_prices()
+    assert prices.source.startswith("https://")
+    assert len(prices.as_of.split("-")) == 3
+    assert all(0 < price.cached < price.input < price.output for price in prices.models.values())
+    assert prices.models["gemini-2.5-flash"] == Price(0.3, 0.03, 2.5)
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(
+    valkey_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], restored_logging: None
+) -> Call:
+    """Run ``kaiwa usage``: exit code, output, errors."""
+    monkeypatch.setenv("REDIS_URL", valkey_url)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["kaiwa", "usage", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+async def spent_now(url: str, *models: str) -> str:
+    """Begin with an empty store in which a turn of each model has just ended; today's name."""
+    async with Redis.from_url(url) as redis:
+        await redis.flushall()
+    async with open_store(url, history_days=1) as store:
+        clock = Clock(time.time())
+        for model in models:
+            await spend(store, model, Usage(2_000_000, 0, 100_000), "U1", clock)
+        return Days("UTC", clock).today
+
+
+def test_the_command_prints_lines_for_a_person(call: Call, valkey_url: str) -> None:
+    """A line a day and model, the heaviest below, the money beside."""
+    today = asyncio.run(spent_now(valkey_url, "gemini-2.5-flash", "made-up"))
+    code, out, err = call("--days", "2")
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            f"{today}\tgemini-2.5-flash\t1\t2\t2,000,000\t0\t100,000\t0\t0.8500",
+            f"{today}\tmade-up\t1\t2\t2,000,000\t0\t100,000\t0\t",
+            "",
+            "user\tline:U1\t4,200,000",
+            "conversation\tline:Ubo…000:group:C12…890\t4,200,000",
+        ],
+    )
+    prices = load_prices()
+    assert err == f"about 0.85 USD in 2 days, estimated with prices of {prices.as_of} ({prices.source})\n"
+
+
+def test_the_command_prints_json_for_a_program(call: Call, valkey_url: str) -> None:
+    """The same in full."""
+    today = asyncio.run(spent_now(valkey_url, "gemini-2.5-flash"))
+    code, out, err = call("--json")
+    made = json.loads(out)
+    assert (code, err, made["usd"], made["prices_as_of"]) == (0, "", 0.85, load_prices().as_of)
+    assert (made["lines"][0]["day"], made["lines"][0]["turns"]) == (today, 1)
+    assert made["users"] == [{"name": "line:U1", "tokens": 2_100_000}]
+
+
+def test_nothing_used_is_nothing_to_show(call: Call, valkey_url: str) -> None:
+    """No line, no money."""
+    asyncio.run(spent_now(valkey_url))
+    code, out, err = call()
+    assert (code, out) == (0, "")
+    assert err.startswith("about 0.00 USD in 7 days")
+
+
+@pytest.mark.parametrize("days", ["0", "36", "many"])
+def test_days_that_are_not_kept_are_refused(call: Call, days: str) -> None:
+    """From 1 to 35."""
+    code, out, err = call("--days", days)
+    assert (code, out) == (2, "")
+    assert "--days" in err

@@ -1,0 +1,128 @@
+"""Models by their names: each built from its settings, and an SDK loaded only where it is chosen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.metrics import Metrics
+from bot.providers.registry import BUILDERS, open_model, open_models
+from bot.settings import load
+from bot.variables import KEYS
+from tests.fakes.openai import KEY, openai_fake
+from tests.house import environment
+
+SDKS = {"anthropic", "google.genai", "openai"}
+EVERY_KEY = {
+    "ANTHROPIC_API_KEY": "key",
+    "GEMINI_API_KEY": "key",
+    "GOOGLE_CLOUD_PROJECT": "project",
+    "OPENAI_API_KEY": "key",
+}
+OPENING = """
+import asyncio, sys
+from bot.errors import SettingsError
+from bot.metrics import Metrics
+from bot.providers.registry import open_models
+from bot.settings import load
+sys.modules.update(dict.fromkeys(sys.argv[1:]))  # as if they were not installed
+async def opened():
+    async with open_models(load(), Metrics()):
+        print(*sys.modules)
+try:
+    asyncio.run(opened())
+except SettingsError as error:
+    print(error)
+"""
+
+
+def opened(folder: Path, *missing: str, **variables: str) -> str:
+    """What a new process prints that opens its models: the modules it has loaded, or why it cannot."""
+    done = subprocess.run(
+        [sys.executable, "-c", OPENING, *missing],
+        cwd=folder,
+        env=environment(**EVERY_KEY | variables),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_provider_can_be_chosen() -> None:
+    """What the settings take is what can be built."""
+    assert {*KEYS, "demo"} == BUILDERS.keys()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "demo",
+        "gemini:gemini-2.5-pro",
+        "vertex:gemini-2.5-pro",
+        "openai:gpt-5",
+        "json:a/b",
+        "anthropic:claude",
+        "ollama:qwen3:4b",
+    ],
+)
+async def test_a_model_is_what_its_name_says(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Provider before the first colon, model after it, whatever stands in it."""
+    for variable, value in (EVERY_KEY | {"MODEL": name}).items():
+        monkeypatch.setenv(variable, value)
+    async with open_model(load(), name) as provider:
+        assert f"{provider.name}:{provider.model}" in (name, "demo:demo")
+
+
+async def test_keys_and_addresses_come_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first model is the chosen one, and the key that it is asked with is the variable's."""
+    with openai_fake() as fake:
+        for variable, value in {
+            "MODEL": "openai:gpt-5-mini",
+            "FALLBACK_MODELS": "json:small-local-model",
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": f"{fake.base_url}/v1",
+        }.items():
+            monkeypatch.setenv(variable, value)
+        settings = load()
+        async with open_models(settings, Metrics()) as provider:
+            assert (provider.model, await provider.check()) == ("gpt-5-mini", "gpt-5-mini answers")
+        async with open_model(settings, settings.models[1]) as provider:
+            assert await provider.check() == "small-local-model answers"
+
+
+@pytest.mark.parametrize(
+    ("model", "loaded"),
+    [
+        ("demo", set()),
+        ("ollama:qwen3", set()),
+        ("gemini:gemini-flash-latest", {"google.genai"}),
+        ("json:small", {"openai"}),
+    ],
+)
+def test_only_the_sdk_of_the_chosen_model_is_loaded(tmp_path: Path, model: str, loaded: set[str]) -> None:
+    """The others cost a second and fifty megabytes each."""
+    assert SDKS.intersection(opened(tmp_path, MODEL=model).split()) == loaded
+
+
+@pytest.mark.parametrize(
+    ("sdk", "variable", "model"),
+    [
+        ("openai", "MODEL", "openai:gpt-5"),
+        ("openai", "MODEL", "json:small"),
+        ("anthropic", "FALLBACK_MODELS", "anthropic:claude"),
+    ],
+)
+def test_a_missing_sdk_is_one_line(tmp_path: Path, sdk: str, variable: str, model: str) -> None:
+    """The variable that asks for it, and what to install."""
+    said = opened(tmp_path, sdk, **{variable: model})
+    assert said == f"{variable}: {model} needs a package that is not installed; run make models, or pip install {sdk}\n"
+
+
+def test_a_missing_part_of_the_house_is_no_missing_sdk(tmp_path: Path) -> None:
+    """Something is broken then, and nothing an operator could install."""
+    with pytest.raises(AssertionError, match=r"No module named|halted; None in sys\.modules"):
+        opened(tmp_path, "aiohttp", MODEL="ollama:qwen3")

@@ -1,0 +1,193 @@
+"""The terminal's front: every message finds its answer, live or in the history, and nobody has to wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bot.errors import StoreUnavailable
+from bot.live_events import Answered, AnswerText, LiveEvent, TurnStarted
+from bot.terminal.background import Background, background
+from bot.terminal.exchange import answer_to
+from bot.terminal.plain_screen import PlainScreen
+from bot.transcript import ToolCall
+from tests.bot.terminal.chat_room import CALLED, JOINED, STARTED, WORDS, Impatient, Room, said
+
+
+@pytest.fixture
+def loop() -> Iterator[Background]:
+    with background() as loop:
+        yield loop
+
+
+@pytest.fixture
+def room(loop: Background) -> Room:
+    return Room(loop)
+
+
+@pytest.fixture
+def hasty(loop: Background) -> Room:
+    """A room with a reader who does not wait."""
+    return Room(loop, Impatient)
+
+
+def test_a_message_that_joins_a_turn_gets_its_answer(room: Room) -> None:
+    """What the turn did before it joined was shown to whoever asked first."""
+    earlier: list[LiveEvent] = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
+    room.scripts = [[*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]]
+    assert room.chat.hold(["and Osaka?"])
+    assert room.printed == ("Both\n", "")
+
+
+def test_a_message_gets_its_answer(room: Room) -> None:
+    """Said with the person's language and place, and shown as it came."""
+    room.scripts = [[STARTED, AnswerText("Hel"), AnswerText("lo"), Answered("t1", "Hello")]]
+    assert room.chat.hold(["  hi there \n"])
+    assert room.printed == ("Hello\n", "")
+    [message] = room.said
+    assert message.author is not None
+    assert (message.text, message.author.locale, message.author.time_zone) == ("hi there", "en-GB", "Asia/Tokyo")
+
+
+def test_the_turns_of_others_are_not_shown(room: Room) -> None:
+    """Somebody may talk in the same conversation from another window."""
+    others: list[LiveEvent] = [TurnStarted("t0", ("theirs",)), AnswerText("theirs"), Answered("t0", "theirs")]
+    room.scripts = [[*others, STARTED, Answered("t1", "ours")]]
+    assert room.chat.ask("hi")
+    assert room.printed == ("ours\n", "")
+
+
+def test_an_apology_is_no_answer(room: Room) -> None:
+    """It is shown with its note, and a pipe's exit code will tell; a later answer makes it good."""
+    room.scripts = [[STARTED, Answered("t1", "Too slow.", failed=True, note="cause")]]
+    assert not room.chat.hold(["hi"])
+    assert room.printed == ("", "Too slow.\ncause\n")
+    room.scripts = [[STARTED, Answered("t1", "Sorry.", failed=True)], [STARTED, Answered("t2", "Yes.")]]
+    assert room.chat.hold(["one", "two"])
+
+
+def test_an_answer_whose_live_events_are_lost_comes_from_the_history(room: Room) -> None:
+    """Live events are lossy; the history is the truth."""
+    room.scripts = [[room.commit]]
+    assert room.chat.ask("hi")
+    assert room.printed == ("answer to hi\n", "")
+
+
+def test_a_broken_subscription_does_not_lose_the_answer(room: Room) -> None:
+    """What was shown stays, the rest is taken from the history."""
+    room.scripts = [[STARTED, AnswerText("answer"), room.break_off, room.commit]]
+    assert room.chat.ask("hi")
+    assert room.printed == ("answer to hi\n", "")
+
+
+def test_a_store_that_goes_away_meanwhile_ends_the_waiting(room: Room) -> None:
+    """The message is kept; as soon as the store is back, its answer is shown."""
+    room.scripts = [[STARTED, room.commit, room.lose_the_store]]
+    assert not room.chat.ask("hi")
+    assert room.printed[1] == f"{WORDS['store_away']}\nno answer within 2.5 s\n{WORDS['left']}\n"
+    room.chat.hold([""])
+    assert room.printed[0] == ""
+    room.away = False
+    room.chat.hold([""])
+    assert room.printed[0] == "answer to hi\n"
+
+
+def test_a_message_that_was_not_kept_is_not_promised_an_answer(room: Room) -> None:
+    """Nothing was taken, so nothing is in the background."""
+    room.away = True
+    assert not room.chat.ask("hi")
+    assert room.printed == ("", f"{WORDS['store_away']}\nno answer within 2.5 s\n")
+
+
+def test_what_cannot_be_taken_is_told_in_one_sentence(room: Room) -> None:
+    """The console knows why; the next line is read as if nothing had been."""
+    room.scripts = [[STARTED, Answered("t1", "Yes.")]]
+    assert room.chat.hold(["red \x1b[31m", "hi"])
+    assert room.printed == ("Yes.\n", "This message contains control characters. Please remove them.\n")
+
+
+def test_ctrl_c_leaves_the_waiting_and_the_answer_is_kept(hasty: Room) -> None:
+    """Back at the prompt with a word about it; the answer is shown once it is there, and once only."""
+    hasty.scripts = [[STARTED, CALLED]]
+    assert not hasty.chat.ask("hi")
+    assert hasty.printed == ("", f"{WORDS['left']}\n")
+    hasty.chat.hold([""])
+    assert hasty.printed == ("", f"{WORDS['left']}\n")
+    hasty.commit()
+    hasty.chat.hold(["", ""])
+    assert hasty.printed == ("answer to hi\n", f"{WORDS['left']}\n{WORDS['earlier']}\n")
+
+
+def test_an_answer_nobody_waited_for_comes_before_the_next_one(hasty: Room) -> None:
+    """Turns come in order, and so do their answers on the screen."""
+    hasty.scripts = [[STARTED, CALLED], [hasty.commit, STARTED, Answered("t2", "second")]]
+    hasty.chat.hold(["one", "two"])
+    assert hasty.printed == ("answer to one\nsecond\n", f"{WORDS['left']}\n{WORDS['earlier']}\n")
+
+
+def test_messages_that_shared_a_turn_share_its_answer(hasty: Room) -> None:
+    """Two that nobody waited for are answered at once: the answer is shown once."""
+    hasty.scripts = [[STARTED, CALLED], [STARTED, CALLED]]
+    hasty.chat.hold(["one", "two"])
+    hasty.history = [*hasty.said, said("model", "to both")]
+    hasty.chat.hold([""])
+    assert hasty.printed[0] == "to both\n"
+
+
+def test_commands_stay_here(room: Room) -> None:
+    """/help explains, /exit ends whatever follows; neither is said to anybody, and an empty line is nothing."""
+    assert room.chat.hold(["/help", "", "  ", "/exit", "not reached"])
+    assert room.printed == ("", f"{WORDS['help']}\n")
+    assert room.said == []
+
+
+def test_a_path_is_a_message(room: Room) -> None:
+    """Only what we know is a command."""
+    room.scripts = [[STARTED, Answered("t1", "A folder.")]]
+    assert room.chat.hold(["/etc/hosts"])
+
+
+class Remembering(PlainScreen):
+    """A screen that puts what it recalls where it can be read."""
+
+    def recall(self, question: str, answer: str) -> None:
+        self.tell(f"{question} → {answer}")
+
+
+def test_a_conversation_goes_on_with_its_last_exchange(loop: Background) -> None:
+    """The last question and the last answer are shown, and all questions are there to be asked again."""
+    room = Room(loop, Remembering)
+    call = ToolCall("c1", "look", {})
+    room.history = [said("user", "one"), said("model", "1"), said("user", "two"), said("model", "…", call)]
+    assert room.chat.resume() == ["one", "two"]
+    assert room.printed == ("", "two → 1\n")
+
+
+def test_a_new_conversation_recalls_nothing(loop: Background) -> None:
+    """There is no last exchange."""
+    room = Room(loop, Remembering)
+    assert room.chat.resume() == []
+    assert room.printed == ("", "")
+
+
+def test_a_store_that_is_away_at_the_start_is_an_error(room: Room) -> None:
+    """The command line tells it in one line."""
+    room.away = True
+    with pytest.raises(StoreUnavailable):
+        room.chat.resume()
+
+
+def test_the_answer_to_a_message_is_the_last_word_of_its_turn() -> None:
+    """Words beside calls are not it, and neither are the answers before."""
+    call = ToolCall("c1", "look", {})
+    past = [
+        said("user", "one", message_id="u1"),
+        said("model", "1"),
+        said("user", "two", message_id="u2"),
+        said("model", "I look", call),
+        said("tool"),
+        said("model", "2"),
+    ]
+    assert [answer_to(message_id, past) for message_id in ("u1", "u2", "u3")] == ["1", "2", ""]
+    assert answer_to("u2", past[:4]) == ""
