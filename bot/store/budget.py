@@ -87,7 +87,7 @@ class Budget:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._scripts = {name: (files(__package__) / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
+        self._scripts = {name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
 
     async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> Verdicts:
         """Count a turn's messages against each counter that has room for all of a claim.

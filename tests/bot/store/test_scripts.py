@@ -18,14 +18,14 @@ HERE = "console:alice"
 
 def test_every_lua_file_is_a_script_with_a_name() -> None:
     """None is forgotten, and none is left over."""
-    names = {file.name for file in files("bot.store").iterdir() if file.name.endswith(".lua")}
+    names = {file.name for file in (files("bot.store") / "lua").iterdir() if file.name.endswith(".lua")}
     assert names == {f"{name}.lua" for name in (*NAMES, *SCRIPTS)} | {"shared.lua"}
 
 
 def test_only_what_takes_something_in_is_refused_by_a_full_store() -> None:
     """The first line decides that, before the script changes anything."""
     first_lines = {
-        name: (files("bot.store") / f"{name}.lua").read_text().splitlines()[0] for name in (*NAMES, *SCRIPTS)
+        name: (files("bot.store") / "lua" / f"{name}.lua").read_text().splitlines()[0] for name in (*NAMES, *SCRIPTS)
     }
     assert {name for name, line in first_lines.items() if line == "#!lua"} == {"accept", "summarise"}
     assert set(first_lines.values()) == {"#!lua", "#!lua flags=allow-oom"}
