@@ -25,20 +25,20 @@ from benchmarks.measure import compare, process
 from benchmarks.task import PARAMETERS, RESPONSE, SYSTEM, Turn
 from bot import log
 from bot.agent.loop import Agent
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.console import Console
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Policy
 from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import Past
+from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake
 from bot.conversation.replying import Defaults
 from bot.conversation.runner import conversations
 from bot.metrics import Metrics
 from bot.providers.gemini import Gemini
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.store import open_store
 from bot.store.embedded import embedded
 from bot.texts import load
@@ -62,7 +62,7 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
     with TemporaryDirectory() as folder:
         async with embedded(Path(folder)) as url, open_store(url, history_days=1) as store:
             metrics = Metrics()
-            provider = Retrying([Gemini("key", MODEL, base_url)], metrics)
+            provider = FallbackProvider([Gemini("key", MODEL, base_url)], metrics)
             tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]  # no create()
             agent = Agent(provider, tools, SYSTEM, metrics)
             channels: dict[str, Any] = {}
@@ -70,7 +70,7 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             days, defaults = Days("UTC"), Defaults("en", "UTC")
             alerts = Alerts(store, channels, texts, days, "en")
             budgets = Budgets(store, Limits(), days, alerts, metrics)
-            past = Past(store, provider, None, budgets, 16_000)
+            past = HistoryWindow(store, provider, None, budgets, 16_000)
             care = conversations(store, agent, past, channels, texts, metrics, defaults, Policy(), budgets, alerts)
             intake = Intake(store, NoJobs(), SpokenCommands(texts), metrics)
             channels["console"] = Console(intake, store.live, care.past, care.question, texts, "en")
@@ -80,8 +80,8 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             async def turn() -> None:
                 conversation = f"console:benchmark-{next(numbers)}"
                 message = Message(new_id("msg"), "user", (Text("Call noop four times."),), time.time_ns() // 1_000_000)
-                assert await intake(conversation, Arrival(message))
-                await care.attend(conversation)
+                assert await intake(conversation, InboundEvent(message))
+                await care.process(conversation)
 
             yield turn
             assert len(await care.past("console:benchmark-1")) == 4

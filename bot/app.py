@@ -21,17 +21,17 @@ from bot.channels.console import Console
 from bot.channels.line import Line
 from bot.channels.line import doctor as checkup
 from bot.channels.line.admin import Admin, open_admin
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Policy
 from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import Past
+from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake, Jobs
 from bot.conversation.replying import Defaults
-from bot.conversation.runner import Conversations, conversations
-from bot.conversation.summarizer import Summarist
+from bot.conversation.runner import ConversationRunner, conversations
+from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.metrics import Metrics
 from bot.plugins import load_hooks, open_tools
@@ -69,7 +69,7 @@ class House:
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class Runtime:
     """The house at work.
 
     Attributes:
@@ -79,7 +79,7 @@ class Wired:
     intake: Intake
     console: Console
     channels: dict[str, Channel]
-    conversations: Conversations
+    conversations: ConversationRunner
     store_full: Callable[[str], Awaitable[None]]
 
 
@@ -121,12 +121,12 @@ def persona(settings: Settings) -> str:
     return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace("{bot_name}", settings.bot_name)
 
 
-def _summarist(house: House) -> Summarist | None:
+def _summarist(house: House) -> Summarizer | None:
     """The demo knows rules, and cannot tell what matters."""
     if house.settings.chosen_model == "demo":
         return None
     prompt = files("bot.prompts").joinpath("summary.md").read_text("utf-8").strip()
-    return Summarist(house.agent.provider, prompt, house.metrics)
+    return Summarizer(house.agent.provider, prompt, house.metrics)
 
 
 def console_prompt(settings: Settings) -> str:
@@ -137,7 +137,7 @@ def console_prompt(settings: Settings) -> str:
 @asynccontextmanager
 async def wire(
     house: House, jobs: Jobs, *, only_console: bool = False, listens: bool = False, works: bool = True
-) -> AsyncIterator[Wired]:
+) -> AsyncIterator[Runtime]:
     """Ways in, channels and turns, joined to one another.
 
     Args:
@@ -153,7 +153,7 @@ async def wire(
     days = Days(settings.timezone)
     alerts = Alerts(house.store, channels, house.texts, days, settings.language, settings.alert_to)
     budgets = Budgets(house.store, Limits.of(settings), days, alerts, house.metrics)
-    past = Past(house.store, house.agent.provider, _summarist(house), budgets, settings.history_tokens)
+    past = HistoryWindow(house.store, house.agent.provider, _summarist(house), budgets, settings.history_tokens)
     care = conversations(
         house.store, house.agent, past, channels, house.texts, house.metrics, defaults, policy, budgets, alerts
     )
@@ -167,14 +167,14 @@ async def wire(
             channels["slack"] = await stack.enter_async_context(_slack(house, intake, listens=listens))
         if works:
             await stack.enter_async_context(care.listening())
-        yield Wired(intake, console, channels, care, partial(alerts.notice, "store_full"))
+        yield Runtime(intake, console, channels, care, partial(alerts.notice, "store_full"))
 
 
 def _line(house: House, accept: Accept, alerts: Alerts) -> Line:
     settings = house.settings
     return Line(
         accept,
-        house.store.notes,
+        house.store.kv,
         house.texts,
         channel_secret=settings.line_channel_secret.get_secret_value(),
         access_token=settings.line_channel_access_token.get_secret_value(),
@@ -193,7 +193,7 @@ def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
 
     options = _slack_options(house.settings, listens=listens)
     store, commands = house.store, house.tools.commands
-    return Slack(accept, store.notes, house.texts, options, commands, door_notes=store.door_notes)
+    return Slack(accept, store.kv, house.texts, options, commands, door_kv=store.door_kv)
 
 
 def _slack_options(settings: Settings, *, listens: bool) -> Options:
@@ -212,23 +212,23 @@ def _slack_options(settings: Settings, *, listens: bool) -> Options:
     )
 
 
-def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[Finding]]]]:
+def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
     """What examines each channel for ``kaiwa doctor``, by its name in the report; called only where it is on."""
 
-    async def line() -> list[Finding]:
+    async def line() -> list[CheckResult]:
         async with open_store_of(settings) as store, _line_admin(settings) as admin:
-            return await checkup.examine(admin, store.notes)
+            return await checkup.examine(admin, store.kv)
 
-    async def slack() -> list[Finding]:
+    async def slack() -> list[CheckResult]:
         from bot.channels.slack.findings import examine  # noqa: PLC0415 -- as above
 
         async with open_store_of(settings) as store:
-            return await examine(_slack_options(settings, listens=True), store.notes)
+            return await examine(_slack_options(settings, listens=True), store.kv)
 
     return {"LINE": line, "Slack": slack}
 
 
-async def set_line_webhook(settings: Settings, url: str) -> list[Finding]:
+async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
     """Have LINE post to Kaiwa at this address.
 
     Raises:
@@ -245,7 +245,7 @@ def _line_admin(settings: Settings) -> AbstractAsyncContextManager[Admin]:
     return open_admin(settings.line_channel_access_token.get_secret_value(), settings.line_api_base_url)
 
 
-def asgi(house: House, wired: Wired, worker: Worker | None) -> Starlette:
+def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
     settings = house.settings
 
     async def ready() -> str:

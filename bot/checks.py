@@ -9,7 +9,7 @@ Result = Literal["ok", "off", "warning", "failure"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of the report; ``mend`` says what to do about it, or what could be set."""
 
     result: Result
@@ -27,7 +27,7 @@ class Traffic:
     bad_signatures: int = 0
     last_bad_signature: int = 0
 
-    def judged(self, name: str, secret: str, now: int) -> Finding:
+    def judged(self, name: str, secret: str, now: int) -> CheckResult:
         """A secret that is wrong refuses everything; one that is right has let something in since.
 
         Args:
@@ -36,8 +36,8 @@ class Traffic:
         came = f"last webhook {ago(self.last_webhook, now)}, last delivery {ago(self.last_delivery, now)}"
         detail = f"{came}, bad signatures: {self.bad_signatures or 'none'}"
         if self.bad_signatures and self.last_bad_signature >= self.last_webhook:
-            return Finding("warning", name, detail, f"{secret} is probably wrong")
-        return Finding("ok", name, detail)
+            return CheckResult("warning", name, detail, f"{secret} is probably wrong")
+        return CheckResult("ok", name, detail)
 
 
 def ago(at: int, now: int) -> str:

@@ -11,7 +11,7 @@
     │   └── RequestRefused       this request will never be taken, by any attempt
     │       └── TooLong          … but one with less of the history may be
     ├── TurnFailed               a turn ends in an apology to the user
-    ├── Parked                   a turn waits for a person: leave it in its journal, give the lease back
+    ├── AwaitingApproval                   a turn waits for a person: leave it in its journal, give the lease back
     └── DeliveryError            a reply did not get out
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
@@ -113,7 +113,7 @@ class TurnFailed(KaiwaError):
         self.cause = cause
 
 
-class Parked(KaiwaError):
+class AwaitingApproval(KaiwaError):
     """A turn waits for a person's word.
 
     Args:

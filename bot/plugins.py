@@ -54,7 +54,7 @@ def _hook(name: str, folder: Path | None) -> Hook:
     try:
         kind = getattr(guarded(module, name), class_name, None)
         if not (isclass(kind) and issubclass(kind, Hook)):
-            raise SettingsError("HOOKS", f"{name} must be module:Class, and the class a bot.agent.hooks.Hook")
+            raise SettingsError("HOOKS", f"{name} must be module:Class, and the class a bot.hooks.Hook")
         hook: Hook = guarded(kind, name)
     except ToolSetupError as error:
         raise SettingsError("HOOKS", str(error)) from error

@@ -7,7 +7,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
-from bot.app import Wired, asgi, open_house, wire
+from bot.app import Runtime, asgi, open_house, wire
 from bot.conversation.intake import Jobs
 from bot.ops.eviction import Upkeep
 from bot.settings import Settings
@@ -35,7 +35,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock, bounds))
             stack.callback(wired.console.close)
             if at_work:
-                await stack.enter_async_context(at_work.running(wired.conversations.attend, [upkeep.run]))
+                await stack.enter_async_context(at_work.running(wired.conversations.process, [upkeep.run]))
             _settle()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.ended, *([at_work.ended] if at_work else []))
@@ -49,7 +49,7 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             worker = Worker(docket, house.store, orders.hurry)
             async with wire(house, worker) as wired:
                 upkeep = Upkeep(house.store, wired.store_full)
-                async with worker.running(wired.conversations.attend, [upkeep.run]):
+                async with worker.running(wired.conversations.process, [upkeep.run]):
                     _settle()
                     announce()
                     await _until(orders.stop, worker.ended)
@@ -57,13 +57,13 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
 
 
 @asynccontextmanager
-async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Wired]:
+async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runtime]:
     """``kaiwa chat``: everything at work, with a worker for this conversation alone."""
     jobs = OwnJobs(conversation)
     async with (
         open_house(settings) as house,
         wire(house, jobs, only_console=True) as wired,
-        jobs.running(wired.conversations.attend),
+        jobs.running(wired.conversations.process),
     ):
         yield wired
 

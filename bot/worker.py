@@ -132,7 +132,7 @@ class Worker:
             service.result()
 
     @asynccontextmanager
-    async def running(self, attend: Attend, beside: Sequence[Service] = ()) -> AsyncIterator[None]:
+    async def running(self, process: Attend, beside: Sequence[Service] = ()) -> AsyncIterator[None]:
         """Work while the context is open; on the way out running turns get their time, then are left for others.
 
         Args:
@@ -146,7 +146,7 @@ class Worker:
             reconnection_delay=RECONNECT,
             schedule_automatic_tasks=False,
         ) as worker:
-            starting = self._starter.run(partial(_attend, attend))
+            starting = self._starter.run(partial(_attend, process))
             services = (_take_hints(worker), self._sweep(), starting, *(service() for service in beside))
             self._services = tuple(map(asyncio.create_task, services))
             try:
@@ -210,9 +210,9 @@ class OwnJobs:
             self._wake.set()
 
     @asynccontextmanager
-    async def running(self, attend: Attend) -> AsyncIterator[None]:
+    async def running(self, process: Attend) -> AsyncIterator[None]:
         """Work while the context is open."""
-        task = asyncio.create_task(self._run(attend))
+        task = asyncio.create_task(self._run(process))
         try:
             yield
         finally:
@@ -220,11 +220,11 @@ class OwnJobs:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _run(self, attend: Attend) -> None:
+    async def _run(self, process: Attend) -> None:
         while True:
             self._wake.clear()
             try:
-                await attend(self._conversation)
+                await process(self._conversation)
             except StoreUnavailable as error:
                 log.warning("store away", error=str(error))
             with suppress(TimeoutError):
@@ -232,9 +232,9 @@ class OwnJobs:
                     await self._wake.wait()
 
 
-async def _attend(attend: Attend, conversation: str) -> None:
+async def _attend(process: Attend, conversation: str) -> None:
     try:
-        await attend(conversation)
+        await process(conversation)
     except StoreUnavailable as error:
         log.warning("store away, the sweep will find the conversation", error=str(error))
 

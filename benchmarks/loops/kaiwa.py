@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE, SYSTEM, TOOLS, Turn, noop
 from bot.agent import turn as turns
 from bot.agent.loop import Agent
-from bot.agent.turn import Decided, Heard, Surroundings
+from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
 from bot.live_events import Nobody
 from bot.metrics import Metrics
 from bot.providers import Provider, StopReason
@@ -19,7 +19,7 @@ from bot.providers.gemini import Gemini
 from bot.providers.json_mode import JsonMode
 from bot.providers.ollama import Ollama
 from bot.providers.openai import OpenAI
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.transcript import Message, Spending, Text, ToolCall, ToolResult, new_id
 from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
 
@@ -60,10 +60,10 @@ class NoLedger:
     async def got(self, result: ToolResult) -> None:
         return None
 
-    async def heard(self, *, surely: bool) -> Heard:
-        return Heard()
+    async def heard(self, *, surely: bool) -> TurnUpdate:
+        return TurnUpdate()
 
-    async def reviewed(self, call: ToolCall, asker: Any, words: str) -> Decided:
+    async def reviewed(self, call: ToolCall, asker: Any, words: str) -> ApprovalDecision:
         raise AssertionError(call)
 
 
@@ -71,13 +71,13 @@ class NoLedger:
 async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     """Kaiwa's agent, without store and channel."""
     metrics = Metrics()
-    provider = Retrying([PROVIDERS[vendor](base_url)], metrics)
+    provider = FallbackProvider([PROVIDERS[vendor](base_url)], metrics)
     tools = [ValidatedTool(Noop(name), PARAMETERS, RESPONSE) for name in TOOLS]  # type: ignore[arg-type]  # no create()
     agent = Agent(provider, ToolMap(tools), SYSTEM, metrics)
 
     async def turn() -> None:
         asked = Message(new_id("msg"), "user", (Text(QUESTION),), turns.now_ms())
-        place = Surroundings("console:benchmark", "", "en", "UTC", Nobody())
+        place = TurnContext("console:benchmark", "", "en", "UTC", Nobody())
         begun = turns.Turn(new_id("turn"), place, (), [asked], NoLedger(), time.monotonic() + 60)
         answer = await agent.run(begun)
         assert answer is not None

@@ -13,7 +13,7 @@ import structlog
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
-from bot.agent.tool_runner import INTERRUPTED, Calling
+from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
@@ -49,7 +49,7 @@ class Agent:
         self.tools = tools
         self.system = system
         self.max_tool_turns = max_tool_turns
-        self._calling = Calling(tools, Hooks(hooks), metrics)
+        self._calling = ToolRunner(tools, Hooks(hooks), metrics)
         self._metrics = metrics
 
     async def run(self, turn: Turn) -> Message | None:
@@ -58,7 +58,7 @@ class Agent:
         Raises:
             ModelError: the model could not be asked.
             TurnFailed: it was asked, and its answer is of no use; or somebody wants the turn to end.
-            Parked: a person has been asked, and the turn waits for the answer.
+            AwaitingApproval: a person has been asked, and the turn waits for the answer.
         """
         while turn.answer is None:
             if turn.calls:

@@ -28,7 +28,7 @@ REPEATED = "stopped: the same call was made {times} times running. Use the resul
 ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already. Answer without calls that act."
 
 
-class Calling:
+class ToolRunner:
     """Makes calls."""
 
     def __init__(self, tools: ToolMap, hooks: Hooks, metrics: Metrics) -> None:
@@ -40,7 +40,7 @@ class Calling:
         """Bring every open call of the turn to its result.
 
         Raises:
-            Parked: a person has been asked about a call; the others that may be made have their results.
+            AwaitingApproval: a person has been asked about a call; the others that may be made have their results.
             TurnFailed: a hook has aborted the turn.
         """
         places = asyncio.Semaphore(SIDE_BY_SIDE)

@@ -19,7 +19,7 @@ NOBODY = Author()
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class TurnUpdate:
     """What has arrived while the turn was under way.
 
     Attributes:
@@ -32,7 +32,7 @@ class Heard:
     stopped: bool = False
 
 
-class Decided(Struct, frozen=True, omit_defaults=True):
+class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     """What has been decided of a call that acts.
 
     Attributes:
@@ -69,7 +69,7 @@ class Ledger(Protocol):
         """A tool's result, as it arrives."""
         ...
 
-    async def heard(self, *, surely: bool) -> Heard:
+    async def heard(self, *, surely: bool) -> TurnUpdate:
         """What has arrived since this was asked last, made part of the turn's record.
 
         Args:
@@ -77,11 +77,11 @@ class Ledger(Protocol):
         """
         ...
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
         """Whether a call that acts may be made; ``words`` are the asker's last ones.
 
         Raises:
-            Parked: a person has been asked.
+            AwaitingApproval: a person has been asked.
         """
         ...
 
@@ -92,7 +92,7 @@ async def as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class TurnContext:
     """Where a turn takes place.
 
     Attributes:
@@ -123,7 +123,7 @@ class Turn:
     def __init__(
         self,
         turn_id: str,
-        surroundings: Surroundings,
+        surroundings: TurnContext,
         history: Sequence[Message],
         arrived: Iterable[Message],
         ledger: Ledger,
@@ -142,7 +142,7 @@ class Turn:
         self._first_choice = tool_choice
         self._results: dict[str, ToolResult] = {}
         self._begun: set[str] = set()
-        self._decided: dict[str, Decided] = {}
+        self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
 
     async def request(self) -> Sequence[Message]:
@@ -226,11 +226,11 @@ class Turn:
         self.restore_begun(call.id)
         return True
 
-    async def review(self, call: ToolCall) -> Decided:
+    async def review(self, call: ToolCall) -> ApprovalDecision:
         """Find out whether a call that acts may be made; decided once in its round, it stays decided.
 
         Raises:
-            Parked: a person has been asked.
+            AwaitingApproval: a person has been asked.
         """
         if call.id not in self._decided:
             self.restore_decided(await self._ledger.reviewed(call, self.asker, self.words))
@@ -254,11 +254,11 @@ class Turn:
         """Take a call that is recorded as made."""
         self._begun.add(call_id)
 
-    def restore_decided(self, decided: Decided) -> None:
+    def restore_decided(self, decided: ApprovalDecision) -> None:
         """Take a decision that is recorded already."""
         self._decided[decided.call_id] = decided
 
-    def restore_heard(self, heard: Heard) -> None:
+    def restore_heard(self, heard: TurnUpdate) -> None:
         """Take what has arrived and is recorded already."""
         self.stopped = self.stopped or heard.stopped
         if heard.changes:

@@ -86,7 +86,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     not_before: int = 0
 
 
-class Arrival(Struct, frozen=True, omit_defaults=True):
+class InboundEvent(Struct, frozen=True, omit_defaults=True):
     """Something that came in, as it stands in the inbox.
 
     Attributes:
@@ -119,13 +119,13 @@ class Arrival(Struct, frozen=True, omit_defaults=True):
 
 
 Take = Callable[[bytes], bool]  # takes the next piece of a content; false where no more of it is wanted
-StillOurs = Callable[[], Awaitable[None]]  # raises LeaseLost where another process delivers by now
+AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost where another process delivers by now
 
 
 class Accept(Protocol):
     """The way in: durable before it returns, enqueued, and nothing else."""
 
-    async def __call__(self, conversation: str, arrival: Arrival) -> bool:
+    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
         """Accept one message; false where its id was seen before.
 
         Raises:
@@ -157,7 +157,7 @@ class Channel(Protocol):
         """Where a turn shows itself while it runs; whatever is shown as under way ends with the context."""
 
     @abstractmethod
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int | None:
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
         """Send one reply; returning means delivered.
 
         Returns:
@@ -165,15 +165,15 @@ class Channel(Protocol):
             write; None where the platform does not tell, and for other replies.
 
         Args:
-            still_ours: to be asked before every request that sends, but for the first if it is made at once.
+            assert_lease: to be asked before every request that sends, but for the first if it is made at once.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
-            LeaseLost: from ``still_ours``.
+            LeaseLost: from ``assert_lease``.
         """
 
-    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Fill in what the platform tells only when asked: names, time zones, what was said before the bot came.
 
         Never raises: what cannot be had is left out.
@@ -201,6 +201,6 @@ class Channel(Protocol):
         """
         return f"{self.name}:notices:{recipient}", ""
 
-    def portions(self, reply: Reply) -> list[Reply]:
+    def split(self, reply: Reply) -> list[Reply]:
         """The reply in as many pieces as there must be messages sent one by one, so that each is delivered once."""
         return [reply]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Notes(Protocol):
+class KeyValue(Protocol):
     """Named values with a lifetime. Every method raises ``StoreUnavailable`` where the store does not answer."""
 
     async def get(self, name: str) -> bytes | None:

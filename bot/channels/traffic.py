@@ -8,7 +8,7 @@ from contextlib import suppress
 import structlog
 from msgspec import Struct
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.checks import Traffic
 from bot.errors import StoreUnavailable
 
@@ -28,7 +28,7 @@ class Redelivery(Struct, frozen=True):
     last_redelivery: int
 
 
-async def traffic(notes: Notes, platform: str) -> Traffic:
+async def traffic(notes: KeyValue, platform: str) -> Traffic:
     """The last week.
 
     Raises:
@@ -38,7 +38,7 @@ async def traffic(notes: Notes, platform: str) -> Traffic:
     return Traffic(*[int(await notes.get(f"{platform}:{name}") or 0) for name in names])
 
 
-async def redelivery(notes: Notes, platform: str) -> Redelivery:
+async def redelivery(notes: KeyValue, platform: str) -> Redelivery:
     """The last week.
 
     Raises:
@@ -55,7 +55,7 @@ class Records:
         secret: the variable that signatures are checked with.
     """
 
-    def __init__(self, notes: Notes, platform: str, secret: str) -> None:
+    def __init__(self, notes: KeyValue, platform: str, secret: str) -> None:
         self._notes = notes
         self._platform = platform
         self._secret = secret

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot import app, log, processes, settings, texts
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
@@ -141,7 +141,7 @@ def list_outbox(limit: int, *, as_json: bool) -> None:
 def retry(ids: Sequence[str] | None) -> int:
     """Put dead letters back, without ids all of them; 1 says that not all could be."""
 
-    async def tried() -> list[Finding]:
+    async def tried() -> list[CheckResult]:
         async with app.open_store_of(_prepared("ERROR")) as store:
             letters = store.dead_letters
             every = await letters.read() if ids is None else await dead_letters.chosen(letters, ids)
@@ -159,7 +159,7 @@ def retry(ids: Sequence[str] | None) -> int:
 def discard(ids: Sequence[str]) -> int:
     """Delete dead letters; 1 says that not all were there any more."""
 
-    async def deleted() -> list[Finding]:
+    async def deleted() -> list[CheckResult]:
         async with app.open_store_of(_prepared("ERROR")) as store:
             letters = store.dead_letters
             return await dead_letters.throw_away(letters, await dead_letters.chosen(letters, ids))
@@ -221,7 +221,7 @@ def mend(url: str) -> int:
     return _report(uvloop.run(app.set_line_webhook(_prepared("CRITICAL"), url)))
 
 
-def _report(findings: Sequence[Finding]) -> int:
+def _report(findings: Sequence[CheckResult]) -> int:
     print_rows(Row(MARKS[found.result], found.name, found.detail, found.mend) for found in findings)
     return 1 if any(found.result == "failure" for found in findings) else 0
 

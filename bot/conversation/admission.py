@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot.agent.turn import NOBODY, now_ms
-from bot.channels import Arrival, Channel, Reply
+from bot.channels import Channel, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.budgets import Budgets, Excess, Used, is_operators
 from bot.conversation.context import usable_zone
@@ -34,7 +34,7 @@ class Admitted:
         replies: with their addresses.
     """
 
-    arrivals: list[Arrival]
+    arrivals: list[InboundEvent]
     messages: list[Message] = field(default_factory=list)
     replies: list[tuple[Reply, str]] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Admission:
         language: str,
         time_zone: str,
     ) -> None:
-        self._notes = store.notes
+        self._notes = store.kv
         self._budgets = budgets
         self._channels = channels
         self._texts = texts
@@ -63,7 +63,7 @@ class Admission:
         self._language = language
         self._time_zone = time_zone
 
-    async def admit(self, conversation: str, turn_id: str, arrivals: Sequence[Arrival]) -> Admitted:
+    async def admit(self, conversation: str, turn_id: str, arrivals: Sequence[InboundEvent]) -> Admitted:
         """Part what may be answered from what may not; the same turn may ask again.
 
         Raises:
@@ -89,7 +89,7 @@ class Admission:
                 admitted.replies.append((reply, newest.address))
         return admitted
 
-    async def usage(self, conversation: str, arrival: Arrival) -> Reply:
+    async def usage(self, conversation: str, arrival: InboundEvent) -> Reply:
         """What has been used today, by this author and here.
 
         Raises:
@@ -101,12 +101,12 @@ class Admission:
         lines = "\n".join(self._line(one, language) for one in used)
         return Reply(self._sentence("usage", language, when=self._when(arrival, language), lines=lines))
 
-    def _counted(self, conversation: str, arrivals: Sequence[Arrival]) -> list[Arrival]:
+    def _counted(self, conversation: str, arrivals: Sequence[InboundEvent]) -> list[InboundEvent]:
         """Whatever is answered counts; not what comes from us, is taken back, stops something or forgets somebody.
 
         Tokens alone limit page and terminal, and only a model's answers cost any.
         """
-        counted: list[Arrival] = []
+        counted: list[InboundEvent] = []
         for arrival in arrivals:
             command = self._commands.read(arrival.message.text) if arrival.event == "message" else None
             ours = command is not None or arrival.event == "told"
@@ -120,26 +120,26 @@ class Admission:
                 counted.append(arrival)
         return counted
 
-    def _without_repeats(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+    def _without_repeats(self, arrivals: Sequence[InboundEvent]) -> list[InboundEvent]:
         """Of one person's wishes to be forgotten the last one stands for all."""
         last = {arrival.author_id: arrival.message.id for arrival in arrivals if self._forgets(arrival)}
         return [one for one in arrivals if not self._forgets(one) or last[one.author_id] == one.message.id]
 
-    def _forgets(self, arrival: Arrival) -> bool:
+    def _forgets(self, arrival: InboundEvent) -> bool:
         return arrival.event == "message" and self._commands.read(arrival.message.text) == "forget"
 
-    async def _may_speak(self, conversation: str, arrival: Arrival) -> bool:
+    async def _may_speak(self, conversation: str, arrival: InboundEvent) -> bool:
         """In a group nobody can make the bot say the same again and again."""
         who = arrival.author_id
         whom = f"{conversation.partition(':')[0]}:{who}" if who else conversation
-        return not arrival.group or await self._notes.claim(f"refused:{whom}", PAUSE_S)
+        return not arrival.group or await self._notes.set_if_absent(f"refused:{whom}", PAUSE_S)
 
-    async def _introduced(self, conversation: str, arrival: Arrival) -> Arrival:
+    async def _introduced(self, conversation: str, arrival: InboundEvent) -> InboundEvent:
         """With the author's language and time zone, as far as the platform tells."""
         channel = self._channels[conversation.partition(":")[0]]
         return (await channel.prepare(conversation, [arrival], is_new=False))[-1]
 
-    def _refusal(self, excess: Excess, arrival: Arrival) -> Reply:
+    def _refusal(self, excess: Excess, arrival: InboundEvent) -> Reply:
         language = self._language_of(arrival)
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(arrival, language)
@@ -157,7 +157,7 @@ class Admission:
         key = f"{unit}_limited" if limit else unit
         return self._sentence(key, language, used=f"{used:,}", limit=f"{limit:,}")
 
-    def _when(self, arrival: Arrival, language: str) -> str:
+    def _when(self, arrival: InboundEvent, language: str) -> str:
         """When the limits begin anew, on the author's clock; the zone is named, for it may be the bot's."""
         zone = usable_zone((arrival.message.author or NOBODY).time_zone, self._time_zone)
         end = self._budgets.day_end.astimezone(ZoneInfo(zone))
@@ -165,7 +165,7 @@ class Admission:
             "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
         )
 
-    def _language_of(self, arrival: Arrival) -> str:
+    def _language_of(self, arrival: InboundEvent) -> str:
         author = arrival.message.author or NOBODY
         return language_of(arrival.message.text, preferred_language(author.locale, self._language))
 
@@ -173,7 +173,7 @@ class Admission:
         return self._texts.get(f"budget.{key}", language, **values)
 
 
-def _unread(conversation: str, refused: Sequence[Arrival]) -> list[Message]:
+def _unread(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:
     """What is kept of refused messages: that there were some, under an id by which no edit brings words back.
 
     Page and terminal, where nothing can be edited, find the answer to a message by its id.

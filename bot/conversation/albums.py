@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 
 WAIT_S = 2.0
 LOOK_S = 0.2
 
 
-async def gathered(arrivals: Sequence[Arrival], more: Callable[[], Awaitable[list[Arrival]]]) -> list[Arrival]:
+async def gathered(
+    arrivals: Sequence[InboundEvent], more: Callable[[], Awaitable[list[InboundEvent]]]
+) -> list[InboundEvent]:
     """The arrivals, with those that come in while an album's other pictures are waited for.
 
     Args:
@@ -26,6 +28,6 @@ async def gathered(arrivals: Sequence[Arrival], more: Callable[[], Awaitable[lis
     return known
 
 
-def _is_incomplete(arrivals: Sequence[Arrival]) -> bool:
+def _is_incomplete(arrivals: Sequence[InboundEvent]) -> bool:
     albums = {arrival.album: arrival.album_size for arrival in arrivals if arrival.album}
     return any(sum(arrival.album == album for arrival in arrivals) < size for album, size in albums.items())

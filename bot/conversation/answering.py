@@ -14,7 +14,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY, now_ms
-from bot.channels import Arrival, Channel, Delivery, Reply
+from bot.channels import Channel, Delivery, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.admission import Admission
 from bot.conversation.albums import gathered
@@ -22,9 +22,9 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import KEEP_TURNS, Forgotten, Housekeeping
 from bot.conversation.journal import Kept, decode_arrival, read_entries, readable_arrivals
-from bot.conversation.replying import Defaults, Outcome, Replying
-from bot.conversation.triage import Sorted, belongs, count_of_one_turn, sort_out
-from bot.errors import LeaseLost, Parked, StoreUnavailable
+from bot.conversation.replying import Defaults, Replying, TurnResult
+from bot.conversation.triage import Triage, belongs, count_of_one_turn, triage
+from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import ARRIVAL, CHANGE, JournalledTurn, Lease, Store
 from bot.texts import Texts, language_of
@@ -77,7 +77,7 @@ class Answering:
 
         Raises:
             LeaseLost: another process has it; nothing was committed here.
-            Parked: it waits in its journal for a person.
+            AwaitingApproval: it waits in its journal for a person.
             StoreUnavailable: it is left in its journal.
         """
         if journalled.not_before:
@@ -92,7 +92,7 @@ class Answering:
                 await self._approvals.decide(lease, journalled, kept, is_prompt=is_prompt)
                 return None  # that is told first, then the turn goes on
             await self._take(lease, journalled, kept, quietly=quietly)
-        except (LeaseLost, Parked, StoreUnavailable):
+        except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log
             log.exception("turn failed unexpectedly")
@@ -122,26 +122,26 @@ class Answering:
         log.error("turn given up, see: kaiwa outbox list", reason=reason)
         await self._alerts.notice("dead_letters", reason)
 
-    def _apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> Outcome:
+    def _apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
         arrivals = readable_arrivals(journalled.entries)
-        batch = sort_out(arrivals, self._commands.read)
+        batch = triage(arrivals, self._commands.read)
         is_awaited = bool(batch.messages or batch.commands or batch.told or not arrivals)
         if not is_awaited or self._channel(lease) is None:
-            return Outcome()
+            return TurnResult()
         asked = [arrival.message for arrival in batch.messages]
         language = language_of(asked[-1].text if asked else "", self._defaults.language)
         reply = Reply(self._texts.get("apology.crashed", language), failed=True, note=f"{reason}, see the log")
         address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), "")
         said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
-        return Outcome((*asked, said) if asked else (), [(reply, address)])
+        return TurnResult((*asked, said) if asked else (), [(reply, address)])
 
     async def _take(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, quietly: bool) -> None:
         started = time.monotonic()
-        outcome = Outcome()
+        outcome = TurnResult()
         if not kept.steps:  # a turn that has got on was let in
             arrivals = await self._begin(lease, kept.arrivals)
             kept.arrivals = await self._let_in(lease, journalled.turn_id, arrivals, outcome)
-        batch = sort_out(kept.arrivals, self._commands.read)
+        batch = triage(kept.arrivals, self._commands.read)
         await self._keep_house(lease, batch, outcome)
         if batch.messages:
             answered = await self._replying.answer(lease, journalled, batch.messages, kept.steps, quietly=quietly)
@@ -155,7 +155,7 @@ class Answering:
         self._metrics.turn_seconds.observe(seconds)
         log.info("turn", failed=failed, messages=len(outcome.messages), ms=round(seconds * 1000))
 
-    async def _begin(self, lease: Lease, arrivals: list[Arrival]) -> list[Arrival]:
+    async def _begin(self, lease: Lease, arrivals: list[InboundEvent]) -> list[InboundEvent]:
         """What the turn answers: the words of one person, with all pictures that were sent together."""
         own = arrivals[: count_of_one_turn(arrivals, self._commands.read)]
         if others := len(arrivals) - len(own):
@@ -164,7 +164,7 @@ class Answering:
         authors = {arrival.author_id for arrival in own if arrival.event == "message"}
         return await gathered(own, partial(self._join, lease, authors))
 
-    async def _join(self, lease: Lease, authors: Collection[str]) -> list[Arrival]:
+    async def _join(self, lease: Lease, authors: Collection[str]) -> list[InboundEvent]:
         """What has arrived since the turn began and may join it, on record as its own."""
         waiting = await self._store.inbox.read(lease.conversation)
         joining = []
@@ -176,14 +176,16 @@ class Answering:
         await self._store.journal.join(lease, [frame for frame, _ in joining])
         return [arrival for _, arrival in joining]
 
-    async def _let_in(self, lease: Lease, turn_id: str, arrivals: list[Arrival], outcome: Outcome) -> list[Arrival]:
+    async def _let_in(
+        self, lease: Lease, turn_id: str, arrivals: list[InboundEvent], outcome: TurnResult
+    ) -> list[InboundEvent]:
         """Leave out what goes beyond a day's limits, commands and what we answer ourselves like all else."""
         admitted = await self._admission.admit(lease.conversation, turn_id, arrivals)
         outcome.messages = (*outcome.messages, *admitted.messages)
         outcome.replies += admitted.replies
         return admitted.arrivals
 
-    async def _keep_house(self, lease: Lease, batch: Sorted, outcome: Outcome) -> None:
+    async def _keep_house(self, lease: Lease, batch: Triage, outcome: TurnResult) -> None:
         """Edits, commands and our own sentences."""
         if batch.left:
             await self._housekeeping.leave(lease, batch.left)
@@ -205,7 +207,7 @@ class Answering:
             said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
             outcome.messages = () if command == "forget" else (*outcome.messages, arrival.message, said)
 
-    async def _obey(self, lease: Lease, command: str, arrival: Arrival, *, dropped: bool) -> Reply:
+    async def _obey(self, lease: Lease, command: str, arrival: InboundEvent, *, dropped: bool) -> Reply:
         if command == "reset":
             await self._housekeeping.reset(lease)
             return self._sentence("command.reset", arrival)
@@ -217,7 +219,7 @@ class Answering:
             return self._forgotten(await self._housekeeping.forget(lease, arrival), lease, arrival)
         return self._sentence("command.help", arrival)
 
-    def _forgotten(self, gone: Forgotten, lease: Lease, arrival: Arrival) -> Reply:
+    def _forgotten(self, gone: Forgotten, lease: Lease, arrival: InboundEvent) -> Reply:
         """What was deleted, and what cannot be; it names its reader by its address, so it is kept for nobody."""
         values = {"conversations": gone.conversations, "messages": gone.messages, "files": gone.files}
         reply = self._sentence("command.forget", arrival, **values)
@@ -225,16 +227,16 @@ class Answering:
         elsewhere = self._texts.sentences[self._language(arrival)].get(keeper, "")
         return replace(reply, text=f"{reply.text} {elsewhere}".strip(), fleeting=True)
 
-    async def _commit(self, lease: Lease, turn_id: str, outcome: Outcome, given_up: str = "") -> None:
+    async def _commit(self, lease: Lease, turn_id: str, outcome: TurnResult, given_up: str = "") -> None:
         channel = self._channel(lease)
-        portions = [
+        split = [
             (portion, address)
             for reply, address in outcome.replies
-            for portion in (channel.portions(reply) if channel else [])
+            for portion in (channel.split(reply) if channel else [])
         ]
         deliveries = [
             encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address))
-            for number, (reply, address) in enumerate(portions, 1)
+            for number, (reply, address) in enumerate(split, 1)
         ]
         record = TurnRecord(turn_id, now_ms(), outcome.model or self._replying.model, outcome.messages)
         entry = encode(record) if outcome.messages else None
@@ -243,7 +245,7 @@ class Answering:
     def _channel(self, lease: Lease) -> Channel | None:
         return self._channels.get(lease.conversation.partition(":")[0])
 
-    def _sentence(self, key: str, arrival: Arrival, **values: object) -> Reply:
+    def _sentence(self, key: str, arrival: InboundEvent, **values: object) -> Reply:
         language = self._language(arrival)
         known = {"bot_name": self._defaults.bot_name, "days": self._defaults.history_days}
         text = self._texts.get(key, language, **known, **values)
@@ -251,7 +253,7 @@ class Answering:
             text = f"{text}\n{self._texts.get('command.tools', language, commands=' '.join(commands))}"
         return Reply(text, kind="help" if key == "command.help" else "greeting" if key.endswith(".greeting") else "")
 
-    def _language(self, arrival: Arrival) -> str:
+    def _language(self, arrival: InboundEvent) -> str:
         author = arrival.message.author or NOBODY
         language = language_of(arrival.message.text, author.locale[:2] or self._defaults.language)
         return language if language in self._texts.sentences else self._defaults.language

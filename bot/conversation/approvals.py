@@ -7,12 +7,12 @@ from typing import Literal
 
 import structlog
 
-from bot.agent.turn import Decided
-from bot.channels import Arrival, Delivery, Question, Reply
+from bot.agent.turn import ApprovalDecision
+from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.commands import SpokenCommands
-from bot.conversation.journal import ASKED, DECIDED, Asked, Kept, decode_arrival
+from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, Kept, decode_arrival
 from bot.conversation.triage import is_stop
-from bot.errors import Parked
+from bot.errors import AwaitingApproval
 from bot.safe_text.arguments import SHOWN, described_whole, fenced
 from bot.safe_text.names import name_in_words
 from bot.store import JournalledTurn, Lease, Store, Waiting
@@ -65,34 +65,34 @@ class Approvals:
 
     async def review(
         self, lease: Lease, turn_id: str, address: str, words: str, call: ToolCall, asker: Author
-    ) -> Decided:
+    ) -> ApprovalDecision:
         """Decide about a call at once, or ask.
 
         Args:
             words: the asker's, for the language.
 
         Raises:
-            Parked: a person has been asked; ``decide`` tells what came of it.
+            AwaitingApproval: a person has been asked; ``decide`` tells what came of it.
         """
         if self._policy.mode != "ask":
             approved = self._policy.mode == "auto_approve"
-            return Decided(call.id, approved, call.arguments, "" if approved else SWITCHED_OFF)
+            return ApprovalDecision(call.id, approved, call.arguments, "" if approved else SWITCHED_OFF)
         if not (asker.id or self._policy.approvers):
-            return Decided(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
+            return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
         waiting = await self._store.inbox.read(lease.conversation)
         if any(is_stop(arrival, self._commands.read) for _, arrival in _read(waiting)):
-            return Decided(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
+            return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
         shown = described_whole(call.arguments)
         if shown is None:
-            return Decided(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
+            return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = Question(new_id("question"), call.id, call.name, call.arguments, asker.name, asker.id, until)
         text = self._sentence("question", words, tool=call.name, arguments=fenced(shown))
         delivery = Delivery(question.id, turn_id, Reply(text, question=question), address)
-        asked = Asked(question, address, self._language_of(words), len(waiting))
+        asked = ApprovalRequest(question, address, self._language_of(words), len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval asked for", tool=call.name)
-        raise Parked(until, len(waiting))
+        raise AwaitingApproval(until, len(waiting))
 
     async def decide(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, is_prompt: bool) -> None:
         """Record what has been decided; the first decision counts. Presses by people who may not decide are refused.
@@ -102,7 +102,7 @@ class Approvals:
             is_prompt: the channel's (``bot.channels.Channel``).
 
         Raises:
-            Parked: nothing has been.
+            AwaitingApproval: nothing has been.
         """
         asked = kept.asked
         now = await self._store.now_ms(lease.conversation)  # before the inbox: what came in time is in there
@@ -123,12 +123,14 @@ class Approvals:
                 await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
                 left -= 1
         if now < asked.question.until:
-            raise Parked(asked.question.until, left)
-        expired = Decided(asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED)
+            raise AwaitingApproval(asked.question.until, left)
+        expired = ApprovalDecision(
+            asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED
+        )
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
     async def _words_since(
-        self, conversation: str, journalled: JournalledTurn, asked: Asked, *, is_prompt: bool
+        self, conversation: str, journalled: JournalledTurn, asked: ApprovalRequest, *, is_prompt: bool
     ) -> int | None:
         """From when on words can be an answer, by the platform's clock; None while the question is on its way."""
         shown = journalled.shown
@@ -137,7 +139,9 @@ class Approvals:
         # An earlier version does not record that a question was delivered, and lets all words decide.
         return 0 if await self._store.outbox.head(conversation) is None else None
 
-    def _decision(self, kept: Kept, arrival: Arrival, words_since: int | None, *, is_prompt: bool) -> Decided | None:
+    def _decision(
+        self, kept: Kept, arrival: InboundEvent, words_since: int | None, *, is_prompt: bool
+    ) -> ApprovalDecision | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""
         question, author = kept.asked.question, arrival.message.author or Author()
         is_asker = author.id == question.asker_id != ""  # a platform may keep ids back: two of none are no one
@@ -145,10 +149,10 @@ class Approvals:
             if arrival.target != question.id or not (is_asker or author.id in self._policy.approvers):
                 return None
             reason = "" if arrival.approved else REJECTED
-            return Decided(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
+            return ApprovalDecision(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
         is_taken_back = arrival.event == "unsent" and arrival.target in kept.ids_of(question.asker_id)
         if arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands.read):
-            return Decided(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
+            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
         is_read = words_since is not None and arrival.message.at >= words_since
         if arrival.event != "message" or not is_asker or not is_read:
             return None
@@ -159,14 +163,16 @@ class Approvals:
                 return None
             said = True
         reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
-        return Decided(question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id)
+        return ApprovalDecision(
+            question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id
+        )
 
     async def _settle(
         self,
         lease: Lease,
         turn_id: str,
-        asked: Asked,
-        decided: Decided,
+        asked: ApprovalRequest,
+        decided: ApprovalDecision,
         author: Author | None,
         answers: tuple[bytes, ...] = (),
     ) -> None:
@@ -187,7 +193,7 @@ class Approvals:
         return self._texts.get(f"approval.{key}", self._language_of(words), **values)
 
 
-def _read(waiting: list[Waiting]) -> list[tuple[Waiting, Arrival]]:
+def _read(waiting: list[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
     """The entries that can be read; the next turn deals with the others."""
     read = []
     for entry in waiting:

@@ -22,7 +22,7 @@ class Run:
     stopped: bool = False
 
 
-class Stops:
+class CancelRegistry:
     """Ends turns by their time limit, which is the one way they end early."""
 
     def __init__(self) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.safe_text.names import safe_name
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def context_line(arrival: Arrival, channel: str, time_zone: str) -> str:
+def context_line(arrival: InboundEvent, channel: str, time_zone: str) -> str:
     """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
 
     The same bytes for the same arrival, so that a model's prompt cache holds; a name can neither break out of the

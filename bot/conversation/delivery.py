@@ -9,7 +9,7 @@ import structlog
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.agent.turn import Decided
+from bot.agent.turn import ApprovalDecision
 from bot.channels import Channel, Delivery, Question
 from bot.conversation.alerts import Alerts
 from bot.conversation.journal import DECIDED, read_entries
@@ -27,7 +27,7 @@ TOKEN_WAIT_MS = 3_600_000  # for a new token in the place of a refused one
 decode_delivery = Decoder(Delivery).decode
 
 
-class Postman:
+class OutboxRelay:
     """Delivers a conversation's outbox under its lease."""
 
     def __init__(self, store: Store, channels: Mapping[str, Channel], metrics: Metrics, alerts: Alerts) -> None:
@@ -119,7 +119,7 @@ class Postman:
         asked = read_entries(await self._store.journal.read(lease.conversation)).open_question
         if asked is None or asked.question.id != question.id:
             return False
-        decided = Decided(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
+        decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
         await self._store.journal.record(lease, DECIDED, encode(decided))
         return True
 

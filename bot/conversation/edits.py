@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from bot.agent.turn import changed
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.conversation.journal import decode_arrival
 from bot.conversation.records import read_turns
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
@@ -67,12 +67,12 @@ class Housekeeping:
         self._hour = 0
         self._noted: set[tuple[str, str]] = set()  # in this hour, so that it costs nothing in most turns
 
-    async def remember(self, conversation: str, arrivals: Sequence[Arrival]) -> None:
+    async def remember(self, conversation: str, arrivals: Sequence[InboundEvent]) -> None:
         """Note who talks here, so that they can be forgotten everywhere."""
         for arrival in arrivals:
             await self._remember(conversation, arrival)
 
-    async def _remember(self, conversation: str, arrival: Arrival) -> None:
+    async def _remember(self, conversation: str, arrival: InboundEvent) -> None:
         if (person := _person(conversation, arrival)) is None:
             return
         entry = f"{SHARED if arrival.group else OWN} {conversation}"
@@ -81,7 +81,7 @@ class Housekeeping:
             self._hour = hour
             self._noted.clear()
         if (person, entry) not in self._noted:
-            await self._store.notes.add(f"person:{person}", entry, self._history_s)
+            await self._store.kv.add(f"person:{person}", entry, self._history_s)
             self._noted.add((person, entry))
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
@@ -107,7 +107,7 @@ class Housekeeping:
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
-    async def forget(self, lease: Lease, arrival: Arrival) -> Forgotten:
+    async def forget(self, lease: Lease, arrival: InboundEvent) -> Forgotten:
         """Forget a person: their own conversations, and their words in those they share with others.
 
         A conversation that is being answered elsewhere is waited for; one that takes longer is told, and forgets them
@@ -119,7 +119,7 @@ class Housekeeping:
         await self._store.leases.forget(lease)
         person = _person(lease.conversation, arrival)
         here = f"{SHARED if arrival.group else OWN} {lease.conversation}"
-        known = await self._store.notes.members(f"person:{person}") if person else []
+        known = await self._store.kv.members(f"person:{person}") if person else []
         forgotten = Forgotten()
         for entry in sorted({*known, here}):
             kind, _, conversation = entry.partition(" ")
@@ -132,7 +132,7 @@ class Housekeeping:
         await self._erase(lease.conversation, _author_id(arrival), {*known, here})
         return forgotten
 
-    async def leave(self, lease: Lease, arrival: Arrival) -> None:
+    async def leave(self, lease: Lease, arrival: InboundEvent) -> None:
         """Forget whoever does not want to be written to any more, or a group that the bot is no longer in.
 
         Raises:
@@ -145,7 +145,7 @@ class Housekeeping:
         else:
             await self.forget(lease, arrival)
 
-    async def _forget_under(self, lease: Lease, kind: str, arrival: Arrival) -> Forgotten:
+    async def _forget_under(self, lease: Lease, kind: str, arrival: InboundEvent) -> Forgotten:
         """In a conversation where nothing else is done, and which is given back."""
         try:
             if kind == SHARED:
@@ -154,12 +154,14 @@ class Housekeeping:
         finally:
             await self._store.leases.release(lease)
 
-    async def _tell(self, conversation: str, kind: str, arrival: Arrival) -> None:
+    async def _tell(self, conversation: str, kind: str, arrival: InboundEvent) -> None:
         """Have a conversation that is being answered forget somebody at the end of its turn.
 
         Their own ends altogether. In a shared one their messages are taken back, one by one.
         """
-        wish = Arrival(Message(f"{arrival.message.id}:{conversation}", "user", (), arrival.message.at), event="left")
+        wish = InboundEvent(
+            Message(f"{arrival.message.id}:{conversation}", "user", (), arrival.message.at), event="left"
+        )
         if kind == OWN:
             await self._store.inbox.accept(conversation, wish.message.id, encode(wish), ASIDE)
             return
@@ -172,7 +174,7 @@ class Housekeeping:
         for message in said:
             if message.author and message.author.id == author_id:
                 back = Message(f"{wish.message.id}:{message.id}", "user", (), arrival.message.at)
-                unsent = encode(Arrival(back, event="unsent", target=message.id))
+                unsent = encode(InboundEvent(back, event="unsent", target=message.id))
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
@@ -211,7 +213,7 @@ class Housekeeping:
         for letter in letters:
             await self._store.dead_letters.discard(letter)
 
-    async def _forget_in(self, lease: Lease, kind: str, arrival: Arrival, *, is_here: bool = False) -> Forgotten:
+    async def _forget_in(self, lease: Lease, kind: str, arrival: InboundEvent, *, is_here: bool = False) -> Forgotten:
         author_id = _author_id(arrival)
         gone = 0
 
@@ -273,7 +275,7 @@ def _holds(data: bytes, name: str) -> bool:
     return bool(name) and re.search(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()), data) is not None
 
 
-def _arrival(body: bytes) -> Arrival | None:
+def _arrival(body: bytes) -> InboundEvent | None:
     try:
         return decode_arrival(body)
     except UNREADABLE:
@@ -286,10 +288,10 @@ def _is_by(body: bytes, author_id: str) -> bool:
     return _holds(body, author_id) if arrival is None else bool(author_id) and _author_id(arrival) == author_id
 
 
-def _author_id(arrival: Arrival) -> str:
+def _author_id(arrival: InboundEvent) -> str:
     return arrival.message.author.id if arrival.message.author else ""
 
 
-def _person(conversation: str, arrival: Arrival) -> str | None:
+def _person(conversation: str, arrival: InboundEvent) -> str | None:
     author_id = _author_id(arrival)
     return f"{conversation.partition(':')[0]}:{author_id}" if author_id else None

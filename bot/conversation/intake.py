@@ -8,7 +8,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import now_ms
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.triage import is_stop
@@ -42,7 +42,7 @@ class Intake:
         self._metrics = metrics
         self.closed = False
 
-    async def __call__(self, conversation: str, arrival: Arrival) -> bool:
+    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
         """Accept one message; false where its id was seen before.
 
         One that a full inbox does not take is left out, and its conversation is told so, once a minute.
@@ -72,12 +72,12 @@ class Intake:
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
-    async def _accept(self, conversation: str, arrival: Arrival, kind: str) -> Accepted:
+    async def _accept(self, conversation: str, arrival: InboundEvent, kind: str) -> Accepted:
         """What stops, decides or takes back always gets in."""
         always = kind == CONTROL or arrival.event in ("unsent", "left") or arrival.left_out
         return await self._store.inbox.accept(conversation, arrival.message.id, encode(arrival), kind, always=always)
 
-    def _kind_of(self, arrival: Arrival) -> str:
+    def _kind_of(self, arrival: InboundEvent) -> str:
         """What may join a turn under way, and what has to wait for its end."""
         if arrival.event in ("edited", "unsent"):
             return CHANGE
@@ -103,9 +103,9 @@ def _capped(message: Message) -> Message:
     return replace(message, parts=(*parts, Text(mark)))
 
 
-def _left_out(arrival: Arrival) -> Arrival:
+def _left_out(arrival: InboundEvent) -> InboundEvent:
     """What is answered in the place of messages that are left out; its id is taken in once a minute."""
     message = arrival.message
     sample = (Text(message.text[:SAMPLE]),)
     mark = replace(message, id=f"left_out_{now_ms() // PAUSE_MS}", parts=sample)
-    return Arrival(mark, arrival.address, arrival.group, "told", "apology.rate_limited", left_out=True)
+    return InboundEvent(mark, arrival.address, arrival.group, "told", "apology.rate_limited", left_out=True)

@@ -10,8 +10,8 @@ import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.agent.turn import Decided, Heard
-from bot.channels import Arrival, Question
+from bot.agent.turn import ApprovalDecision, TurnUpdate
+from bot.channels import InboundEvent, Question
 from bot.providers import StopReason
 from bot.store import Lease, Store
 from bot.store.frames import Entry
@@ -36,7 +36,7 @@ class Begun(Struct, frozen=True):
     call_id: str
 
 
-class Asked(Struct, frozen=True, omit_defaults=True):
+class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
     """A person was asked whether a call may be made.
 
     Attributes:
@@ -51,17 +51,19 @@ class Asked(Struct, frozen=True, omit_defaults=True):
     before: int = 0
 
 
-decode_arrival = Decoder(Arrival).decode
+decode_arrival = Decoder(InboundEvent).decode
 decode_said = Decoder(Said).decode
 decode_result = Decoder(ToolResult).decode
 
-Step = Said | ToolResult | Begun | Asked | Decided | Arrival  # an arrival that has joined the turn between two steps
+Step = (
+    Said | ToolResult | Begun | ApprovalRequest | ApprovalDecision | InboundEvent
+)  # an arrival that has joined the turn between two steps
 DECODERS: Mapping[str, Callable[[bytes], Step]] = {
     SAID: decode_said,
     RESULT: decode_result,
     BEGUN: Decoder(Begun).decode,
-    ASKED: Decoder(Asked).decode,
-    DECIDED: Decoder(Decided).decode,
+    ASKED: Decoder(ApprovalRequest).decode,
+    DECIDED: Decoder(ApprovalDecision).decode,
 }
 
 
@@ -69,17 +71,17 @@ DECODERS: Mapping[str, Callable[[bytes], Step]] = {
 class Kept:
     """A journal read back: what the turn began with, then everything else in the order it was written."""
 
-    arrivals: list[Arrival] = field(default_factory=list)
+    arrivals: list[InboundEvent] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
     @property
-    def open_question(self) -> Asked | None:
+    def open_question(self) -> ApprovalRequest | None:
         """What a person has been asked and has not decided."""
         last = self.steps[-1] if self.steps else None
-        return last if isinstance(last, Asked) else None
+        return last if isinstance(last, ApprovalRequest) else None
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> ApprovalRequest:
         """The same, for who knows that there is one."""
         asked = self.open_question
         if asked is None:
@@ -88,7 +90,7 @@ class Kept:
 
     def ids_of(self, author_id: str) -> set[str]:
         """The messages of this person that the turn answers."""
-        arrivals = [*self.arrivals, *(step for step in self.steps if isinstance(step, Arrival))]
+        arrivals = [*self.arrivals, *(step for step in self.steps if isinstance(step, InboundEvent))]
         return {arrival.message.id for arrival in arrivals if arrival.author_id == author_id}
 
 
@@ -105,7 +107,7 @@ def read_entries(entries: Iterable[Entry]) -> Kept:
     return kept
 
 
-def readable_arrivals(entries: Iterable[Entry]) -> list[Arrival]:
+def readable_arrivals(entries: Iterable[Entry]) -> list[InboundEvent]:
     """What the turn has taken in, as far as it can be read."""
     arrivals = []
     for entry in entries:
@@ -132,8 +134,8 @@ class JournalLedger:
         self,
         store: Store,
         lease: Lease,
-        hear: Callable[[], Awaitable[Heard]],
-        review: Callable[[ToolCall, Author, str], Awaitable[Decided]],
+        hear: Callable[[], Awaitable[TurnUpdate]],
+        review: Callable[[ToolCall, Author, str], Awaitable[ApprovalDecision]],
         spend: Callable[[Spending], Awaitable[None]],
     ) -> None:
         self._store = store
@@ -156,12 +158,12 @@ class JournalLedger:
     async def got(self, result: ToolResult) -> None:
         await self._record(RESULT, result)
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
         return await self._review(call, asker, words)
 
-    async def heard(self, *, surely: bool) -> Heard:
+    async def heard(self, *, surely: bool) -> TurnUpdate:
         if not (self._waiting or surely):
-            return Heard()
+            return TurnUpdate()
         self._waiting = False
         return await self._hear()
 

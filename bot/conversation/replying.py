@@ -12,17 +12,17 @@ from functools import partial
 import structlog
 
 from bot.agent.loop import STOPPED, Agent
-from bot.agent.turn import NOBODY, Decided, Surroundings, Turn, now_ms
-from bot.channels import Arrival, Channel, Reply
+from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, now_ms
+from bot.channels import Channel, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import ALARMING, Alerts
 from bot.conversation.approvals import Approvals
 from bot.conversation.budgets import Budgets
-from bot.conversation.cancellation import Stops
+from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.context import usable_zone
 from bot.conversation.edits import Housekeeping
-from bot.conversation.history import Past
-from bot.conversation.inbound import Reception
+from bot.conversation.history import HistoryWindow
+from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import Begun, JournalLedger, Said, Step
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.tool_commands import choice_in, command_words
@@ -53,7 +53,7 @@ class Defaults:
 
 
 @dataclass(slots=True)
-class Outcome:
+class TurnResult:
     """What a turn leaves: messages for the history, replies with their addresses, the model that answered."""
 
     messages: tuple[Message, ...] = ()
@@ -68,13 +68,13 @@ class Replying:
         self,
         store: Store,
         agent: Agent,
-        past: Past,
+        past: HistoryWindow,
         channels: Mapping[str, Channel],
         texts: Texts,
         housekeeping: Housekeeping,
         commands: SpokenCommands,
         approvals: Approvals,
-        stops: Stops,
+        stops: CancelRegistry,
         budgets: Budgets,
         alerts: Alerts,
         defaults: Defaults,
@@ -106,11 +106,11 @@ class Replying:
         self,
         lease: Lease,
         journalled: JournalledTurn,
-        arrivals: list[Arrival],
+        arrivals: list[InboundEvent],
         steps: list[Step],
         *,
         quietly: bool,
-    ) -> Outcome:
+    ) -> TurnResult:
         """Answer messages; with nothing, where they have all been taken back meanwhile.
 
         Args:
@@ -120,12 +120,14 @@ class Replying:
 
         Raises:
             LeaseLost: another process has the turn.
-            Parked: it waits for a person.
+            AwaitingApproval: it waits for a person.
             StoreUnavailable: it is left in its journal.
         """
         conversation = lease.conversation
         channel = self._channels[conversation.partition(":")[0]]
-        reception = Reception(self._store, lease, channel, self._housekeeping, self._commands, self._defaults.time_zone)
+        reception = InboundMessages(
+            self._store, lease, channel, self._housekeeping, self._commands, self._defaults.time_zone
+        )
         showing = nullcontext(Nobody()) if quietly else channel.showing(conversation, arrivals[-1].address)
         async with TurnMedia(self._media, channel, conversation) as media, showing as watcher:
             await watcher.show(TurnStarted(journalled.turn_id, tuple(arrival.message.id for arrival in arrivals)))
@@ -135,14 +137,14 @@ class Replying:
             if reply is None:
                 await watcher.show(AnswerRestarted())
             added = media.described(turn.added)
-        return Outcome(added, [(reply, reception.address)], turn.model) if reply else Outcome()
+        return TurnResult(added, [(reply, reception.address)], turn.model) if reply else TurnResult()
 
     async def _begun(
         self,
         lease: Lease,
         journalled: JournalledTurn,
-        arrivals: list[Arrival],
-        reception: Reception,
+        arrivals: list[InboundEvent],
+        reception: InboundMessages,
         watcher: Watcher,
         media: TurnMedia,
     ) -> Turn:
@@ -153,7 +155,7 @@ class Replying:
         heard = await reception.receive(arrivals, is_new=not history)
         newest = heard.messages[-1]
         author = newest.author or NOBODY
-        surroundings = Surroundings(
+        surroundings = TurnContext(
             conversation=conversation,
             style=channel.style,
             locale=author.locale or language_of(newest.text, self._defaults.language),
@@ -162,7 +164,7 @@ class Replying:
             load=media.load,
         )
 
-        async def review(call: ToolCall, asker: Author, words: str) -> Decided:
+        async def review(call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
             turn_id, address = journalled.turn_id, reception.address
             decided = await self._approvals.review(lease, turn_id, address, words, call, asker)
             reception.decided(decided)
@@ -175,7 +177,7 @@ class Replying:
         deadline = time.monotonic() + TURN_S
         return Turn(journalled.turn_id, surroundings, history, heard.messages, ledger, deadline, choice)
 
-    async def _restore(self, turn: Turn, steps: list[Step], reception: Reception, watcher: Watcher) -> None:
+    async def _restore(self, turn: Turn, steps: list[Step], reception: InboundMessages, watcher: Watcher) -> None:
         """Bring a turn to where its journal ends."""
         for step in steps:
             match step:
@@ -185,13 +187,13 @@ class Replying:
                     turn.restore_result(step)
                 case Begun(call_id):
                     turn.restore_begun(call_id)
-                case Decided():
+                case ApprovalDecision():
                     turn.restore_decided(step)
                     reception.decided(step)
-                case Arrival():
+                case InboundEvent():
                     turn.restore_heard(await reception.join(watcher, [step]))
 
-    async def _reply(self, turn: Turn, reception: Reception) -> Reply | None:
+    async def _reply(self, turn: Turn, reception: InboundMessages) -> Reply | None:
         """The model's answer, or one honest sentence in its place."""
         try:
             async with asyncio.timeout(TURN_S) as limit:

@@ -17,15 +17,15 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.answering import Answering
 from bot.conversation.approvals import Approvals, Policy
 from bot.conversation.budgets import Budgets
-from bot.conversation.cancellation import TOPIC, Stops
-from bot.conversation.delivery import Postman
+from bot.conversation.cancellation import TOPIC, CancelRegistry
+from bot.conversation.delivery import OutboxRelay
 from bot.conversation.edits import KEEP_TURNS, Housekeeping
-from bot.conversation.history import Past
+from bot.conversation.history import HistoryWindow
 from bot.conversation.journal import read_entries
 from bot.conversation.records import read_record
 from bot.conversation.renewals import Renewals
 from bot.conversation.replying import Defaults, Replying
-from bot.errors import LeaseLost, Parked, StoreUnavailable
+from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import Lease, Store
 from bot.texts import Texts
@@ -38,7 +38,7 @@ EVERYTHING = 1_000_000_000  # of the inbox
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class NextWakeup:
     """How a conversation is left.
 
     Attributes:
@@ -50,10 +50,12 @@ class Left:
     known: int = 0
 
 
-class Conversations:
+class ConversationRunner:
     """Takes care of conversations, each under its lease, as many at once as are asked for."""
 
-    def __init__(self, store: Store, answering: Answering, past: Past, stops: Stops, postman: Postman) -> None:
+    def __init__(
+        self, store: Store, answering: Answering, past: HistoryWindow, stops: CancelRegistry, postman: OutboxRelay
+    ) -> None:
         self._store = store
         self._answering = answering
         self._past = past
@@ -62,7 +64,7 @@ class Conversations:
         self._renewals = Renewals(store)
         self.closing = False  # begins no new turn; what waits is left for others
 
-    async def attend(self, conversation: str) -> None:
+    async def process(self, conversation: str) -> None:
         """Deliver what is left and answer what waits; where that is done, or another process is at it, leave at once.
 
         Raises:
@@ -105,7 +107,7 @@ class Conversations:
         lease = await self._store.leases.acquire(conversation, if_wanted=True)
         if lease is None:
             return False
-        left = Left()
+        left = NextWakeup()
         waiting = False
         with structlog.contextvars.bound_contextvars(conversation=conversation):
             try:
@@ -118,12 +120,12 @@ class Conversations:
                 waiting = await asyncio.shield(self._release(lease, left))
         return waiting
 
-    async def _release(self, lease: Lease, left: Left) -> bool:
+    async def _release(self, lease: Lease, left: NextWakeup) -> bool:
         with suppress(LeaseLost, StoreUnavailable):
             return await self._store.leases.release(lease, left.until, left.known)
         return False
 
-    async def _care(self, lease: Lease) -> Left:
+    async def _care(self, lease: Lease) -> NextWakeup:
         retry_at = await self._postman.deliver(lease) if lease.unsent else None
         while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
@@ -131,21 +133,21 @@ class Conversations:
                 quietly = retry_at is not None
                 try:
                     again_at = await self._answering.take(lease, journalled, quietly=quietly)
-                except Parked as parked:
+                except AwaitingApproval as parked:
                     retry_at = await self._postman.deliver(lease)
-                    return Left(min(parked.until, retry_at or parked.until), parked.known)
+                    return NextWakeup(min(parked.until, retry_at or parked.until), parked.known)
                 if again_at is not None:
-                    return Left(again_at, EVERYTHING)  # the turn has to be gone on with first
+                    return NextWakeup(again_at, EVERYTHING)  # the turn has to be gone on with first
                 retry_at = await self._postman.deliver(lease)
         if not self.closing:
             self._past.keep_up(lease.conversation)
-        return Left(None if self.closing else retry_at)  # a turn may have been left, and has its own time
+        return NextWakeup(None if self.closing else retry_at)  # a turn may have been left, and has its own time
 
 
 def conversations(
     store: Store,
     agent: Agent,
-    past: Past,
+    past: HistoryWindow,
     channels: Mapping[str, Channel],
     texts: Texts,
     metrics: Metrics,
@@ -153,13 +155,13 @@ def conversations(
     policy: Policy,
     budgets: Budgets,
     alerts: Alerts,
-) -> Conversations:
+) -> ConversationRunner:
     """The parts of a conversation's care, joined to one another.
 
     Args:
         channels: by name; may be filled later.
     """
-    commands, stops = SpokenCommands(texts), Stops()
+    commands, stops = SpokenCommands(texts), CancelRegistry()
     housekeeping = Housekeeping(store, defaults.history_days, agent.tools.forget)
     approvals = Approvals(store, texts, commands, policy, defaults.language)
     replying = Replying(
@@ -169,4 +171,4 @@ def conversations(
     answering = Answering(
         store, replying, approvals, admission, alerts, housekeeping, channels, texts, commands, metrics, defaults
     )
-    return Conversations(store, answering, past, stops, Postman(store, channels, metrics, alerts))
+    return ConversationRunner(store, answering, past, stops, OutboxRelay(store, channels, metrics, alerts))

@@ -18,7 +18,7 @@ WORDS_CAP = 4_000  # characters of one message
 RESULT_CAP = 600  # of one tool's result, which can be looked up again
 
 
-class Summarist:
+class Summarizer:
     """Asks for a summary.
 
     Args:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.transcript import Message
 
 Command = str  # help, reset, forget, stop or usage
 
 
 @dataclass(slots=True)
-class Sorted:
+class Triage:
     """A batch, sorted out.
 
     Attributes:
@@ -27,16 +27,16 @@ class Sorted:
         dropped: messages that are therefore not answered, and still part of the conversation.
     """
 
-    messages: list[Arrival] = field(default_factory=list)
+    messages: list[InboundEvent] = field(default_factory=list)
     edited: dict[str, Message | None] = field(default_factory=dict)
-    commands: list[tuple[Command, Arrival]] = field(default_factory=list)
-    told: list[Arrival] = field(default_factory=list)
-    left: Arrival | None = None
+    commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
+    told: list[InboundEvent] = field(default_factory=list)
+    left: InboundEvent | None = None
     stopped: bool = False
-    dropped: list[Arrival] = field(default_factory=list)
+    dropped: list[InboundEvent] = field(default_factory=list)
 
 
-def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | None]) -> Sorted:
+def triage(arrivals: Sequence[InboundEvent], command_in: Callable[[str], Command | None]) -> Triage:
     """Go through a batch in order.
 
     A message that stands before ``/stop``, ``/reset`` or ``/forget me`` is not answered any more. A decision about a
@@ -45,7 +45,7 @@ def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | 
     Args:
         command_in: the command that a message's words are, if they are one.
     """
-    batch = Sorted()
+    batch = Triage()
     for arrival in arrivals:
         if arrival.event == "message":
             command = command_in(arrival.message.text)
@@ -64,13 +64,13 @@ def sort_out(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | 
         elif arrival.event == "stop":
             _stop(batch)
         elif arrival.event == "left":
-            batch = Sorted(left=arrival)
+            batch = Triage(left=arrival)
         else:
             _change(batch, arrival)
     return batch
 
 
-def belongs(arrival: Arrival, authors: Collection[str]) -> bool:
+def belongs(arrival: InboundEvent, authors: Collection[str]) -> bool:
     """Whether words may join a turn of these people.
 
     A turn answers one person, who decides about what acts and in whose name it is done; everybody else has turns of
@@ -79,7 +79,7 @@ def belongs(arrival: Arrival, authors: Collection[str]) -> bool:
     return arrival.author_id in authors and bool(arrival.author_id or not arrival.group)
 
 
-def count_of_one_turn(arrivals: Sequence[Arrival], command_in: Callable[[str], Command | None]) -> int:
+def count_of_one_turn(arrivals: Sequence[InboundEvent], command_in: Callable[[str], Command | None]) -> int:
     """How many arrivals, from the first on, one turn takes in: all before the first words of another person."""
     authors: set[str] = set()
     for count, arrival in enumerate(arrivals):
@@ -90,18 +90,18 @@ def count_of_one_turn(arrivals: Sequence[Arrival], command_in: Callable[[str], C
     return len(arrivals)
 
 
-def is_stop(arrival: Arrival, command_in: Callable[[str], Command | None]) -> bool:
+def is_stop(arrival: InboundEvent, command_in: Callable[[str], Command | None]) -> bool:
     """Whether somebody wants the turn under way to end."""
     return arrival.event == "stop" or (arrival.event == "message" and command_in(arrival.message.text) == "stop")
 
 
-def _stop(batch: Sorted) -> None:
+def _stop(batch: Triage) -> None:
     batch.stopped = True
     batch.dropped += batch.messages
     batch.messages.clear()
 
 
-def _change(batch: Sorted, arrival: Arrival) -> None:
+def _change(batch: Triage, arrival: InboundEvent) -> None:
     """An edit or a message taken back: in this batch where it stands here, else in the history."""
     new = arrival.message if arrival.event == "edited" else None
     place = next((n for n, known in enumerate(batch.messages) if known.message.id == arrival.target), None)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import DecodeError, Struct
 
-from bot.checks import Finding, ago
+from bot.checks import CheckResult, ago
 from bot.conversation.delivery import decode_delivery, fresh
 from bot.conversation.journal import decode_arrival
 from bot.errors import BadInput
@@ -111,25 +111,25 @@ async def chosen(letters: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
     return [letter for letter in found.values() if letter is not None]
 
 
-async def put_back(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[Finding]:
+async def put_back(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
     """Have answers sent again, and messages answered again, those first that were given up first."""
     return [await _put_back(letters, letter) for letter in sorted(chosen, key=_age)]
 
 
-async def _put_back(letters: DeadLetters, letter: DeadLetter) -> Finding:
+async def _put_back(letters: DeadLetters, letter: DeadLetter) -> CheckResult:
     kind, _ = _read(letter)
     if kind == "unreadable":
-        return Finding("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
+        return CheckResult("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
     if not await letters.revive(letter, fresh(letter.delivery) if letter.delivery is not None else b""):
         return _gone(letter)
     place = _short(letter.conversation)
-    return Finding("ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {place}")
+    return CheckResult("ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {place}")
 
 
-async def throw_away(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[Finding]:
+async def throw_away(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
     """Delete them."""
     return [
-        Finding("ok", letter.id, "deleted") if await letters.discard(letter) else _gone(letter) for letter in chosen
+        CheckResult("ok", letter.id, "deleted") if await letters.discard(letter) else _gone(letter) for letter in chosen
     ]
 
 
@@ -137,8 +137,8 @@ def _age(letter: DeadLetter) -> tuple[int, int]:
     return letter.at, int(letter.id.rpartition("-")[2])
 
 
-def _gone(letter: DeadLetter) -> Finding:
-    return Finding("failure", letter.id, "somebody else has taken or deleted it meanwhile")
+def _gone(letter: DeadLetter) -> CheckResult:
+    return CheckResult("failure", letter.id, "somebody else has taken or deleted it meanwhile")
 
 
 def _short(conversation: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from bot.checks import Finding, Result, ago
+from bot.checks import CheckResult, Result, ago
 from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, Part, parts
@@ -40,10 +40,10 @@ class Openers:
     store: Callable[[], AbstractAsyncContextManager[Store]]
     tools: Callable[[], AbstractAsyncContextManager[ToolMap]]
     model: Callable[[str], AbstractAsyncContextManager[Provider]]
-    channels: Mapping[str, Callable[[], Awaitable[list[Finding]]]] = field(default_factory=dict)
+    channels: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
 
-async def examine(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[Finding]:
+async def examine(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
     """Check everything at once; the findings come in a fixed order.
 
     Args:
@@ -51,16 +51,16 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
     """
     report = {part.name: part for part in parts(settings)}
 
-    async def within(name: str, check: Coroutine[Any, Any, list[Finding]]) -> list[Finding]:
+    async def within(name: str, check: Coroutine[Any, Any, list[CheckResult]]) -> list[CheckResult]:
         try:
             async with asyncio.timeout(patience_s):
                 return await check
         except TimeoutError:
-            return [Finding("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
+            return [CheckResult("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
         except SettingsError as error:
-            return [Finding("failure", name, error.variable, error.mend)]
+            return [CheckResult("failure", name, error.variable, error.mend)]
         except StoreUnavailable as error:
-            return [Finding("failure", name, f"the store does not answer: {error}")]
+            return [CheckResult("failure", name, f"the store does not answer: {error}")]
 
     chosen, *fallbacks = settings.models
     found = await asyncio.gather(
@@ -75,110 +75,118 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
     return [*(finding for group in found for finding in group), *_judge_doors(report, settings)]
 
 
-def _judge_doors(report: Mapping[str, Part], settings: Settings) -> list[Finding]:
+def _judge_doors(report: Mapping[str, Part], settings: Settings) -> list[CheckResult]:
     """Who may see the page, what is done without asking, and who can read the secrets."""
     page, approvals = report["page"], report.get("approvals")
-    found = [Finding("ok" if page.on else "off", page.name, page.detail, page.hint)]
+    found = [CheckResult("ok" if page.on else "off", page.name, page.detail, page.hint)]
     if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
         weak = f"CONSOLE_TOKEN has fewer than {SHORT_TOKEN} characters: it can be guessed"
-        found[0] = Finding("warning", page.name, weak, "choose a long one: openssl rand -base64 32")
+        found[0] = CheckResult("warning", page.name, weak, "choose a long one: openssl rand -base64 32")
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
-        found.append(Finding(result, approvals.name, approvals.detail, approvals.hint))
+        found.append(CheckResult(result, approvals.name, approvals.detail, approvals.hint))
     if env_file_is_open():
-        found.append(Finding("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env"))
+        found.append(
+            CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
+        )
     return found
 
 
-async def _check_model(part: str, name: str, openers: Openers) -> list[Finding]:
+async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResult]:
     if name == "demo":
         chosen = part == "model"
-        return [Finding("warning", part, DEMO, GET_GEMINI) if chosen else Finding("ok", part, DEMO)]
+        return [CheckResult("warning", part, DEMO, GET_GEMINI) if chosen else CheckResult("ok", part, DEMO)]
     try:
         async with openers.model(name) as provider:
-            return [Finding("ok", part, await provider.check())]
+            return [CheckResult("ok", part, await provider.check())]
     except ModelError as error:
-        return [Finding("failure", part, f"{name} cannot be used", error.cause)]
+        return [CheckResult("failure", part, f"{name} cannot be used", error.cause)]
 
 
-async def _check_store(part: Part, openers: Openers) -> list[Finding]:
+async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
     try:
         async with openers.store() as store:
             facts, depths, memory = await store.facts(), await store.depths(), await store.pressure.measure()
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
-        return [Finding("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
+        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
     return [
-        Finding("ok", part.name, f"{part.detail}: {facts.server}", part.hint)
+        CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.hint)
         if facts.redis_version >= OLDEST_REDIS
-        else Finding("failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"),
+        else CheckResult(
+            "failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"
+        ),
         _judge_memory(facts),
         _judge_room(memory),
         _judge_disk(facts),
-        Finding("ok", "work", f"conversations to care for: {depths.due}"),
+        CheckResult("ok", "work", f"conversations to care for: {depths.due}"),
         _judge_dead_letters(depths.dead_letters, newest, now),
     ]
 
 
-def _judge_memory(facts: ServerFacts) -> Finding:
+def _judge_memory(facts: ServerFacts) -> CheckResult:
     policy = facts.memory_policy
     if policy == "noeviction":
-        return Finding("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
-    return Finding(
+        return CheckResult("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
+    return CheckResult(
         "warning", "memory", f"{policy}: a full store forgets conversations", "set its maxmemory-policy to noeviction"
     )
 
 
-def _judge_room(memory: Memory) -> Finding:
+def _judge_room(memory: Memory) -> CheckResult:
     if not memory.limit:
-        return Finding("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
+        return CheckResult("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
     used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
     mend = "raise its maxmemory, or lower HISTORY_DAYS"
     if memory.ratio >= 1:
-        return Finding("failure", "room", f"{used}: no message is taken in", mend)
+        return CheckResult("failure", "room", f"{used}: no message is taken in", mend)
     if memory.is_tight:
-        return Finding("warning", "room", f"{used}: the largest histories are shortened", mend)
-    return Finding("ok", "room", used)
+        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", mend)
+    return CheckResult("ok", "room", used)
 
 
-def _judge_disk(facts: ServerFacts) -> Finding:
+def _judge_disk(facts: ServerFacts) -> CheckResult:
     if facts.append_only:
-        return Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store")
-    return Finding("warning", "disk", "a crash of the store loses what it had accepted", "set its appendonly to yes")
+        return CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store")
+    return CheckResult(
+        "warning", "disk", "a crash of the store loses what it had accepted", "set its appendonly to yes"
+    )
 
 
-def _judge_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> Finding:
+def _judge_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> CheckResult:
     if not newest:
-        return Finding("ok", "dead letters", "none")
+        return CheckResult("ok", "dead letters", "none")
     last = f"{count}, the newest {ago(newest[0].at, now)}: {newest[0].reason or 'no reason given'}"
-    return Finding("warning", "dead letters", last, "kaiwa outbox list shows them, kaiwa outbox retry puts them back")
+    return CheckResult(
+        "warning", "dead letters", last, "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
+    )
 
 
-async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list[Finding]:
+async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list[CheckResult]:
     async with openers.tools() as tools:
-        found = [Finding("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
+        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
             mend = "is WTTR_BASE_URL right, and reachable from here?"
             found.append(
-                Finding("warning", "weather", str(outcome.response["error"]), mend)
+                CheckResult("warning", "weather", str(outcome.response["error"]), mend)
                 if outcome.is_error
-                else Finding("ok", "weather", f"answers for {BIG_CITY}")
+                else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )
     return found
 
 
-async def _check_channel(part: Part, openers: Openers) -> list[Finding]:
+async def _check_channel(part: Part, openers: Openers) -> list[CheckResult]:
     if not part.on:
-        return [Finding("off", part.name, part.detail, part.hint)]
-    return [Finding("ok", part.name, part.detail, part.hint), *await openers.channels[part.name]()]
+        return [CheckResult("off", part.name, part.detail, part.hint)]
+    return [CheckResult("ok", part.name, part.detail, part.hint), *await openers.channels[part.name]()]
 
 
-async def _check_port(settings: Settings) -> list[Finding]:
+async def _check_port(settings: Settings) -> list[CheckResult]:
     """A port that answers may be Kaiwa's own; ``/readyz`` tells."""
     if not settings.port:
-        return [Finding("ok", "port", "any free one")]
+        return [CheckResult("ok", "port", "any free one")]
     host = EVERYWHERE.get(settings.host, settings.host)
     address = f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"
     try:
@@ -186,9 +194,9 @@ async def _check_port(settings: Settings) -> list[Finding]:
             answer = (await client.get(f"http://{address}/readyz")).json()
             ready, reason = answer["ready"], answer["reason"]
     except httpx.ConnectError:
-        return [Finding("ok", "port", f"nothing listens on {address} yet", "kaiwa run does")]
+        return [CheckResult("ok", "port", f"nothing listens on {address} yet", "kaiwa run does")]
     except (httpx.HTTPError, ValueError, KeyError, TypeError):
-        return [Finding("warning", "port", f"something else listens on {address}", "choose another PORT")]
+        return [CheckResult("warning", "port", f"something else listens on {address}", "choose another PORT")]
     if ready:
-        return [Finding("ok", "port", f"Kaiwa runs on {address}")]
-    return [Finding("warning", "port", f"Kaiwa runs on {address} and is not ready", str(reason))]
+        return [CheckResult("ok", "port", f"Kaiwa runs on {address}")]
+    return [CheckResult("warning", "port", f"Kaiwa runs on {address} and is not ready", str(reason))]

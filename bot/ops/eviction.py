@@ -55,10 +55,10 @@ class Upkeep:
         memory = await self._store.pressure.measure()
         if not memory.is_tight:
             self._tell("room", memory, Relief())
-        elif await self._store.notes.claim(CLAIM, CLAIM_S):
+        elif await self._store.kv.set_if_absent(CLAIM, CLAIM_S):
             relief = await self._store.pressure.relieve()
             self._tell("tight" if relief.turns else "stuck", memory, relief)
-            await self._store.notes.set(CLAIM, b"", PAUSE_S)
+            await self._store.kv.set(CLAIM, b"", PAUSE_S)
             await self._alarm(f"{memory.ratio:.0%}")
 
     def _tell(self, state: State, memory: Memory, relief: Relief) -> None:

@@ -17,7 +17,7 @@ BASE_S = 0.5
 HOPE = (ModelUnusable, RequestRefused, TryAgain)
 
 
-class Course:
+class RetryPolicy:
     """Up to four attempts within twenty seconds, along the models in their order.
 
     Models whose breaker is open come last.

@@ -11,7 +11,7 @@ from bot.metrics import Metrics
 from bot.providers import Provider
 from bot.providers.demo import Demo
 from bot.providers.options import Options
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.settings import Settings
 from bot.texts import load
 
@@ -28,7 +28,7 @@ async def open_models(settings: Settings, metrics: Metrics) -> AsyncIterator[Pro
     Raises:
         SettingsError: the SDK of one of them is not installed.
     """
-    provider = Retrying([_built(settings, name) for name in settings.models], metrics)
+    provider = FallbackProvider([_built(settings, name) for name in settings.models], metrics)
     try:
         yield provider
     finally:

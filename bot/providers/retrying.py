@@ -23,12 +23,12 @@ from bot.providers import (
 )
 from bot.providers.candidate import Candidate
 from bot.providers.capping import capped
-from bot.providers.course import Course
+from bot.providers.course import RetryPolicy
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
 
-class Retrying:
+class FallbackProvider:
     """Asks a model, and others in its place while it fails.
 
     A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
@@ -77,7 +77,7 @@ class Retrying:
         Raises:
             ModelError: of all models' failures the one that leaves most hope.
         """
-        course = Course(self._candidates, self._clock, self._jitter, patience_s)
+        course = RetryPolicy(self._candidates, self._clock, self._jitter, patience_s)
         forgiving, whole = True, messages
         while True:
             candidate, shown = course.candidate, False
@@ -101,7 +101,7 @@ class Retrying:
             if shown:
                 yield Restarted()
 
-    async def _recovered(self, course: Course, error: ModelError, sent: Sequence[Message]) -> Sequence[Message]:
+    async def _recovered(self, course: RetryPolicy, error: ModelError, sent: Sequence[Message]) -> Sequence[Message]:
         """Wait until it is time for the next attempt; what to send then, where that is not the same.
 
         Raises:

@@ -32,7 +32,7 @@ from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Shown
 from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, shard_of
-from bot.store.kv import Notes
+from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.memory import Memory, Pressure, Relief
@@ -113,7 +113,7 @@ class Store:
             leases that are kept, and the question whether the store answers.
 
     Attributes:
-        door_notes: the same notes, for what is looked up before a webhook's 200.
+        door_kv: the same notes, for what is looked up before a webhook's 200.
     """
 
     def __init__(self, client: Client, door: Client, live: Live, history_s: int) -> None:
@@ -127,9 +127,9 @@ class Store:
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
-        self.notes = Notes(client)
+        self.kv = KeyValue(client)
         self.traces = Traces(client)
-        self.door_notes = Notes(door)
+        self.door_kv = KeyValue(door)
         self.budget = Budget(client)
         self.live = live
         self.pressure = Pressure(client, scripts)

@@ -26,7 +26,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 """
 
 
-class Notes:
+class KeyValue:
     """Short-lived notes by name. Losing one costs a look-up, never a message."""
 
     def __init__(self, client: Client) -> None:
@@ -42,7 +42,7 @@ class Notes:
         async with answering():
             await self._client.eval(SET, 1, note_key(name), ttl_s, value)
 
-    async def claim(self, name: str, ttl_s: int) -> bool:
+    async def set_if_absent(self, name: str, ttl_s: int) -> bool:
         """Write an empty note unless there is one; whether it was written."""
         async with answering():
             return bool(await self._client.eval(CLAIM, 1, note_key(name), ttl_s))

@@ -12,17 +12,17 @@ from starlette.routing import BaseRoute
 
 from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
-from bot.channels import Arrival, Channel, Delivery, StillOurs
+from bot.channels import AssertLease, Channel, Delivery, InboundEvent
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Policy
 from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import Past
+from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake
 from bot.conversation.replying import Defaults
 from bot.conversation.runner import conversations
-from bot.conversation.summarizer import Summarist
+from bot.conversation.summarizer import Summarizer
 from bot.live_events import LiveEvent
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
@@ -41,7 +41,7 @@ texts = cache(load)
 
 
 async def ours() -> None:
-    """No other process delivers (``bot.channels.StillOurs``)."""
+    """No other process delivers (``bot.channels.AssertLease``)."""
 
 
 class Mailbox(Channel):
@@ -66,7 +66,7 @@ class Mailbox(Channel):
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
         if self.failures:
             raise self.failures.pop(0)
         self.delivered.append(delivery)
@@ -106,17 +106,17 @@ class Place:
         catalogue, defaults = texts(), Defaults("en", "UTC")
         alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
         self.budgets = Budgets(store, limits, days, alerts, self.metrics)
-        summarist = Summarist(self.model, "NOTES", self.metrics) if summarises else None
-        self.notes = Past(store, self.model, summarist, self.budgets, tokens, clock)
+        summarist = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
+        self.notes = HistoryWindow(store, self.model, summarist, self.budgets, tokens, clock)
         self.care = conversations(
             store, agent, self.notes, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
         )
         self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
 
     async def hear(self, text: str, message_id: str, address: str = "") -> None:
-        await self.arrive(Arrival(words(message_id, text), address))
+        await self.arrive(InboundEvent(words(message_id, text), address))
 
-    async def arrive(self, *arrivals: Arrival) -> None:
+    async def arrive(self, *arrivals: InboundEvent) -> None:
         for arrival in arrivals:
             assert await self.intake(HERE, arrival)
 
@@ -126,7 +126,7 @@ class Place:
 
 
 class NoHints:
-    """Tells nobody (``bot.conversation.intake.Jobs``): the tests attend themselves."""
+    """Tells nobody (``bot.conversation.intake.Jobs``): the tests process themselves."""
 
     async def add(self, conversation: str, key: str) -> None:
         pass
@@ -137,11 +137,11 @@ def words(message_id: str, text: str, author: str = "u1") -> Message:
     return Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author))
 
 
-def edited(change_id: str, target: str, text: str) -> Arrival:
+def edited(change_id: str, target: str, text: str) -> InboundEvent:
     """Other words for a message."""
-    return Arrival(words(change_id, text), event="edited", target=target)
+    return InboundEvent(words(change_id, text), event="edited", target=target)
 
 
-def unsent(change_id: str, target: str) -> Arrival:
+def unsent(change_id: str, target: str) -> InboundEvent:
     """A message taken back."""
-    return Arrival(words(change_id, ""), event="unsent", target=target)
+    return InboundEvent(words(change_id, ""), event="unsent", target=target)

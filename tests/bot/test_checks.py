@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.checks import Finding, Traffic, ago
+from bot.checks import CheckResult, Traffic, ago
 
 NOW = 1_763_700_000_000
 MINUTE = 60_000
@@ -21,7 +21,7 @@ def test_a_time_is_told_in_the_largest_unit_that_fits(before: int, words: str) -
 
 def test_a_quiet_channel_is_in_order() -> None:
     """It may be new."""
-    assert Traffic().judged("LINE traffic", "SECRET", NOW) == Finding(
+    assert Traffic().judged("LINE traffic", "SECRET", NOW) == CheckResult(
         "ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"
     )
 

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from bot import texts
-from bot.channels import Arrival, Reply, console
+from bot.channels import InboundEvent, Reply, console
 from bot.channels.line import events as line_reading
 from bot.channels.line import markdown as line_markdown
 from bot.channels.line import splitting as line_splitting
@@ -74,7 +74,7 @@ def slack_stream(text: str) -> list[str]:
 
 
 def named_context(text: str) -> str:
-    return context_line(Arrival(said("hi", Author("u", text)), group=True), "line", "UTC")
+    return context_line(InboundEvent(said("hi", Author("u", text)), group=True), "line", "UTC")
 
 
 WORK: dict[str, Callable[[str], object]] = {

@@ -91,7 +91,7 @@ def test_without_hooks_there_are_none() -> None:
 @pytest.mark.parametrize(
     ("named", "complaint"),
     [
-        ("_quiet:Other", "HOOKS: _quiet:Other must be module:Class, and the class a bot.agent.hooks.Hook"),
+        ("_quiet:Other", "HOOKS: _quiet:Other must be module:Class, and the class a bot.hooks.Hook"),
         ("_quiet:Nobody", "HOOKS: _quiet:Nobody must be module:Class"),
         ("_quiet", "HOOKS: _quiet must be module:Class"),
         ("_quiet:Picky", r"HOOKS: _quiet:Picky cannot be loaded: TypeError: .*'needed'"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.json import Decoder
 
-from bot.agent.turn import Decided
-from bot.channels import Arrival, Delivery, Question, Reply
+from bot.agent.turn import ApprovalDecision
+from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.conversation import journal
 from bot.transcript import (
     Author,
@@ -33,7 +33,7 @@ REPLY = Reply("Done", True, "note", QUESTION, "q0", True, "help")
 
 STORED = {
     "arrival": (
-        Arrival(SAID, '{"token":"t"}', True, "told", "line.greeting", True, "album", 2),
+        InboundEvent(SAID, '{"token":"t"}', True, "told", "line.greeting", True, "album", 2),
         b'{"message":{"id":"m1","role":"user","parts":[{"type":"text","text":"hi"},'
         b'{"type":"media","ref":"ref","mime":"image/png","size":3}],"at":1,'
         b'"author":{"id":"U1","name":"Hanako","locale":"ja-JP","time_zone":"Asia/Tokyo"},"context":"[context]"},'
@@ -59,12 +59,12 @@ STORED = {
     ),
     "begun": (journal.Begun("c1"), b'{"call_id":"c1"}'),
     "asked": (
-        journal.Asked(QUESTION, "address", "ja", 2),
+        journal.ApprovalRequest(QUESTION, "address", "ja", 2),
         b'{"question":{"id":"q1","call_id":"c1","tool":"launch","arguments":{"what":"rocket"},"asker":"Hanako",'
         b'"asker_id":"U1","until":9},"address":"address","language":"ja","before":2}',
     ),
     "decided": (
-        Decided("c1", True, {"what": "rocket"}, "because", "address", "m3"),
+        ApprovalDecision("c1", True, {"what": "rocket"}, "because", "address", "m3"),
         b'{"call_id":"c1","approved":true,"arguments":{"what":"rocket"},"reason":"because","address":"address",'
         b'"message_id":"m3"}',
     ),

@@ -75,7 +75,7 @@ async def test_a_failing_turn_tells_what_happened_and_not_what_was_said(
     log.configure("DEBUG", [], terminal=terminal)
     place = Place(store, [step, Step("Done.")], tools=tools, hooks=hooks)
     await place.hear(f"Tell me about {WORD}", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     printed = capsys.readouterr().err
     assert told in printed
     assert WORD not in printed
@@ -89,7 +89,7 @@ async def test_a_history_that_cannot_be_read_is_not_quoted(
     await redis.rpush(key("history", HERE), f'{{"v":1,"{WORD}":1,"messages":[{{"role":"{WORD}"}}]}}')
     place = Place(store, [Step("Done.")])
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     printed = capsys.readouterr().err
     assert "cannot be read" in printed
     assert WORD not in printed

@@ -120,7 +120,7 @@ async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Stor
     attended: set[str] = set()
     names = {f"console:{number}" for number in range(300)}
 
-    async def attend(conversation: str) -> None:
+    async def process(conversation: str) -> None:
         lease = await store.leases.acquire(conversation, if_wanted=True)
         if lease and await store.journal.begin(lease, "turn"):
             await store.journal.commit(lease, None, [], 1)
@@ -129,7 +129,7 @@ async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Stor
 
     async with (
         open_docket(valkey_url) as docket,
-        Worker(docket, store, asyncio.Event()).running(attend),
+        Worker(docket, store, asyncio.Event()).running(process),
         aclosing(DocketJobs(docket)) as jobs,
     ):
         for name in names:

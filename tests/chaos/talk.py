@@ -10,7 +10,7 @@ MARKER = re.compile(r"q\d+n\d+")
 
 
 @dataclass(slots=True)
-class Asked:
+class ApprovalRequest:
     """A message.
 
     Attributes:
@@ -35,7 +35,7 @@ class Talk:
     """One conversation, under the id that Kaiwa gives it."""
 
     conversation: str
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ApprovalRequest] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

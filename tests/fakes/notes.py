@@ -1,4 +1,4 @@
-"""Notes within one process, for tests that need no Redis (``bot.channels.kv.Notes``)."""
+"""KeyValue within one process, for tests that need no Redis (``bot.channels.kv.KeyValue``)."""
 
 from __future__ import annotations
 

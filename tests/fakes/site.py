@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot import texts
-from bot.channels import Arrival, Delivery, Question, Reply
+from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.channels.console import Console
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
@@ -48,7 +48,7 @@ class Site:
         self.letters = Letters()
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self.questions: dict[str, Question] = {}
-        self._arrivals: asyncio.Queue[tuple[str, Arrival]] = asyncio.Queue()
+        self._arrivals: asyncio.Queue[tuple[str, InboundEvent]] = asyncio.Queue()
         self._seen: set[str] = set()
         self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", signs_out=bool(token))
         self._token = token
@@ -92,7 +92,7 @@ class Site:
         """The id of what this turn waits for."""
         return self.questions[turn.conversation].id
 
-    async def arrival(self) -> Arrival:
+    async def arrival(self) -> InboundEvent:
         """Wait for whatever comes in next."""
         _, arrival = await asyncio.wait_for(self._arrivals.get(), 10)
         return arrival
@@ -104,7 +104,7 @@ class Site:
         await turn.begin()
         return turn
 
-    async def _accept(self, conversation: str, arrival: Arrival) -> bool:
+    async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:
             raise StoreUnavailable("away")
         if arrival.message.id in self._seen:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import httpx
 
-from bot.channels import Arrival, Delivery
+from bot.channels import Delivery, InboundEvent
 from bot.conversation.approvals import Policy
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
@@ -88,13 +88,13 @@ class Scene:
         """Let somebody speak."""
         self._said += 1
         message = Message(f"m{self._said}", "user", (Text(text),), 1_000, Author(user, user.upper()))
-        await self._take(Arrival(message, group=True))
+        await self._take(InboundEvent(message, group=True))
 
     async def press(self, question: str, approved: bool, user: str) -> None:
         """Let somebody press a button."""
         self._said += 1
         message = Message(f"p{self._said}", "user", (), 1_000, Author(user, user.upper()))
-        await self._take(Arrival(message, group=True, event="decision", target=question, approved=approved))
+        await self._take(InboundEvent(message, group=True, event="decision", target=question, approved=approved))
 
     async def question(self) -> str:
         """The id of what is asked now, empty where nothing is."""
@@ -119,9 +119,9 @@ class Scene:
         requests = self.place.model.requests
         return "\n".join(f"{request.system}{encode(request.messages).decode()}" for request in requests)
 
-    async def _take(self, arrival: Arrival) -> None:
+    async def _take(self, arrival: InboundEvent) -> None:
         await self.place.arrive(arrival)
-        await self.place.care.attend(HERE)
+        await self.place.care.process(HERE)
 
 
 @asynccontextmanager

@@ -42,7 +42,7 @@ class Gullible:
         """Let the user speak, and the model take its notes."""
         self._said += 1
         await self.place.hear(text, f"m{self._said}")
-        await self.place.care.attend(HERE)
+        await self.place.care.process(HERE)
         await asyncio.gather(*self.place.notes.writing.values())
 
     def _step(self, messages: Sequence[Message]) -> Step:
@@ -93,5 +93,5 @@ async def test_poison_that_is_taken_back_leaves_the_notes(store: Store) -> None:
         await chat.say(text)
     assert POISON.encode() in (await store.history.recall(HERE, 1)).summary
     await chat.place.arrive(unsent("e1", "m1"))
-    await chat.place.care.attend(HERE)
+    await chat.place.care.process(HERE)
     assert (await store.history.recall(HERE, 1)).summary == b""

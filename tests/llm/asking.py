@@ -11,7 +11,7 @@ from bot.providers.openai import OpenAI
 from bot.providers.openai.request import COMPATIBLE
 from bot.providers.options import Options
 from bot.transcript import Message
-from tests.bot.providers.asking import Asked
+from tests.bot.providers.asking import ApprovalRequest
 from tests.llm.running import MODEL
 from toolset.schema import Schema
 from toolset.tool import ToolDefinition
@@ -39,7 +39,7 @@ async def asked_at(base_url: str, max_output_tokens: int = 64) -> AsyncIterator[
         await provider.aclose()
 
 
-def assert_whole(asked: Asked, most: int) -> None:
+def assert_whole(asked: ApprovalRequest, most: int) -> None:
     """Pieces first, then one response that is made of them and counts its tokens."""
     *pieces, last = asked.events
     assert isinstance(last, Completed)

@@ -10,7 +10,7 @@ from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.json_mode import JsonMode
 from bot.providers.json_mode.reading import MARKS
 from bot.transcript import ToolCall
-from tests.bot.providers.asking import Asked, ask, model, results, user
+from tests.bot.providers.asking import ApprovalRequest, ask, model, results, user
 from tests.llm.asking import TIME, TOOLS, WEATHER, asked_at, assert_valid
 from tests.llm.running import MODEL
 
@@ -24,7 +24,7 @@ async def provider(smollm: str) -> AsyncIterator[JsonMode]:
         yield JsonMode(writer)
 
 
-def assert_proper(asked: Asked) -> None:
+def assert_proper(asked: ApprovalRequest) -> None:
     """Whole, with calls that are valid where there are any, and without a piece of the object."""
     assert asked.response.model == MODEL
     assert 0 < asked.response.usage.output <= MOST

@@ -10,7 +10,7 @@ import pytest
 from bot.errors import TooLong
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, ToolChoice
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.transcript import Media, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
 from tests.llm.asking import TOOLS, WEATHER, asked_at, assert_valid, assert_whole
@@ -148,6 +148,6 @@ async def test_a_model_that_is_still_loading_is_asked_again() -> None:
                 await until_true(lambda: is_at(200))
 
             await until_true(lambda: is_at(503))
-            patient = Retrying([provider], Metrics(), sleep=until_loaded)
+            patient = FallbackProvider([provider], Metrics(), sleep=until_loaded)
             assert_whole(await ask(patient, [user("Say hello.")]), most=4)
     assert len(waits) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from bot.agent.loop import Agent
-from bot.agent.turn import Surroundings, Turn
+from bot.agent.turn import Turn, TurnContext
 from bot.errors import TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
 from bot.metrics import Metrics
@@ -28,7 +28,7 @@ BY_EXAMPLE = "What's the weather in Kyoto?"
 
 async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> Turn:
     """The turn of a question, with a tool that asks a stand-in for the weather; nonsense in the end is an apology."""
-    place = Surroundings("console:test", "", "en", "Asia/Tokyo", Diary({}))
+    place = TurnContext("console:test", "", "en", "Asia/Tokyo", Diary({}))
     turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S, choice)
     async with wttr_fake() as wttr, http_client() as http:
         wttr.place("Kyoto", temp=21)

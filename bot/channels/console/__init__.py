@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.channels import Accept, Arrival, Channel, Delivery, Question, StillOurs
+from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Question
 from bot.channels.console.entries import entries_of
 from bot.channels.console.live import GatheringWatcher, Live, decoded
 from bot.channels.console.requests import Refused, decode_nothing, decode_pressed, decode_said, posted
@@ -90,7 +90,7 @@ class Console(Channel):
             raise BadInput(self._sentence("bad_id", locale))
         sender = Author(author or _person(conversation), "", _locale(locale), _zone(time_zone))
         message = _message(message_id or new_id("msg"), sender, Text(text))
-        await self._accept(conversation, Arrival(message))
+        await self._accept(conversation, InboundEvent(message))
         return message.id
 
     async def asked(self, conversation: str) -> ApprovalAsked | None:
@@ -112,7 +112,7 @@ class Console(Channel):
         if question is None or question.id != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
-        await self._accept(conversation, Arrival(press, event="decision", target=question_id, approved=approved))
+        await self._accept(conversation, InboundEvent(press, event="decision", target=question_id, approved=approved))
         return True
 
     async def stop(self, conversation: str) -> None:
@@ -122,7 +122,7 @@ class Console(Channel):
             StoreUnavailable: nothing was kept.
         """
         wish = _message(new_id("stop"), Author(_person(conversation)))
-        await self._accept(conversation, Arrival(wish, event="stop"))
+        await self._accept(conversation, InboundEvent(wish, event="stop"))
 
     @asynccontextmanager
     async def watch(self, conversation: str) -> AsyncGenerator[AsyncIterator[LiveEvent]]:
@@ -146,7 +146,7 @@ class Console(Channel):
             watcher = self._watchers[conversation] = GatheringWatcher(self._live, conversation)
         return watcher
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
         """Tell whoever watches. The committed history is the truth: an answer nobody sees is delivered too."""
         reply, shown_at = delivery.reply, _now_ms()
         event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note)

@@ -18,8 +18,8 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import Accept, Arrival, Channel, Delivery, StillOurs, Take
-from bot.channels.kv import Notes
+from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Take
+from bot.channels.kv import KeyValue
 from bot.channels.line import content
 from bot.channels.line.address import KINDS, Place, address_of, now_ms, place_of
 from bot.channels.line.delivery import Letter, PushMode, Sender
@@ -62,7 +62,7 @@ class Line(Channel):
     def __init__(
         self,
         accept: Accept,
-        notes: Notes,
+        notes: KeyValue,
         texts: Texts,
         *,
         channel_secret: str,
@@ -98,21 +98,21 @@ class Line(Channel):
         """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
         return present(self._api, place_of(conversation), address_of(address))
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> None:
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
         """Send one reply, in as many bubbles as it needs and a reader bears."""
         if delivery.reply.settles:  # what LINE has shown cannot be changed, and a message more would cost
             return
         place, address = place_of(conversation), address_of(delivery.address)
         bubbles = self._form.of(delivery.reply, place)
         letter = Letter(delivery.id, delivery.attempts, place, address, bubbles, delivery.reply.private)
-        await self._sender.send(letter, still_ours)
+        await self._sender.send(letter, assert_lease)
         self._records.delivery(self._clock())
 
     def place_of(self, recipient: str) -> tuple[str, str]:
         """A chat by its id alone, which begins with a letter for its kind."""
         return Place("notices", KINDS[recipient[0]], recipient).conversation, ""
 
-    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names of the speakers, and in 1:1 their language."""
         users = [arrival.message.author.id for arrival in arrivals if arrival.message.author]
         people = await self._people.of(place_of(conversation), users)
@@ -123,7 +123,7 @@ class Line(Channel):
         return await content.fetch(self._api, media.ref, take)
 
 
-def _introduced(arrival: Arrival, people: dict[str, Person]) -> Arrival:
+def _introduced(arrival: InboundEvent, people: dict[str, Person]) -> InboundEvent:
     author = arrival.message.author
     if author is None:
         return arrival

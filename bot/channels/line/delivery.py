@@ -14,8 +14,8 @@ from typing import Literal
 
 import structlog
 
-from bot.channels import StillOurs
-from bot.channels.kv import Notes
+from bot.channels import AssertLease
+from bot.channels.kv import KeyValue
 from bot.channels.line.address import Address, Place
 from bot.channels.line.bubble import Bubble
 from bot.channels.line.failure import Failure
@@ -73,7 +73,7 @@ class Sender:
     """
 
     def __init__(
-        self, api: LazyApi, notes: Notes, allowance: Allowance, push: PushMode, clock: Callable[[], int]
+        self, api: LazyApi, notes: KeyValue, allowance: Allowance, push: PushMode, clock: Callable[[], int]
     ) -> None:
         self._api = api
         self._notes = notes
@@ -81,13 +81,13 @@ class Sender:
         self._push_mode = push
         self._clock = clock
 
-    async def send(self, letter: Letter, still_ours: StillOurs) -> None:
+    async def send(self, letter: Letter, assert_lease: AssertLease) -> None:
         """Send a letter; returning means delivered.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
-            LeaseLost: from ``still_ours``.
+            LeaseLost: from ``assert_lease``.
             StoreUnavailable: it is not known what became of earlier attempts, or cannot be noted for later ones.
         """
         past = await self._notes.get(letter.note) if letter.attempt > 1 else b"0"
@@ -97,7 +97,7 @@ class Sender:
         if letter.private and self._push_mode != "always":
             log.info("not worth a push", delivery=letter.id)
             return
-        await self._pushed(letter, still_ours, again=past == PUSHING)
+        await self._pushed(letter, assert_lease, again=past == PUSHING)
 
     def _has_token(self, address: Address, maybe_done: bool) -> bool:
         """Whether the reply token may be used; one that may have been used tells so for the whole of its minute."""
@@ -127,14 +127,14 @@ class Sender:
         left = (MINUTE_MS - age) / 1000 - SPARE_S
         return max(left, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
-    async def _pushed(self, letter: Letter, still_ours: StillOurs, *, again: bool) -> None:
+    async def _pushed(self, letter: Letter, assert_lease: AssertLease, *, again: bool) -> None:
         api = await self._api()
         cost = await self._allowance.cost(letter.place)
         if not again:
             await self._allow_push(cost)
         # Another process may have used the reply token meanwhile, which is why it was dead for us: it must not find
         # a note that we push.
-        await still_ours()
+        await assert_lease()
         if not again:
             await self._notes.set(letter.note, PUSHING, KEEP_S)
         retry_key = str(uuid.uuid5(RETRY_KEYS, letter.id))

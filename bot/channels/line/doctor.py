@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.line.address import now_ms
 from bot.channels.line.admin import Admin, BotInfo, Webhook, WebhookTest
 from bot.channels.line.failure import Failure
 from bot.channels.line.inbound import PATH
 from bot.channels.line.quota import WARN_AT, Quota
 from bot.channels.traffic import Redelivery, redelivery, traffic
-from bot.checks import Finding, ago
+from bot.checks import CheckResult, ago
 from bot.errors import BadInput, StoreUnavailable
 
 AGAIN_MS = 3_600_000  # what LINE has not delivered again by then does not come
@@ -28,7 +28,7 @@ TEST_MENDS = {
 AnswerT = TypeVar("AnswerT")
 
 
-async def examine(admin: Admin, notes: Notes, clock: Callable[[], int] = now_ms) -> list[Finding]:
+async def examine(admin: Admin, notes: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
     """What LINE says of the channel, and what was noted of its traffic.
 
     Args:
@@ -42,7 +42,7 @@ async def examine(admin: Admin, notes: Notes, clock: Callable[[], int] = now_ms)
         return [_unusable(bot), *noted]
     is_set = webhook is not None
     return [
-        Finding("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
+        CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
         _judge_chat(bot),
         _judge_webhook(webhook),
         *([_judge_test(test)] if is_set else []),
@@ -51,7 +51,7 @@ async def examine(admin: Admin, notes: Notes, clock: Callable[[], int] = now_ms)
     ]
 
 
-async def set_webhook(admin: Admin, url: str) -> list[Finding]:
+async def set_webhook(admin: Admin, url: str) -> list[CheckResult]:
     """Have LINE post to Kaiwa at this address, and let LINE try.
 
     Raises:
@@ -63,10 +63,10 @@ async def set_webhook(admin: Admin, url: str) -> list[Finding]:
     except Failure as failure:
         if failure.status == 401:
             return [_unusable(failure)]
-        return [Finding("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
+        return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
     # LINE takes a minute to use a new address by itself, so the test names it.
     webhook, test = await asyncio.gather(_answer(admin.webhook()), _answer(admin.test_webhook(address)))
-    return [Finding("ok", "LINE", f"webhook set to {address}"), _judge_webhook(webhook), _judge_test(test)]
+    return [CheckResult("ok", "LINE", f"webhook set to {address}"), _judge_webhook(webhook), _judge_test(test)]
 
 
 def _webhook_of(url: str) -> str:
@@ -88,70 +88,72 @@ async def _answer(question: Awaitable[AnswerT]) -> AnswerT | Failure:
         return failure
 
 
-def _unusable(failure: Failure) -> Finding:
+def _unusable(failure: Failure) -> CheckResult:
     if failure.status == 401:
         mend = "issue a new channel access token in LINE's console"
-        return Finding("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", mend)
-    return Finding("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
+        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", mend)
+    return CheckResult("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
 
 
-def _judge_chat(bot: BotInfo) -> Finding:
+def _judge_chat(bot: BotInfo) -> CheckResult:
     if bot.is_chat_on:
         mend = "switch Chat off under Response settings in LINE Official Account Manager"
-        return Finding("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", mend)
-    return Finding("ok", "LINE chat", "off: the bot answers alone")
+        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", mend)
+    return CheckResult("ok", "LINE chat", "off: the bot answers alone")
 
 
-def _judge_webhook(webhook: Webhook | Failure | None) -> Finding:
+def _judge_webhook(webhook: Webhook | Failure | None) -> CheckResult:
     name = "LINE webhook"
     if isinstance(webhook, Failure):
-        return Finding("warning", name, f"not known: {webhook}")
+        return CheckResult("warning", name, f"not known: {webhook}")
     if webhook is None:
-        return Finding("failure", name, "no address is set", "kaiwa doctor --fix --url https://…")
+        return CheckResult("failure", name, "no address is set", "kaiwa doctor --fix --url https://…")
     if not webhook.is_active:
-        return Finding("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
+        return CheckResult("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
     if urlsplit(webhook.url).path != PATH:
         mend = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
-        return Finding("warning", name, f"{webhook.url}, in use", mend)
-    return Finding("ok", name, f"{webhook.url}, in use")
+        return CheckResult("warning", name, f"{webhook.url}, in use", mend)
+    return CheckResult("ok", name, f"{webhook.url}, in use")
 
 
-def _judge_test(test: WebhookTest | Failure) -> Finding:
+def _judge_test(test: WebhookTest | Failure) -> CheckResult:
     name = "LINE test"
     if isinstance(test, Failure):
-        return Finding("warning", name, f"not made: {test}")
+        return CheckResult("warning", name, f"not made: {test}")
     if test.success:
-        return Finding("ok", name, "LINE reaches the webhook")
+        return CheckResult("ok", name, "LINE reaches the webhook")
     mend = TEST_MENDS.get(test.status, "does Kaiwa run, and does the address lead to it?")
-    return Finding("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", mend)
+    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", mend)
 
 
-def _judge_quota(quota: Quota | Failure) -> Finding:
+def _judge_quota(quota: Quota | Failure) -> CheckResult:
     name = "LINE messages"
     if isinstance(quota, Failure):
-        return Finding("warning", name, f"not known: {quota}")
+        return CheckResult("warning", name, f"not known: {quota}")
     if quota.limit is None:
-        return Finding("ok", name, f"{quota.used} pushed this month, no limit")
+        return CheckResult("ok", name, f"{quota.used} pushed this month, no limit")
     detail = f"{quota.used} of {quota.limit} pushed this month"
     if quota.percent >= WARN_AT:
-        return Finding("warning", name, detail, "replies cost nothing, late answers do; buy more, or wait for the next")
-    return Finding("ok", name, detail)
+        return CheckResult(
+            "warning", name, detail, "replies cost nothing, late answers do; buy more, or wait for the next"
+        )
+    return CheckResult("ok", name, detail)
 
 
-async def _noted(notes: Notes, now: int) -> list[Finding]:
+async def _noted(notes: KeyValue, now: int) -> list[CheckResult]:
     try:
         seen, again = await traffic(notes, "line"), await redelivery(notes, "line")
     except StoreUnavailable:
-        return [Finding("warning", "LINE traffic", "not known: the store does not answer")]
+        return [CheckResult("warning", "LINE traffic", "not known: the store does not answer")]
     return [_judge_redelivery(again, now), seen.judged("LINE traffic", "LINE_CHANNEL_SECRET", now)]
 
 
-def _judge_redelivery(again: Redelivery, now: int) -> Finding:
+def _judge_redelivery(again: Redelivery, now: int) -> CheckResult:
     """LINE does not tell whether it is on; what it does after a refusal, does."""
     name = "LINE redelivery"
     if again.last_refused > again.last_redelivery and now - again.last_refused > AGAIN_MS:
         detail = f"a webhook refused {ago(again.last_refused, now)} has not come again"
-        return Finding("warning", name, detail, SWITCH_REDELIVERY)
+        return CheckResult("warning", name, detail, SWITCH_REDELIVERY)
     if again.last_redelivery:
-        return Finding("ok", name, f"on, last {ago(again.last_redelivery, now)}")
-    return Finding("ok", name, "LINE does not tell whether it is on", SWITCH_REDELIVERY)
+        return CheckResult("ok", name, f"on, last {ago(again.last_redelivery, now)}")
+    return CheckResult("ok", name, "LINE does not tell whether it is on", SWITCH_REDELIVERY)

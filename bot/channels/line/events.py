@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.line.address import Address, Place
 from bot.channels.line.approvals import pressed
 from bot.channels.line.types import Content, DeliveryContext, Event, ImageSet, Mentionee
@@ -31,7 +31,7 @@ class Reader:
         self._users = frozenset(users)
         self._groups = frozenset(groups)
 
-    def read(self, bot: str, event: Event, received_at: int) -> tuple[str, Arrival] | None:
+    def read(self, bot: str, event: Event, received_at: int) -> tuple[str, InboundEvent] | None:
         """The conversation and what arrives in it, or None for an event without consequence.
 
         Args:
@@ -44,7 +44,7 @@ class Reader:
         arrival = self._arrival(event, place, received_at)
         return (place.conversation, arrival) if arrival else None
 
-    def _arrival(self, event: Event, place: Place, received_at: int) -> Arrival | None:
+    def _arrival(self, event: Event, place: Place, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
         # What only takes away or corrects never makes the bot speak: neither standby nor an allow-list is in its way.
         if event.type == "unsend":
@@ -95,7 +95,7 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
     return " ".join(filter(None, reversed(kept)))
 
 
-def _message(event: Event, content: Content, place: Place, received_at: int) -> Arrival | None:
+def _message(event: Event, content: Content, place: Place, received_at: int) -> InboundEvent | None:
     is_group = place.kind != "user"
     parts = _parts(content, is_group)
     if parts:
@@ -130,7 +130,7 @@ def _bracketed(kind: str, details: list[str | None]) -> str:
     return f"[{kind}: {said}]" if said else f"[{kind}]"
 
 
-def _edited(event: Event, content: Content, place: Place, received_at: int) -> Arrival | None:
+def _edited(event: Event, content: Content, place: Place, received_at: int) -> InboundEvent | None:
     words = content.text or ""
     if place.kind != "user":
         words = addressed(content) or words
@@ -141,7 +141,7 @@ def _edited(event: Event, content: Content, place: Place, received_at: int) -> A
     return replace(noticed, message=message, event="edited", target=content.id)
 
 
-def _told(event: Event, place: Place, received_at: int, key: str, once: str = "") -> Arrival:
+def _told(event: Event, place: Place, received_at: int, key: str, once: str = "") -> InboundEvent:
     """Our own sentence. What is said once has an id of its own, which the inbox takes once."""
     arrival = _arrived(event, place, received_at, ())
     if once:
@@ -150,12 +150,12 @@ def _told(event: Event, place: Place, received_at: int, key: str, once: str = ""
     return replace(arrival, event="told", target=f"line.{key}")
 
 
-def _decided(event: Event, place: Place, received_at: int, question: str, approved: bool) -> Arrival:
+def _decided(event: Event, place: Place, received_at: int, question: str, approved: bool) -> InboundEvent:
     """A pressed button; the core knows who may press it."""
     return replace(_arrived(event, place, received_at, ()), event="decision", target=question, approved=approved)
 
 
-def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ...]) -> Arrival:
+def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:
     """A message under its own id, with the way back."""
     noticed = _noticed(event, place, received_at)
     content = event.message or NOTHING
@@ -176,12 +176,12 @@ def _token_since(event: Event, received_at: int) -> int:
     return min(event.timestamp, received_at) if comes_again else received_at
 
 
-def _noticed(event: Event, place: Place, received_at: int) -> Arrival:
+def _noticed(event: Event, place: Place, received_at: int) -> InboundEvent:
     """An event without words, under the event's id: the message it speaks of has its own."""
     user = event.source.user_id if event.source else None
     author = Author(user) if user else None
     message = Message(_event_id(event), "user", (), event.timestamp or received_at, author=author)
-    return Arrival(message, group=place.kind != "user")
+    return InboundEvent(message, group=place.kind != "user")
 
 
 def _event_id(event: Event) -> str:

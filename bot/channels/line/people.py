@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.line.address import Place
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
@@ -30,7 +30,7 @@ NOBODY = Person()
 class People:
     """Looks people up."""
 
-    def __init__(self, api: LazyApi, notes: Notes) -> None:
+    def __init__(self, api: LazyApi, notes: KeyValue) -> None:
         self._api = api
         self._notes = notes
 

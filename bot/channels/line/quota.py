@@ -8,7 +8,7 @@ import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.line.address import Place
 from bot.channels.line.failure import Failure
 from bot.channels.line.lazy import LazyApi
@@ -48,7 +48,7 @@ class Allowance:
         used_up: is told when nothing is left.
     """
 
-    def __init__(self, api: LazyApi, notes: Notes, used_up: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, api: LazyApi, notes: KeyValue, used_up: Callable[[], Awaitable[None]]) -> None:
         self._api = api
         self._notes = notes
         self._tell_used_up = used_up

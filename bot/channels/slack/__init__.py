@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.body import read_body
-from bot.channels import Accept, Arrival, Channel, Delivery, Reply, StillOurs, Take
-from bot.channels.kv import Notes
+from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Reply, Take
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import Api
 from bot.channels.slack.approvals import Questions
 from bot.channels.slack.assistant import Assistant
@@ -63,7 +63,7 @@ class Slack(Channel):
     Args:
         tool_commands: words that call a tool.
         clock: seconds since the epoch, for the age of signatures.
-        door_notes: the same notes, by a way that is free of turns: what is read before a 200.
+        door_kv: the same notes, by a way that is free of turns: what is read before a 200.
 
     Attributes:
         identity: who the bot is, once Slack has told.
@@ -76,16 +76,16 @@ class Slack(Channel):
     def __init__(
         self,
         accept: Accept,
-        notes: Notes,
+        notes: KeyValue,
         texts: Texts,
         options: Options,
         tool_commands: Collection[str] = (),
         clock: Callable[[], float] = time.time,
-        door_notes: Notes | None = None,
+        door_kv: KeyValue | None = None,
     ) -> None:
         self._accept = accept
         self._notes = notes
-        self._door_notes = door_notes or notes
+        self._door_notes = door_kv or notes
         self._options = options
         self._clock = clock
         self.background = Background()
@@ -130,18 +130,18 @@ class Slack(Channel):
         where = read_address(address)
         return showing(self._status, self._buttons, self._streaming, where, where.language or self._options.language)
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int | None:
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
         """Post one reply, or make it of what was shown of it.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        shown_at = await self._posting.deliver(conversation, read_address(delivery.address), delivery, still_ours)
+        shown_at = await self._posting.deliver(conversation, read_address(delivery.address), delivery, assert_lease)
         self._records.delivery(self._now())
         return shown_at
 
-    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names, time zones, files that a mention left out, and what a thread was about. Never raises."""
         first, newest = arrivals[0].message.id, arrivals[-1]
         # After /reset the bot is no stranger: what it was asked to forget it must not read again.
@@ -158,7 +158,7 @@ class Slack(Channel):
         conversation, _ = super().place_of(recipient)
         return conversation, write_address(Address(recipient))
 
-    def portions(self, reply: Reply) -> list[Reply]:
+    def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size."""
         return [replace(reply, text=piece) for piece in split(reply.text)]
 

@@ -8,8 +8,8 @@ import structlog
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels import Delivery, Question, Reply, StillOurs
-from bot.channels.kv import Notes
+from bot.channels import AssertLease, Delivery, Question, Reply
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import Api
 from bot.channels.slack.earmark import earmark
 from bot.channels.slack.messages import Sending
@@ -47,7 +47,7 @@ _decode = Decoder(Open).decode
 class Questions:
     """Asks. Which message holds a question is noted, for whichever process hears how it was decided."""
 
-    def __init__(self, api: Api, sending: Sending, notes: Notes, texts: Texts, language: str) -> None:
+    def __init__(self, api: Api, sending: Sending, notes: KeyValue, texts: Texts, language: str) -> None:
         self._api = api
         self._sending = sending
         self._notes = notes
@@ -55,7 +55,7 @@ class Questions:
         self._language = language
 
     async def ask(
-        self, conversation: str, address: Address, delivery: Delivery, question: Question, still_ours: StillOurs
+        self, conversation: str, address: Address, delivery: Delivery, question: Question, assert_lease: AssertLease
     ) -> int | None:
         """Post the question.
 
@@ -65,7 +65,7 @@ class Questions:
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
-            LeaseLost: from ``still_ours``.
+            LeaseLost: from ``assert_lease``.
         """
         ours, _, _ = delivery.reply.text.partition("\n")  # what follows is the call's, in whatever language
         language = language_of(ours, self._language)
@@ -74,7 +74,7 @@ class Questions:
             "text": self._texts.get("slack.question_notice", language, tool=question.tool),
             "blocks": [block, buttons(question, conversation, self._texts, language)],
         }
-        sent = await self._sending.send(address, delivery, content, still_ours)
+        sent = await self._sending.send(address, delivery, content, assert_lease)
         note = encode(Open(question.id, question.asker_id, sent.channel, sent.ts, block))
         try:
             await self._notes.set(_name(conversation), note, KEPT_S)
@@ -82,24 +82,24 @@ class Questions:
             raise DeliverLater("not noted where the question stands", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
 
-    async def settle(self, conversation: str, reply: Reply, still_ours: StillOurs) -> None:
+    async def settle(self, conversation: str, reply: Reply, assert_lease: AssertLease) -> None:
         """Put the outcome in the place of the buttons; where the message is not known any more, say nothing.
 
         Raises:
             DeliverLater: passing failure.
-            LeaseLost: from ``still_ours``.
+            LeaseLost: from ``assert_lease``.
         """
         try:
             question = await self._open(conversation, self._notes)
             if question is None or question.id != reply.settles:
                 return
-            await still_ours()
+            await assert_lease()
             await self._show(question, reply.text)
             await self._notes.set(_name(conversation), b"", 1)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
 
-    async def is_asked(self, conversation: str, user: str, notes: Notes) -> bool:
+    async def is_asked(self, conversation: str, user: str, notes: KeyValue) -> bool:
         """Whether a question of this person's waits there.
 
         Args:
@@ -125,7 +125,7 @@ class Questions:
         if not updated.ok:
             log.warning("a question that is decided keeps its buttons", error=updated.error)
 
-    async def _open(self, conversation: str, notes: Notes) -> Open | None:
+    async def _open(self, conversation: str, notes: KeyValue) -> Open | None:
         value = await notes.get(_name(conversation))
         try:
             return _decode(value) if value else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import Api
 from bot.channels.slack.people import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
@@ -18,7 +18,7 @@ PROMPTS = ("1", "2", "3")
 class Assistant:
     """Makes the pane inviting. All of it is decoration: what fails is left out."""
 
-    def __init__(self, api: Api, people: People, notes: Notes, texts: Texts, language: str) -> None:
+    def __init__(self, api: Api, people: People, notes: KeyValue, texts: Texts, language: str) -> None:
         self._api = api
         self._people = people
         self._notes = notes

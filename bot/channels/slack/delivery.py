@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from bot.channels import Delivery, StillOurs
+from bot.channels import AssertLease, Delivery
 from bot.channels.slack.api import Api
 from bot.channels.slack.approvals import Questions
 from bot.channels.slack.messages import Sending
@@ -33,7 +33,7 @@ class Posting:
         self._questions = questions
 
     async def deliver(
-        self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs
+        self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         """Post one reply; returning means that it is there.
 
@@ -45,7 +45,7 @@ class Posting:
             DeliveryRefused: final failure.
         """
         try:
-            return await self._deliver(conversation, address, delivery, still_ours)
+            return await self._deliver(conversation, address, delivery, assert_lease)
         except TokenRefused:
             raise
         except DeliverLater as later:
@@ -53,32 +53,32 @@ class Posting:
             raise DeliverLater(str(later), max(later.after, patience)) from later
 
     async def _deliver(
-        self, conversation: str, address: Address, delivery: Delivery, still_ours: StillOurs
+        self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         reply = delivery.reply
         if reply.question is not None:
             await self._finishing.give_up(address, delivery.turn_id)
-            return await self._questions.ask(conversation, address, delivery, reply.question, still_ours)
+            return await self._questions.ask(conversation, address, delivery, reply.question, assert_lease)
         if reply.settles:
-            await self._questions.settle(conversation, reply, still_ours)
+            await self._questions.settle(conversation, reply, assert_lease)
         elif reply.private:
-            await self._whisper(address, harmless(reply.text), still_ours)
+            await self._whisper(address, harmless(reply.text), assert_lease)
         else:
-            await self._say(address, delivery, harmless(reply.text), still_ours)
+            await self._say(address, delivery, harmless(reply.text), assert_lease)
         return None
 
-    async def _say(self, address: Address, delivery: Delivery, text: str, still_ours: StillOurs) -> None:
+    async def _say(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
         if address.response_url and await self._api.respond(address.response_url, _ephemeral(address, text)):
             return
-        if not await self._finishing.finish(address, delivery, text, still_ours):
-            await self._sending.send(address, delivery, {"markdown_text": text}, still_ours)
+        if not await self._finishing.finish(address, delivery, text, assert_lease):
+            await self._sending.send(address, delivery, {"markdown_text": text}, assert_lease)
 
-    async def _whisper(self, address: Address, text: str, still_ours: StillOurs) -> None:
+    async def _whisper(self, address: Address, text: str, assert_lease: AssertLease) -> None:
         """Tell one person alone; whoever cannot be reached so is not told, rather than everybody."""
         url = address.private_url or address.response_url
         if url and await self._api.respond(url, _ephemeral(address, text)):
             return
-        await still_ours()
+        await assert_lease()
         answer = await self._api.post(
             "chat.postEphemeral",
             channel=address.channel,

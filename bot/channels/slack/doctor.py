@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import Api
 from bot.channels.slack.options import SCOPES
 from bot.channels.traffic import traffic
@@ -33,7 +33,7 @@ class Checkup:
     traffic: Traffic = NOTHING_SEEN
 
 
-async def check(api: Api, notes: Notes) -> Checkup:
+async def check(api: Api, notes: KeyValue) -> Checkup:
     """Ask Slack who we are and what we may, and the notes what has happened."""
     try:
         seen = await traffic(notes, "slack")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import (
     GONE,
@@ -40,7 +40,7 @@ class Heard:
     """
 
     conversation: str
-    arrival: Arrival
+    arrival: InboundEvent
     if_taking_part: bool = False
     if_asked: bool = False
 
@@ -107,7 +107,7 @@ class Hearing:
         message = Message(message_id, "user", (Text(words),), now, author=Author(command.user_id))
         response_url = command.response_url if self._options.is_slacks(command.response_url) else ""
         address = Address(own_place, response_url=response_url, language=self._language(words))
-        arrival = Arrival(message, write_address(address))
+        arrival = InboundEvent(message, write_address(address))
         if not self._may_speak(command.user_id) or not (is_direct or self._is_open(command.channel_id)):
             arrival = replace(arrival, event="told", target="slack.not_allowed")
         return Heard(f"slack:{command.team_id}:{own_place}", arrival)
@@ -125,7 +125,7 @@ class Hearing:
             return None
         at = event.event_ts or ""
         message = Message(f"{place.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
-        return Heard(place.conversation, Arrival(message, group=not place.is_direct, event="stop"))
+        return Heard(place.conversation, InboundEvent(message, group=not place.is_direct, event="stop"))
 
     def _said(self, envelope: Envelope, ts: str, own: frozenset[str]) -> Heard | None:
         event = envelope.event
@@ -148,7 +148,7 @@ class Hearing:
         follows = follows and not is_called
         return Heard(place.conversation, arrival, follows, decides and not (is_called or follows))
 
-    def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> Arrival | None:
+    def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
         """The message; a mention without words asks about its thread or its files, else it gets our own sentence."""
         message = _message(place, event, ts, parts)
         in_thread = event.thread_ts or ("" if place.is_direct else ts)
@@ -158,13 +158,13 @@ class Hearing:
         address = write_address(Address(place.channel, ts, in_thread, language=language, partial=partial, **asker))
         group = not place.is_direct
         if parts:
-            return Arrival(message, address, group)
+            return InboundEvent(message, address, group)
         if place.is_direct:
             return None
         if event.thread_ts or partial:
             question = (Text(self._texts.get("slack.bare_mention", language)),)
-            return Arrival(_message(place, event, ts, question), address, group)
-        return Arrival(message, address, group, "told", "slack.mentioned")
+            return InboundEvent(_message(place, event, ts, question), address, group)
+        return InboundEvent(message, address, group, "told", "slack.mentioned")
 
     def _changed(self, envelope: Envelope, new: Posted, own: frozenset[str]) -> Heard | None:
         """An edit by a person; Slack also tells so of link previews, replies and our own messages."""
@@ -200,7 +200,7 @@ class Hearing:
         concerns_us = bool(mentioned(f"{new.text} {old.text}") & own)
         message = _message(place, new, event.event_ts or event.ts or ts, parts)
         address = write_address(Address(place.channel, ts, "" if place.is_direct else thread))
-        arrival = Arrival(
+        arrival = InboundEvent(
             message,
             address,
             not place.is_direct,

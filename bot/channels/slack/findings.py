@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import Api
 from bot.channels.slack.doctor import Checkup, check
 from bot.channels.slack.inbound import PATH
 from bot.channels.slack.options import Options
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.errors import DeliverLater
 
 
-async def examine(options: Options, notes: Notes, clock: Callable[[], float] = time.time) -> list[Finding]:
+async def examine(options: Options, notes: KeyValue, clock: Callable[[], float] = time.time) -> list[CheckResult]:
     """What Slack says of the app, how events come in, and what was noted of the traffic.
 
     Args:
@@ -27,31 +27,31 @@ async def examine(options: Options, notes: Notes, clock: Callable[[], float] = t
     if options.app_token:
         found.append(await _check_socket(options))
     if options.signing_secret:
-        found.append(Finding("ok", "Slack webhook", f"events may come to {PATH}"))
+        found.append(CheckResult("ok", "Slack webhook", f"events may come to {PATH}"))
     return [*found, checkup.traffic.judged("Slack traffic", "SLACK_SIGNING_SECRET", round(clock() * 1_000))]
 
 
-def _judge_token(checkup: Checkup) -> list[Finding]:
+def _judge_token(checkup: Checkup) -> list[CheckResult]:
     if checkup.problem:
         mend = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
-        return [Finding("failure", "Slack token", checkup.problem, mend)]
-    token = Finding("ok", "Slack token", f"works for {checkup.bot} in {checkup.workspace}")
+        return [CheckResult("failure", "Slack token", checkup.problem, mend)]
+    token = CheckResult("ok", "Slack token", f"works for {checkup.bot} in {checkup.workspace}")
     if not checkup.missing_scopes:
-        return [token, Finding("ok", "Slack scopes", "all that the manifest asks for")]
+        return [token, CheckResult("ok", "Slack scopes", "all that the manifest asks for")]
     missing = f"missing: {', '.join(checkup.missing_scopes)}"
     mend = "add them under OAuth & Permissions, then install the app again"
-    return [token, Finding("warning", "Slack scopes", missing, mend)]
+    return [token, CheckResult("warning", "Slack scopes", missing, mend)]
 
 
-async def _check_socket(options: Options) -> Finding:
+async def _check_socket(options: Options) -> CheckResult:
     """Asking for a connection opens none."""
     name = "Slack socket"
     try:
         async with Api(replace(options, bot_token=options.app_token)) as api:
             answer = await api.post("apps.connections.open")
     except DeliverLater as later:
-        return Finding("failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?")
+        return CheckResult("failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?")
     if answer.ok:
-        return Finding("ok", name, "events come by Socket Mode")
+        return CheckResult("ok", name, "events come by Socket Mode")
     mend = "it needs the scope connections:write, and the app Socket Mode switched on"
-    return Finding("failure", name, f"SLACK_APP_TOKEN was refused ({answer.error})", mend)
+    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({answer.error})", mend)

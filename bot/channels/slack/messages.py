@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bot.channels import Delivery, StillOurs
+from bot.channels import AssertLease, Delivery
 from bot.channels.slack.api import Answer, Api
 from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
 from bot.channels.slack.refusal import failure
@@ -34,7 +34,7 @@ class Sending:
         self._waits: dict[str, float] = {}
 
     async def send(
-        self, address: Address, delivery: Delivery, content: Mapping[str, object], still_ours: StillOurs
+        self, address: Address, delivery: Delivery, content: Mapping[str, object], assert_lease: AssertLease
     ) -> Sent:
         """Post a message under its delivery's id.
 
@@ -44,12 +44,12 @@ class Sending:
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
-            LeaseLost: from ``still_ours``.
+            LeaseLost: from ``assert_lease``.
         """
         self._hold_back(address.channel)
         if delivery.attempts > 1 and (earlier := await self._find(address, delivery.id)):
             return Sent(address.channel, earlier)
-        await still_ours()
+        await assert_lease()
         answer = await self._api.post(
             "chat.postMessage",
             channel=address.channel,

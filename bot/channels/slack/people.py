@@ -7,7 +7,7 @@ from contextlib import suppress
 from msgspec import DecodeError, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import Api
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.transcript import Author, encode
@@ -35,7 +35,7 @@ _decode = Decoder(Author).decode
 class People:
     """Looks users up. Whoever cannot be found is somebody without a name."""
 
-    def __init__(self, api: Api, notes: Notes) -> None:
+    def __init__(self, api: Api, notes: KeyValue) -> None:
         self._api = api
         self._notes = notes
 

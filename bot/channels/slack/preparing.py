@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.slack.api import Api
 from bot.channels.slack.earlier import read_thread, retold, speakers
 from bot.channels.slack.events import images
@@ -33,7 +33,7 @@ class Preparing:
         self._people = people
         self._identity = identity
 
-    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """The arrivals with names, zones and files, behind what was said in their thread before."""
         team = conversation.split(":")[1]
         addresses = [read_address(arrival.address) for arrival in arrivals]
@@ -77,7 +77,7 @@ class Preparing:
         return is_delivery or self._identity.is_ours(message.user, message.bot_id)
 
 
-def _user(arrival: Arrival) -> str:
+def _user(arrival: InboundEvent) -> str:
     return arrival.message.author.id if arrival.message.author else ""
 
 
@@ -85,7 +85,7 @@ def _mentions(messages: Sequence[Posted]) -> set[str]:
     return {user for message in messages for user in mentioned(message.text or "")}
 
 
-def _with_files(arrival: Arrival, messages: Sequence[Posted]) -> Arrival:
+def _with_files(arrival: InboundEvent, messages: Sequence[Posted]) -> InboundEvent:
     """A mention with the images that only the message itself names."""
     address = read_address(arrival.address)
     message = arrival.message
@@ -95,7 +95,7 @@ def _with_files(arrival: Arrival, messages: Sequence[Posted]) -> Arrival:
     return replace(arrival, message=replace(message, parts=(*message.parts, *images(files))))
 
 
-def _introduced(arrival: Arrival, people: dict[str, Author], names: dict[str, str]) -> Arrival:
+def _introduced(arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]) -> InboundEvent:
     message = arrival.message
     parts = tuple(_named(part, names) for part in message.parts)
     author = people.get(_user(arrival), message.author)
@@ -106,6 +106,6 @@ def _named(part: Part, names: dict[str, str]) -> Part:
     return Text(named(part.text, names)) if isinstance(part, Text) else part
 
 
-def _background(first: Arrival, text: str) -> Arrival:
+def _background(first: InboundEvent, text: str) -> InboundEvent:
     message = Message(f"{first.message.id}:earlier", "user", (Text(text),), first.message.at)
-    return Arrival(message, first.address, first.group)
+    return InboundEvent(message, first.address, first.group)

@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct, ValidationError, convert
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.slack.events import Heard
 from bot.channels.slack.options import Options
 from bot.channels.slack.question_blocks import APPROVE, REJECT
@@ -62,7 +62,7 @@ def decision(payload: dict[str, object], options: Options) -> Heard | None:
     user = pressed.user
     author = Author(user.id, user.name or user.username or "")
     message_id = f"{action.value}:{user.id}:{action.action_id}"
-    arrival = Arrival(
+    arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=author),
         write_address(_address(pressed, options)),
         group=conversation[1] is not None,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.channels.slack.api import AWAY_S, Answer, Api
 from bot.channels.slack.background import Background, wait
 from bot.channels.slack.status import StatusLine
@@ -31,7 +31,7 @@ class StopButtons:
         after_s: of a turn; most are over before anybody could press.
     """
 
-    def __init__(self, api: Api, notes: Notes, background: Background, after_s: float) -> None:
+    def __init__(self, api: Api, notes: KeyValue, background: Background, after_s: float) -> None:
         self._api = api
         self._notes = notes
         self._background = background

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import Delivery, StillOurs
+from bot.channels import AssertLease, Delivery
 from bot.channels.slack.api import Answer, Api
 from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
 from bot.channels.slack.identity import Identity
@@ -38,21 +38,21 @@ class Finishing:
         self._identity = identity
         self._settle_s = settle_s
 
-    async def finish(self, address: Address, delivery: Delivery, text: str, still_ours: StillOurs) -> bool:
+    async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
         """Whether the answer stands where it was streamed; where not, nothing of the stream is left.
 
         The turn's first delivery takes the stream, and the same delivery may take it again.
 
         Raises:
             DeliverLater: passing failure.
-            LeaseLost: from ``still_ours``.
+            LeaseLost: from ``assert_lease``.
         """
         await self._streaming.settled(delivery.turn_id)
         try:
             stream = await self._of(address, delivery)
             if stream is None:
                 return False
-            await still_ours()
+            await assert_lease()
             if await self._become(stream, text):
                 return True
             await self._notes.forget(delivery.turn_id)

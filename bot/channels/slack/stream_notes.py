@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels.kv import Notes
+from bot.channels.kv import KeyValue
 from bot.transcript import encode
 
 KEPT_S = 7 * 86_400  # as long as a delivery waits at most
@@ -31,7 +31,7 @@ _decode = Decoder(Stream).decode
 class StreamNotes:
     """The streams of turns, for whichever process goes on. Every method raises ``StoreUnavailable``."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: KeyValue) -> None:
         self._notes = notes
 
     async def get(self, turn_id: str) -> Stream | None:

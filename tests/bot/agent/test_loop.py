@@ -12,7 +12,7 @@ import pytest
 
 from bot.agent.loop import Agent
 from bot.agent.tool_runner import INTERRUPTED
-from bot.agent.turn import Decided, Heard, Surroundings, Turn
+from bot.agent.turn import ApprovalDecision, Turn, TurnContext, TurnUpdate
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
 from bot.metrics import Metrics
@@ -30,7 +30,7 @@ class Notes:
 
     kept: list[Message | ToolResult] = field(default_factory=list)
     begun_ids: list[str] = field(default_factory=list)
-    waiting: list[Heard] = field(default_factory=list)
+    waiting: list[TurnUpdate] = field(default_factory=list)
     seen: list[LiveEvent] = field(default_factory=list)
     spendings: list[Spending] = field(default_factory=list)
 
@@ -46,11 +46,11 @@ class Notes:
     async def got(self, result: ToolResult) -> None:
         self.kept.append(result)
 
-    async def heard(self, *, surely: bool) -> Heard:
-        return self.waiting.pop(0) if self.waiting else Heard()
+    async def heard(self, *, surely: bool) -> TurnUpdate:
+        return self.waiting.pop(0) if self.waiting else TurnUpdate()
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
-        return Decided(call.id, approved=False, arguments=call.arguments, reason=NO)
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
+        return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NO)
 
     async def show(self, event: LiveEvent) -> None:
         self.seen.append(event)
@@ -65,7 +65,7 @@ def user(text: str) -> Message:
 
 
 def make_turn(notes: Notes, choice: ToolChoice = AUTO, seconds: float = 30) -> Turn:
-    place = Surroundings("console:test", "STYLE", "ja", "Asia/Tokyo", notes)
+    place = TurnContext("console:test", "STYLE", "ja", "Asia/Tokyo", notes)
     return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds, choice)
 
 

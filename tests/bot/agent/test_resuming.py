@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from bot.agent.tool_runner import INTERRUPTED
-from bot.agent.turn import Heard
+from bot.agent.turn import TurnUpdate
 from bot.errors import LeaseLost
 from bot.providers.scripted import Step
 from bot.transcript import Message, Text, ToolCall, ToolResult
@@ -101,7 +101,7 @@ async def test_a_call_that_does_no_harm_twice_is_repeated_under_its_key() -> Non
 
 async def test_what_has_arrived_stands_behind_the_results() -> None:
     """As messages of their own, before the next request."""
-    notes = Notes(waiting=[Heard(), Heard((user("and Osaka?"),))])
+    notes = Notes(waiting=[TurnUpdate(), TurnUpdate((user("and Osaka?"),))])
     agent, model = make_agent([Step(calls=(call("echo", "a"),)), Step("Both")], Echo())
     turn = make_turn(notes)
     answer = await agent.run(turn)
@@ -112,5 +112,5 @@ async def test_what_has_arrived_stands_behind_the_results() -> None:
 async def test_a_turn_without_a_question_has_no_answer() -> None:
     """All that was asked has been taken back: nobody is asked for an answer."""
     agent, model = make_agent([])
-    assert await agent.run(make_turn(Notes(waiting=[Heard(changes={"m1": None})]))) is None
+    assert await agent.run(make_turn(Notes(waiting=[TurnUpdate(changes={"m1": None})]))) is None
     assert model.requests == []

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from bot.agent.hooks import Hooks
-from bot.agent.tool_runner import INTERRUPTED, Calling
-from bot.agent.turn import Decided
-from bot.errors import Parked
+from bot.agent.tool_runner import INTERRUPTED, ToolRunner
+from bot.agent.turn import ApprovalDecision
+from bot.errors import AwaitingApproval
 from bot.metrics import Metrics
 from bot.transcript import ToolResult
 from tests.bot.conversation.rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ToolMap, ValidatedTool
 
-PARKED = Parked(until=1, known=0)
+PARKED = AwaitingApproval(until=1, known=0)
 
 
 class Crowd(Echo):
@@ -67,7 +67,7 @@ async def test_a_call_that_is_asked_about_leaves_the_reading_done_and_the_rest_f
     """Parked: what reads has its results, the next call that acts is not even asked about."""
     first, second = launches("a1", "a2")
     round_ = Round(first, second, call("echo", "r1"), a1=PARKED, a2=True)
-    with pytest.raises(Parked):
+    with pytest.raises(AwaitingApproval):
         await round_.run()
     assert round_.diary.events == ["got r1", "asked a1"]
     assert [open_call.id for _, open_call in round_.turn.open_calls()] == ["a1", "a2"]
@@ -120,7 +120,7 @@ async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
 async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
     """What was shown is what is made, also where the call would look different now."""
     round_ = Round(*launches("a1"))
-    round_.turn.restore_decided(Decided("a1", approved=True, arguments={"what": "as shown"}))
+    round_.turn.restore_decided(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
     assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
     assert round_.diary.reviewed_calls == []
 
@@ -175,5 +175,5 @@ async def test_closing_gives_open_calls_the_one_result() -> None:
     """Those that have theirs keep it."""
     round_ = Round(call("echo", "r1"), call("echo", "r2"))
     round_.turn.restore_result(ToolResult("r1", "echo", {"heard": {}}))
-    await Calling(tool_map(Echo()), Hooks(), Metrics()).close(round_.turn, INTERRUPTED)
+    await ToolRunner(tool_map(Echo()), Hooks(), Metrics()).close(round_.turn, INTERRUPTED)
     assert round_.responses() == [{"heard": {}}, {"error": INTERRUPTED}]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.agent.turn import NOBODY, Decided, Surroundings, Turn, changed
+from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, changed
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Text, ToolCall, ToolResult
 from tests.bot.agent.test_loop import Notes
@@ -14,7 +14,7 @@ from tests.bot.agent.test_loop import Notes
 
 def make(*arrived: Message, history: tuple[Message, ...] = (), choice: ToolChoice = AUTO) -> Turn:
     notes = Notes()
-    return Turn("t1", Surroundings("console:x", "", "en", "UTC", notes), history, arrived, notes, 0.0, choice)
+    return Turn("t1", TurnContext("console:x", "", "en", "UTC", notes), history, arrived, notes, 0.0, choice)
 
 
 def user(message_id: str, author: Author | None = None) -> Message:
@@ -118,7 +118,7 @@ async def test_a_call_is_begun_and_reviewed_once_in_its_round() -> None:
         turn.restore_message(Message("m", "model", (call,), 1), "tool_use")
         assert [await turn.begin(call), await turn.begin(call)] == [True, False]
         assert [(await turn.review(call)).arguments for _ in range(2)] == [call.arguments] * 2
-        turn.restore_decided(Decided("c", approved=True, arguments=call.arguments))
+        turn.restore_decided(ApprovalDecision("c", approved=True, arguments=call.arguments))
         assert (await turn.review(call)).approved
         turn.restore_result(ToolResult("c", "echo", {}))
 
@@ -131,7 +131,7 @@ async def test_a_response_whose_record_is_broken_off_has_its_calls_open() -> Non
             await asyncio.Event().wait()
 
     notes = Stuck()
-    turn = Turn("t1", Surroundings("console:x", "", "en", "UTC", notes), [], [user("a")], notes, 0.0)
+    turn = Turn("t1", TurnContext("console:x", "", "en", "UTC", notes), [], [user("a")], notes, 0.0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await turn.say(model("m", "c"), "tool_use")

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 import pytest
 
 from bot import texts
-from bot.channels import Arrival, Channel, Delivery, Question, Reply
+from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
 from bot.channels.console import Console
 from bot.channels.line import Line
 from bot.channels.slack import Options, Slack
@@ -28,7 +28,7 @@ AWAY = "http://127.0.0.1:9"
 Opening = Callable[[], AbstractAsyncContextManager[Channel]]
 
 
-async def take(conversation: str, arrival: Arrival) -> bool:
+async def take(conversation: str, arrival: InboundEvent) -> bool:
     return True
 
 
@@ -102,7 +102,7 @@ async def test_its_routes_are_its_own(case: tuple[str, Opening, str, str]) -> No
 async def test_preparing_leaves_out_what_cannot_be_had(case: tuple[str, Opening, str, str]) -> None:
     """With the platform away the words are answered all the same."""
     _, opened, conversation, address = case
-    asked = Arrival(Message("m1", "user", (Text("hello"),), 1, Author("U" + "1" * 32)), address)
+    asked = InboundEvent(Message("m1", "user", (Text("hello"),), 1, Author("U" + "1" * 32)), address)
     async with opened() as channel:
         prepared = await channel.prepare(conversation, [asked], is_new=True)
     assert [arrival.message.text for arrival in prepared] == ["hello"]
@@ -175,6 +175,6 @@ async def test_portions_lose_no_words(case: tuple[str, Opening, str, str]) -> No
     _, opened, _, _ = case
     reply = Reply("\n\n".join(f"paragraph {number}" for number in range(3_000)), failed=True, note="why")
     async with opened() as channel:
-        portions = channel.portions(reply)
-    assert " ".join(" ".join(portion.text for portion in portions).split()) == " ".join(reply.text.split())
-    assert {(portion.failed, portion.note) for portion in portions} == {(True, "why")}
+        split = channel.split(reply)
+    assert " ".join(" ".join(portion.text for portion in split).split()) == " ".join(reply.text.split())
+    assert {(portion.failed, portion.note) for portion in split} == {(True, "why")}

@@ -39,7 +39,7 @@ def calling(call_id: str = "c1", tool: str = "echo", *, held: bool = False) -> S
 @asynccontextmanager
 async def held(place: Place, step: Step) -> AsyncIterator[None]:
     """Attend until the model is at this step; go on with what is left afterwards, to the end."""
-    attending = asyncio.create_task(place.care.attend(HERE))
+    attending = asyncio.create_task(place.care.process(HERE))
     async with asyncio.timeout(WAIT_S):
         await step.at_gate.wait()
     yield
@@ -50,7 +50,7 @@ async def held(place: Place, step: Step) -> AsyncIterator[None]:
 
 async def cut_off(place: Place, reached: asyncio.Event) -> None:
     """Attend until this is reached, and stop there as a shutdown does."""
-    attending = asyncio.create_task(place.care.attend(HERE))
+    attending = asyncio.create_task(place.care.process(HERE))
     async with asyncio.timeout(WAIT_S):
         await reached.wait()
     attending.cancel()

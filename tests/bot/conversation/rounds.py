@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.agent.hooks import Hook, Hooks
-from bot.agent.tool_runner import Calling
-from bot.agent.turn import Decided, Heard, Surroundings, Turn
+from bot.agent.tool_runner import ToolRunner
+from bot.agent.turn import ApprovalDecision, Turn, TurnContext, TurnUpdate
 from bot.live_events import LiveEvent
 from bot.metrics import Metrics
 from bot.providers import StopReason
@@ -40,16 +40,16 @@ class Diary:
     async def got(self, result: ToolResult) -> None:
         self.events.append(f"got {result.call_id}")
 
-    async def heard(self, *, surely: bool) -> Heard:
-        return Heard()
+    async def heard(self, *, surely: bool) -> TurnUpdate:
+        return TurnUpdate()
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> Decided:
+    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
         self.events.append(f"asked {call.id}")
         self.reviewed_calls.append(call)
         decision = self._decisions[call.id]
         if isinstance(decision, Exception):
             raise decision
-        return Decided(call.id, decision, call.arguments, "" if decision else "rejected by the user")
+        return ApprovalDecision(call.id, decision, call.arguments, "" if decision else "rejected by the user")
 
     async def show(self, event: LiveEvent) -> None:
         self.shown.append(event)
@@ -63,7 +63,7 @@ class Round:
         self.diary = Diary(decisions)
         self.hooks = hooks
         self.metrics = Metrics()
-        place = Surroundings("console:test", "", "ja", "Asia/Tokyo", self.diary)
+        place = TurnContext("console:test", "", "ja", "Asia/Tokyo", self.diary)
         asked = Message("m1", "user", (Text("hello"),), 1, Author("u1"))
         self.turn = Turn("turn_1", place, [], [asked], self.diary, time.monotonic() + 30)
         self.respond(*calls)
@@ -74,7 +74,7 @@ class Round:
 
     async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
         """Make the calls; their results as the model gets them."""
-        await Calling(tools or tool_map(self.echo, self.launch), Hooks(self.hooks), self.metrics).run(self.turn)
+        await ToolRunner(tools or tool_map(self.echo, self.launch), Hooks(self.hooks), self.metrics).run(self.turn)
         return list(self.turn.added[-1].results)
 
     def responses(self) -> list[object]:

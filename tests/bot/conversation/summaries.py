@@ -20,7 +20,7 @@ async def talk(place: Place, *texts: str) -> None:
     for text in texts:
         number = len(place.box.delivered)
         await place.hear(text, f"m{number}")
-        await place.care.attend(HERE)
+        await place.care.process(HERE)
         await asyncio.gather(*place.notes.writing.values())
 
 
@@ -28,7 +28,7 @@ async def noting(place: Place, gate: asyncio.Event) -> None:
     """Talk until a summary is under way, which waits for the gate."""
     await talk(place, f"one {LONG}", f"two {LONG}")
     await place.hear(f"three {LONG}", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await until(lambda: len(summaries(place)) == 1)
     assert not gate.is_set()
 

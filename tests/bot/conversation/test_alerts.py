@@ -31,7 +31,7 @@ def make_alerts(store: Store, clock: Clock, recipient: str = "mailbox:OPS", lang
 async def notices(store: Store, place: Place) -> list[str]:
     """What the operator gets, after whoever is due was attended to."""
     for conversation in await store.leases.due(10):
-        await place.care.attend(conversation)
+        await place.care.process(conversation)
     return [delivery.reply.text for delivery in place.box.delivered if delivery.id.startswith("notice_")]
 
 
@@ -91,14 +91,14 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     told = []
     for number in range(1, 6):
         await place.hear("hi", f"m{number}")
-        await place.care.attend(HERE)
+        await place.care.process(HERE)
         told.append(len(await notices(store, place)))
     assert told == [0, 0, 0, 1, 1]
     (only,) = await notices(store, place)
     assert only.startswith("Today's tokens are spent (100 / 100).")
     low = Place(store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS")
     await low.hear("hi", "m9")
-    await low.care.attend(HERE)
+    await low.care.process(HERE)
     (told_low,) = await notices(store, low)
     assert told_low.startswith("80 % of today's tokens are spent (105 / 110).")
 
@@ -109,7 +109,7 @@ async def test_what_only_the_operator_can_mend_is_told(store: Store) -> None:
     place = Place(store, [refused], alert_to="mailbox:OPS")
     place.box.failures = [DeliveryRefused("no such channel")]
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert await notices(store, place) == [
         "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key.",
         "An answer could not be delivered, or a turn was given up: no such channel. “kaiwa outbox list” shows it.",
@@ -129,7 +129,7 @@ async def test_a_model_that_cannot_be_used_is_told(store: Store, apology: str, t
     """With what the vendor said."""
     place = Place(store, [Step(error=ModelUnusable(apology, "why"))], alert_to="mailbox:OPS")
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert await notices(store, place) == [told]
 
 
@@ -139,7 +139,7 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     place.box.failures = [TokenRefused("MAILBOX_TOKEN was refused")]
     await place.hear("hi", "m1")
     with structlog.testing.capture_logs() as logs:
-        await place.care.attend(HERE)
+        await place.care.process(HERE)
     assert [entry["notice"] for entry in logs if entry["event"] == "alert"] == [
         "My access was refused (mailbox): MAILBOX_TOKEN was refused."
     ]
@@ -153,7 +153,7 @@ async def test_a_turn_that_is_given_up_is_told(store: Store) -> None:
     await place.hear("hi", "m1")
 
     async def ended() -> bool:
-        await place.care.attend(HERE)
+        await place.care.process(HERE)
         return bool(place.box.delivered)
 
     await until_true(ended)

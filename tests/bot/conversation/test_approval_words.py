@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.conversation.approvals import READING_MS, Policy
 from bot.conversation.cancellation import TOPIC
 from bot.errors import DeliverLater
@@ -82,7 +82,7 @@ async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Stor
     assert (scene.launch.contexts, scene.place.box.texts) == ([], [])
     scene.place.box.failures.clear()
     scene.place.box.shown_at = WRITTEN_AT + 1
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert await scene.place.care.question(HERE) is not None
     await scene.say("ok", "m2", at=WRITTEN_AT + 1 + READING_MS)
     assert len(scene.launch.contexts) == 1
@@ -121,13 +121,13 @@ async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -
     question = await scene.place.care.question(HERE)
     assert question is not None
     press = Message("p1", "user", (), 0, Author("u1"))
-    await scene.place.arrive(Arrival(press, event="decision", target=question.id, approved=True))
+    await scene.place.arrive(InboundEvent(press, event="decision", target=question.id, approved=True))
 
     async def is_over() -> bool:
         return await store.now_ms(HERE) > question.until
 
     await until_true(is_over)
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert len(scene.launch.contexts) == 1
 
 
@@ -137,10 +137,10 @@ async def test_only_the_askers_own_message_of_this_turn_rejects_when_it_is_taken
     await scene.say("hello", "m0", "bob")
     await scene.say("launch it", "m1")
     await scene.place.arrive(unsent("e1", "m0"))
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert await scene.place.care.question(HERE) is not None
     await scene.place.arrive(unsent("e2", "m1"))
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert await scene.place.care.question(HERE) is None
     assert scene.launch.contexts == []
 
@@ -150,7 +150,7 @@ async def test_in_a_group_everybody_has_turns_of_their_own(store: Store) -> None
     scene = Scene(store, Step("Launched"), Step("You are welcome"))
     await scene.accept("launch it", "m1", "bob", group=True)
     await scene.accept("thanks", "m2", "alice", group=True)
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     question = await scene.place.care.question(HERE)
     assert question is not None
     assert (question.asker_id, question.asker) == ("bob", "BOB")
@@ -167,7 +167,7 @@ async def test_two_people_without_ids_are_two(store: Store) -> None:
     scene = Scene(store, Step("One"), Step("Two"), first=None)
     await scene.accept("first", "m1", "", group=True)
     await scene.accept("second", "m2", "", group=True)
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert scene.place.box.texts == ["One", "Two"]
 
 
@@ -180,7 +180,7 @@ async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
     await store.leases.release(lease)
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     texts = [message.text for message in await scene.place.care.past(HERE)]
     assert texts == ["words 0", "words 1", "1", "words 2", "words 3", "2", "words 4", "3"]
 
@@ -191,7 +191,7 @@ async def test_what_is_taken_back_behind_anothers_words_is_not_answered(store: S
     await scene.accept("launch it", "m1", "alice", group=True)
     await scene.accept("and me?", "m2", "bob", group=True)
     await scene.place.arrive(unsent("e1", "m1"))
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert scene.place.box.texts == ["For Bob"]
     assert await scene.place.past() == ["and me?", "For Bob"]
 
@@ -208,7 +208,7 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: St
         running = asyncio.create_task(scene.press(True, "p1"))
         await step.at_gate.wait()
         again = replace(Message("p2", "user", (), 0), author=Author("u1"))
-        await scene.place.arrive(Arrival(again, event="decision", target=question, approved=True))
+        await scene.place.arrive(InboundEvent(again, event="decision", target=question, approved=True))
         await store.live.publish(TOPIC, b"mailbox:another")
         assert await anext(told) == b"mailbox:another"
         gate.set()

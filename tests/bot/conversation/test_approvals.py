@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.approvals import Policy
 from bot.conversation.intake import Intake
@@ -52,20 +52,20 @@ class Scene:
 
     async def say(self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT) -> None:
         await self.accept(text, message_id, user, at)
-        await self.place.care.attend(HERE)
+        await self.place.care.process(HERE)
 
     async def accept(
         self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
     ) -> None:
         message = Message(message_id, "user", (Text(text),), at, Author(user, user.upper()))
-        await self._intake(HERE, Arrival(message, f"at-{message_id}", group))
+        await self._intake(HERE, InboundEvent(message, f"at-{message_id}", group))
 
     async def press(self, approved: bool, press_id: str, user: str = "u1", question: str = "") -> None:
         target = question or self.question
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
-        arrival = Arrival(message, f"at-{press_id}", event="decision", target=target, approved=approved)
+        arrival = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
         await self._intake(HERE, arrival)
-        await self.place.care.attend(HERE)
+        await self.place.care.process(HERE)
 
     @property
     def question(self) -> str:
@@ -162,7 +162,7 @@ async def test_an_expired_question_is_a_no(store: Store) -> None:
     """At its deadline the turn goes on by itself, and the model is told."""
     scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=0))
     await scene.say("launch it", "m1")
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert scene.launch.contexts == []
     assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
     assert scene.place.box.texts[-1] == "Too late"

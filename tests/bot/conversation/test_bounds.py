@@ -6,7 +6,7 @@ import asyncio
 
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.conversation.admission import UNREAD
 from bot.conversation.budgets import Limits
 from bot.conversation.intake import MOST
@@ -36,7 +36,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
             place = Place(store, [Step("OK")] * 20, limits=Limits(user_messages=20))
             for number in range(FLOOD):
                 await place.hear(LONG, f"m{number}")
-                await place.care.attend(HERE)
+                await place.care.process(HERE)
                 if number % 40 == 0:
                     await Upkeep(store).look()
             assert not (await store.pressure.measure()).is_tight
@@ -51,11 +51,11 @@ async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) 
     """Nor of its author; only that there was one. An edit, which is not refused, does not bring its words back."""
     place = Place(store, [Step("Hello")], limits=Limits(user_messages=1))
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("something private", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.arrive(edited("c1", "m2", "something private and more"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     refused = (await place.care.past(HERE))[2]
     assert refused == Message(refused.id, "user", (UNREAD,), WRITTEN_AT)
     assert "private" not in str(await redis.lrange(key("history", HERE), 0, -1))
@@ -65,13 +65,13 @@ async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
     """The model sees where it breaks off; an edit is cut likewise, and a message that just fits is left alone."""
     place = Place(store, [Step("OK"), Step("Fine")])
     await place.hear(LONG, "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     mark = f"[The message breaks off here: it had 39,000 characters, and {MOST:,} are read at most.]"
     said = place.model.requests[0].messages[-1]
     assert said.parts == (Text("x" * MOST), Text(f"\n{mark}"))
     await place.arrive(edited("c1", "m1", "y" * MOST), edited("c2", "m1", "z" * (MOST + 1)))
     await place.hear("w" * MOST, "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     changed, _, newest = place.model.requests[1].messages
     assert changed.text == f"{'z' * MOST}\n{mark.replace('39,000', f'{MOST + 1:,}')}"
     assert newest.text == "w" * MOST
@@ -81,8 +81,8 @@ async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None
     """Text, picture, text: the pictures stay, and the words that come too late are left out."""
     place = Place(store, [Step("OK")])
     parts = (Text("a" * (MOST - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
-    await place.arrive(Arrival(Message("m1", "user", parts, 1_000)))
-    await place.care.attend(HERE)
+    await place.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
+    await place.care.process(HERE)
     kept = place.model.requests[0].messages[-1].parts
     assert kept[:4] == (Text("a" * (MOST - 1)), Text("b"), Media("F1", "image/png"), Text(""))
 
@@ -93,8 +93,8 @@ async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) 
     for number in range(INBOX_ENTRIES):
         await place.hear("hello", f"m{number}")
     for number in range(20):
-        await place.intake(HERE, Arrival(words(f"late{number}", "こんにちは")))
-    await place.care.attend(HERE)
+        await place.intake(HERE, InboundEvent(words(f"late{number}", "こんにちは")))
+    await place.care.process(HERE)
     left_out = (
         "一度に届いたメッセージが多すぎたため、最後のほうを受け取れませんでした。"
         "少し待ってから、もう一度お送りください。"
@@ -103,7 +103,7 @@ async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) 
     assert b'kaiwa_messages_left_out_total{channel="mailbox"} 20.0' in place.metrics.exposition()
     assert b'kaiwa_messages_accepted_total{channel="mailbox"} 200.0' in place.metrics.exposition()
     await place.hear("again", "late0")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[2:] == ["Yes?"]
 
 
@@ -113,10 +113,10 @@ async def test_a_full_inbox_does_not_keep_anybody_from_stopping(store: Store) ->
     step = Step(calls=(ToolCall("", "echo", {}),), gate=gate)
     place = Place(store, [step, Step("never")])
     await place.hear("hi", "m0")
-    turn = asyncio.create_task(place.care.attend(HERE))
+    turn = asyncio.create_task(place.care.process(HERE))
     await step.at_gate.wait()
     for number in range(1, INBOX_ENTRIES + 5):
-        await place.intake(HERE, Arrival(words(f"m{number}", "x")))
+        await place.intake(HERE, InboundEvent(words(f"m{number}", "x")))
     await place.hear("/stop", "stop")
     gate.set()
     await turn

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
 from bot.conversation.budgets import Excess, Limits, Used
@@ -21,17 +21,17 @@ from tests.bot.harness import HERE, Place
 CALL = ToolCall("", "echo", {})
 
 
-def said(text: str, message_id: str, user: str = "u1", *, group: bool = False, **about: str) -> Arrival:
+def said(text: str, message_id: str, user: str = "u1", *, group: bool = False, **about: str) -> InboundEvent:
     """A message of somebody."""
-    return Arrival(Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group)
+    return InboundEvent(Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group)
 
 
-async def hear(place: Place, *arrivals: Arrival) -> list[str]:
+async def hear(place: Place, *arrivals: InboundEvent) -> list[str]:
     """Have messages answered together; what is said to them."""
     before = len(place.box.texts)
     for arrival in arrivals:
         assert await place.store.inbox.accept(HERE, arrival.message.id, encode(arrival))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     return place.box.texts[before:]
 
 
@@ -152,8 +152,8 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     limits = Limits(user_messages=1, bot_tokens=5)  # spent by then; a turn that has got on was let in
     place = Place(store, steps, limits=limits, days=Days("UTC", Clock()))
     assert await hear(place, said("hi", "m1")) == []
-    await place.care.attend(HERE)
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["Done"]
     assert await place.budgets.used(HERE, "u1") == [
         Used("user", Spent(1, 36), Spent(1, 0)),

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
 from bot.conversation.budgets import Limits
@@ -26,20 +26,20 @@ def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Place:
     return Place(store, steps, limits=limits or Limits(user_messages=3), days=Days("UTC", Clock()))
 
 
-def said(text: str, message_id: str, user: str = "u1", *, group: bool = False) -> Arrival:
-    return Arrival(words(message_id, text, user), group=group)
+def said(text: str, message_id: str, user: str = "u1", *, group: bool = False) -> InboundEvent:
+    return InboundEvent(words(message_id, text, user), group=group)
 
 
-def told(message_id: str, key: str, *, group: bool = False) -> Arrival:
+def told(message_id: str, key: str, *, group: bool = False) -> InboundEvent:
     """Something that is answered with our own sentence."""
-    return Arrival(Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key)
+    return InboundEvent(Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key)
 
 
-async def hear(place: Place, *arrivals: Arrival) -> list[str]:
+async def hear(place: Place, *arrivals: InboundEvent) -> list[str]:
     """Have arrivals answered together; what is said to them."""
     before = len(place.box.texts)
     await place.arrive(*arrivals)
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     return place.box.texts[before:]
 
 
@@ -92,7 +92,7 @@ async def test_a_late_decision_is_no_message(store: Store) -> None:
     """Pressing a button costs nothing and is answered beyond every limit."""
     place = limited(store)
     presses = [
-        Arrival(Message(f"m{number}", "user", (), 1_000, Author("u1")), event="decision", target="question_1")
+        InboundEvent(Message(f"m{number}", "user", (), 1_000, Author("u1")), event="decision", target="question_1")
         for number in range(4)
     ]
     over = texts().get("approval.over", "en")
@@ -103,7 +103,7 @@ async def test_what_is_taken_back_or_left_behind_is_not_counted(store: Store) ->
     """A message that was taken back before anybody read it, and those of whoever removes the bot."""
     place = limited(store, Limits(user_messages=1), Step("Yes?"))
     assert await hear(place, said("oops", "m1"), unsent("c1", "m1")) == []
-    left = Arrival(Message("c2", "user", (), 1_000, Author("u1")), event="left")
+    left = InboundEvent(Message("c2", "user", (), 1_000, Author("u1")), event="left")
     assert await hear(place, said("bye", "m2"), said("bye bye", "m3"), left) == []
     assert await hear(place, said("hi", "m4")) == ["Yes?"]
 
@@ -158,7 +158,7 @@ async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_take
 async def test_people_are_erased_one_after_the_other(store: Store, redis: Redis) -> None:
     """However many wish to be forgotten at the same moment, one look at the whole store is under way."""
     for number in range(5):
-        await store.notes.set(f"mailbox:u{number}", b"", 60)
+        await store.kv.set(f"mailbox:u{number}", b"", 60)
     gone = await asyncio.gather(*(store.traces.erase("mailbox", [f"u{number}"]) for number in range(5)))
     assert gone == [1] * 5
     assert await redis.dbsize() == 0
@@ -171,7 +171,7 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
         await store.inbox.accept(here, f"m{number}", encode(said(text, f"m{number}")))
-        await place.care.attend(here)
+        await place.care.process(here)
     usage, help_, refused = place.box.texts
     assert "The whole bot: 5 of 1 tokens" in usage
     assert "/forget me" in help_
@@ -190,5 +190,5 @@ async def test_a_sentence_of_ours_is_kept_nowhere(store: Store) -> None:
     place = limited(store, Limits(user_messages=1))
     await hear(place, told("m1", "line.kind_video"))
     assert await place.past() == []
-    await hear(place, Arrival(Message("m2", "user", (Text("/help"),), 1_000, Author("u1"))))
+    await hear(place, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1"))))
     assert (await place.past())[0] == UNREAD.text

@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
-from bot.channels import Arrival, Take
+from bot.channels import InboundEvent, Take
 from bot.conversation.cancellation import TOPIC
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -31,18 +31,18 @@ async def listens(redis: Redis) -> bool:
     return bool(listeners)
 
 
-def button(press_id: str = "s1") -> Arrival:
+def button(press_id: str = "s1") -> InboundEvent:
     """Pressed; it says nothing."""
-    return Arrival(Message(press_id, "user", (), 1_000), event="stop")
+    return InboundEvent(Message(press_id, "user", (), 1_000), event="stop")
 
 
 @pytest.mark.parametrize(
     ("wish", "answer"),
-    [(button(), "Stopped."), (Arrival(words("s1", "止めて")), "止めました。")],
+    [(button(), "Stopped."), (InboundEvent(words("s1", "止めて")), "止めました。")],
     ids=["button", "words"],
 )
 async def test_a_stop_ends_the_call_under_way_within_a_second(
-    store: Store, redis: Redis, wish: Arrival, answer: str
+    store: Store, redis: Redis, wish: InboundEvent, answer: str
 ) -> None:
     """The call has its one result, and what was said before stays said."""
     tool = Held()
@@ -50,7 +50,7 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     await place.hear("go", "m1")
     async with place.care.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.attend(HERE))
+        attending = asyncio.create_task(place.care.process(HERE))
         await tool.called.wait()
         stopped = time.monotonic()
         await place.arrive(wish)
@@ -80,10 +80,10 @@ async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redi
     """As while it waits for anything else; the model is not asked."""
     box = Gallery()
     place = Place(store, [], box)
-    await place.arrive(Arrival(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
+    await place.arrive(InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
     async with place.care.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.attend(HERE))
+        attending = asyncio.create_task(place.care.process(HERE))
         await box.asked.wait()
         await place.arrive(button())
         await attending
@@ -95,7 +95,7 @@ class Preparing(Mailbox):
 
     meanwhile: Callable[[], Awaitable[None]]
 
-    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
         return list(arrivals)
@@ -107,7 +107,7 @@ async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_b
     place = Place(store, [], box)
     box.meanwhile = partial(place.arrive, button())
     await place.hear("go", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert (box.texts, place.model.requests) == (["Stopped."], [])
 
 
@@ -119,7 +119,7 @@ async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Sto
     assert step.gate is not None
     async with place.care.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.attend(HERE))
+        attending = asyncio.create_task(place.care.process(HERE))
         await step.at_gate.wait()
         async with store.live.subscribe(TOPIC) as told:
             await store.live.publish(TOPIC, b"mailbox:another")
@@ -153,7 +153,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store
     await place.hear("go", "m1")
     async with place.care.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.attend(HERE))
+        attending = asyncio.create_task(place.care.process(HERE))
         await slow.called.wait()
         await place.arrive(button("s1"))
         await slow.cancelled.wait()
@@ -164,7 +164,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store
         slow.may_end.set()
         await attending
         await place.hear("again", "m2")
-        attending = asyncio.create_task(place.care.attend(HERE))
+        attending = asyncio.create_task(place.care.process(HERE))
         await next_tool.called.wait()
         await place.arrive(button("s3"))
         await attending

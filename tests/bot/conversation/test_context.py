@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.conversation.context import context_line, usable_zone
 from bot.transcript import Author, Message, Text
 
 AT = 1_795_298_220_000  # 2026-11-21 21:57 UTC
 
 
-def arrival(name: str = "", *, group: bool = False) -> Arrival:
-    return Arrival(Message("m", "user", (Text("hi"),), AT, Author("u", name)), group=group)
+def arrival(name: str = "", *, group: bool = False) -> InboundEvent:
+    return InboundEvent(Message("m", "user", (Text("hi"),), AT, Author("u", name)), group=group)
 
 
 def test_the_line_says_when_and_where_by_the_users_clock() -> None:

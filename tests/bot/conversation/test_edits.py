@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.channels import Arrival, Delivery, Reply
+from bot.channels import Delivery, InboundEvent, Reply
 from bot.conversation.edits import Forgotten, Housekeeping
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
@@ -16,15 +16,15 @@ from tests.bot.store.turns import leased
 GROUP = "mailbox:group-0001"
 
 
-async def arrive(store: Store, conversation: str, arrival: Arrival) -> None:
+async def arrive(store: Store, conversation: str, arrival: InboundEvent) -> None:
     assert await store.inbox.accept(conversation, arrival.message.id, encode(arrival))
 
 
-def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> Arrival:
-    return Arrival(Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group)
+def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> InboundEvent:
+    return InboundEvent(Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group)
 
 
-async def give_up(store: Store, conversation: str, *arrivals: Arrival, delivery: bytes = b"") -> None:
+async def give_up(store: Store, conversation: str, *arrivals: InboundEvent, delivery: bytes = b"") -> None:
     """Make a dead letter of messages, and one of a delivery."""
     for arrival in arrivals:
         await arrive(store, conversation, arrival)
@@ -50,12 +50,12 @@ async def test_an_edit_changes_the_history(store: Store) -> None:
     """The model reads the corrected words from then on; an edit alone is not answered."""
     place = Place(store, [Step("One"), Step("Two")])
     await place.hear("Osaka", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     edited = Message("e1", "user", (Text("Tokyo"),), 2, Author("u1"))
-    await arrive(store, HERE, Arrival(edited, event="edited", target="m1"))
-    await place.care.attend(HERE)
+    await arrive(store, HERE, InboundEvent(edited, event="edited", target="m1"))
+    await place.care.process(HERE)
     await place.hear("and now?", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert [message.text for message in place.model.requests[1].messages] == ["Tokyo", "One", "and now?"]
     assert place.box.texts == ["One", "Two"]
 
@@ -64,11 +64,11 @@ async def test_a_message_taken_back_leaves_the_history_with_its_answer(store: St
     """A turn without its question makes no sense to a model and may quote what was taken back."""
     place = Place(store, [Step("One"), Step("Two")])
     await place.hear("secret", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("public", "m2")
-    await place.care.attend(HERE)
-    await arrive(store, HERE, Arrival(Message("e1", "user", (), 2), event="unsent", target="m1"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
+    await arrive(store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1"))
+    await place.care.process(HERE)
     assert await words(place) == ["public", "Two"]
     assert await store.leases.due(10) == []
 
@@ -77,12 +77,12 @@ async def test_reset_forgets_the_conversation_and_says_so(store: Store) -> None:
     """The next question starts from nothing."""
     place = Place(store, [Step("One"), Step("Two")])
     await place.hear("remember 42", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("リセット", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[1].startswith("この会話の内容をすべて忘れました")
     await place.hear("which number?", "m3")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert "remember 42" not in [message.text for message in place.model.requests[1].messages]
 
 
@@ -90,7 +90,7 @@ async def test_help_is_answered_without_the_model(store: Store) -> None:
     """Our own sentence, with the bot's name and how long things are kept."""
     place = Place(store, [])
     await place.hear("/help", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert "Kaiwa" in place.box.texts[0]
     assert "30 days" in place.box.texts[0]
     assert place.model.requests == []
@@ -99,9 +99,9 @@ async def test_help_is_answered_without_the_model(store: Store) -> None:
 async def test_our_own_sentences_go_out_as_they_are_told(store: Store) -> None:
     """A channel may have us say a sentence of the catalogue; it is no part of the history."""
     place = Place(store, [])
-    told = Arrival(Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help")
+    told = InboundEvent(Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help")
     await arrive(store, HERE, told)
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[0].startswith("Kaiwaです")
     assert await words(place) == []
 
@@ -110,9 +110,9 @@ async def test_leaving_deletes_the_conversation(store: Store) -> None:
     """Who unfollows is not answered and not kept."""
     place = Place(store, [Step("One")])
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
-    await arrive(store, HERE, Arrival(Message("l1", "user", (), 2), event="left"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
+    await arrive(store, HERE, InboundEvent(Message("l1", "user", (), 2), event="left"))
+    await place.care.process(HERE)
     assert await words(place) == []
     assert place.box.texts == ["One"]
 
@@ -122,19 +122,19 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
     own = "mailbox:user:u1"
     place = Place(store, [Step("One"), Step("Two"), Step("Three")])
     await arrive(store, own, said("m1", "my secret"))
-    await place.care.attend(own)
+    await place.care.process(own)
     await arrive(store, GROUP, said("g1", "mine in the group", group=True))
-    await place.care.attend(GROUP)
+    await place.care.process(GROUP)
     await arrive(store, GROUP, said("g2", "somebody else's", "u2", group=True))
-    await place.care.attend(GROUP)
-    await store.notes.set("mailbox:name:u1", b"Hanako", 60)
-    await store.notes.set("mailbox:name:u2", b"Taro", 60)
+    await place.care.process(GROUP)
+    await store.kv.set("mailbox:name:u1", b"Hanako", 60)
+    await store.kv.set("mailbox:name:u2", b"Taro", 60)
     await arrive(store, own, said("m2", "forget me"))
-    await place.care.attend(own)
+    await place.care.process(own)
     assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you: 4 messages in 2 conversations")
     assert await words(place, own) == []
     assert await words(place, GROUP) == ["somebody else's", "Three"]
-    assert await store.notes.get("mailbox:name:u2") == b"Taro"
+    assert await store.kv.get("mailbox:name:u2") == b"Taro"
     assert [key async for key in redis.scan_iter("*u1*")] == []
 
 
@@ -143,7 +143,7 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     own, alone, elsewhere = "mailbox:user:u1", "mailbox:room-0002", "post:user:u1"
     place = Place(store, [Step("One")])
     await arrive(store, alone, said("m1", "hello"))
-    await place.care.attend(alone)
+    await place.care.process(alone)
     to_me = encode(Delivery("d1", "t1", Reply("For you"), address='{"user":"u1"}'))
     to_somebody = encode(Delivery("d2", "t2", Reply("For them"), address='{"user":"u12"}'))
     theirs = said("g3", "somebody else's", "u2", group=True)
@@ -156,7 +156,7 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     await give_up(store, GROUP, theirs)
     await give_up(store, elsewhere, delivery=to_me)
     await arrive(store, own, said("m2", "forget me"))
-    await place.care.attend(own)
+    await place.care.process(own)
     assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you")
     assert await letters(store) == {(GROUP, to_somebody), (GROUP, encode(theirs)), (elsewhere, to_me)}
 
@@ -166,8 +166,8 @@ async def test_somebody_without_an_id_forgets_no_others(store: Store) -> None:
     place = Place(store, [])
     await give_up(store, HERE, delivery=b"mine")
     await give_up(store, GROUP, delivery=b'{"theirs": 1}')
-    await arrive(store, HERE, Arrival(Message("m1", "user", (Text("forget me"),), 1)))
-    await place.care.attend(HERE)
+    await arrive(store, HERE, InboundEvent(Message("m1", "user", (Text("forget me"),), 1)))
+    await place.care.process(HERE)
     assert await letters(store) == {(GROUP, b'{"theirs": 1}')}
 
 
@@ -177,7 +177,7 @@ async def test_reset_deletes_the_dead_letters_of_the_conversation(store: Store) 
     await give_up(store, HERE, delivery=b"here")
     await give_up(store, GROUP, delivery=b"there")
     await place.hear("/reset", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert await letters(store) == {(GROUP, b"there")}
 
 
@@ -186,10 +186,10 @@ async def test_reset_leaves_answers_that_are_still_to_be_delivered(store: Store)
     place = Place(store, [Step("For somebody else")])
     place.box.failures = [DeliverLater("503", 0.0)]
     await place.hear("a question", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == []
     await place.hear("/reset", "m2", "address")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[0] == "For somebody else"
     assert place.box.texts[1].startswith("Done: I have forgotten this conversation")
     assert await words(place) == ["/reset", place.box.texts[1]]
@@ -212,7 +212,7 @@ async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: St
     assert deleted == [HERE]
     await store.leases.release(lease)
     await place.hear("/forget me", "m3")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == []
     assert await letters(store) == set()
     assert await redis.keys(f"*{HERE}*") == []
@@ -229,7 +229,7 @@ async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(sto
     place.box.failures = [DeliverLater("503", 0.0)]
     await store.leases.release(lease)
     await arrive(store, GROUP, said("g1", "/forget me", group=True))
-    await place.care.attend(GROUP)
+    await place.care.process(GROUP)
     assert [text[:6] for text in place.box.texts] == ["for u2", "Done: "]
 
 
@@ -237,12 +237,12 @@ async def test_a_group_that_the_bot_has_left_is_forgotten(store: Store, redis: R
     """With its files; what its people have said elsewhere stays."""
     place = Place(store, [Step("One"), Step("Two")])
     await arrive(store, GROUP, said("g1", "in the group", group=True))
-    await place.care.attend(GROUP)
+    await place.care.process(GROUP)
     await arrive(store, HERE, said("m1", "elsewhere"))
-    await place.care.attend(HERE)
-    await store.notes.set(f"mailbox:question:{GROUP}", b"x", 60)
-    await arrive(store, GROUP, Arrival(Message("l1", "user", (), 2), group=True, event="left"))
-    await place.care.attend(GROUP)
+    await place.care.process(HERE)
+    await store.kv.set(f"mailbox:question:{GROUP}", b"x", 60)
+    await arrive(store, GROUP, InboundEvent(Message("l1", "user", (), 2), group=True, event="left"))
+    await place.care.process(GROUP)
     assert [key.decode() async for key in redis.scan_iter(f"*{GROUP}*")] == []
     assert await words(place) == ["elsewhere", "Two"]
 
@@ -252,11 +252,11 @@ async def test_whoever_leaves_is_forgotten_everywhere(store: Store, redis: Redis
     own = "mailbox:user:u1"
     place = Place(store, [Step("One"), Step("Two")])
     await arrive(store, own, said("m1", "my secret"))
-    await place.care.attend(own)
+    await place.care.process(own)
     await arrive(store, GROUP, said("g1", "mine in the group", group=True))
-    await place.care.attend(GROUP)
-    await arrive(store, own, Arrival(Message("l1", "user", (), 2, Author("u1")), event="left"))
-    await place.care.attend(own)
+    await place.care.process(GROUP)
+    await arrive(store, own, InboundEvent(Message("l1", "user", (), 2, Author("u1")), event="left"))
+    await place.care.process(own)
     assert place.box.texts == ["One", "Two"]
     assert await words(place, GROUP) == []
     assert [key async for key in redis.scan_iter("*u1*")] == []
@@ -268,6 +268,6 @@ async def test_a_message_taken_back_leaves_the_dead_letters(store: Store) -> Non
     await give_up(store, HERE, said("m1", "secret"))
     await give_up(store, HERE, said("m12", "public"))
     await give_up(store, GROUP, said("m1", "elsewhere"))
-    await arrive(store, HERE, Arrival(Message("e1", "user", (), 2), event="unsent", target="m1"))
-    await place.care.attend(HERE)
+    await arrive(store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1"))
+    await place.care.process(HERE)
     assert await letters(store) == {(HERE, encode(said("m12", "public"))), (GROUP, encode(said("m1", "elsewhere")))}

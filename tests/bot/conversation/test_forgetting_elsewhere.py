@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.conversation.edits import Forgotten, Housekeeping
 from bot.conversation.records import read_record
 from bot.providers.scripted import Step
@@ -15,14 +15,14 @@ from tests.bot.harness import HERE, Place
 from tests.bot.store.turns import leased
 
 OWN = "mailbox:user:u1"
-WISH = Arrival(Message("m9", "user", (Text("/forget me"),), 1, Author("u1")))
+WISH = InboundEvent(Message("m9", "user", (Text("/forget me"),), 1, Author("u1")))
 
 
 async def talk(store: Store) -> None:
     """Somebody talks in one conversation, and is known to have done so."""
     place = Place(store, [Step("One")])
     await place.hear("my secret", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
 
 
 async def kept(store: Store) -> list[str]:
@@ -50,7 +50,7 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     (told,) = await store.inbox.read(HERE)
     assert b"u1" not in told.frame
     await store.leases.release(other)
-    await Place(store, []).care.attend(HERE)
+    await Place(store, []).care.process(HERE)
     assert await kept(store) == []
 
 
@@ -59,7 +59,7 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     place = Place(store, [Step("One"), Step("Two"), Step("Three")])
     for message_id, author in (("g1", "u1"), ("g2", "u2")):
         await arrive(store, GROUP, said(message_id, f"old of {author}", author, group=True))
-        await place.care.attend(GROUP)
+        await place.care.process(GROUP)
     for message_id, author in (("g3", "u1"), ("g4", "u2")):
         await arrive(store, GROUP, said(message_id, f"new of {author}", author, group=True))
     other, own = await leased(store, GROUP), await leased(store, OWN)
@@ -67,7 +67,7 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     await arrive(store, GROUP, said("g5", "newest of u1", "u1", group=True))
     await Housekeeping(store, 30, rounds=1).forget(own, WISH)
     await store.leases.release(other)
-    await place.care.attend(GROUP)
+    await place.care.process(GROUP)
     past = [message.text for message in await place.care.past(GROUP)]
     assert not [text for text in past if "u1" in text]
     assert {"old of u2", "new of u2"} <= set(past)
@@ -90,7 +90,7 @@ async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_ans
     """Their words wait for a turn of their own, in order; answers that name who is forgotten are not delivered."""
     place = Place(store, [Step("One"), Step("Two")])
     await arrive(store, GROUP, said("g0", "hello", group=True))
-    await place.care.attend(GROUP)
+    await place.care.process(GROUP)
     await arrive(store, GROUP, said("g1", "of the other", "u2", group=True))
     await arrive(store, GROUP, said("g2", "mine", group=True))
     other, own = await leased(store, GROUP), await leased(store, OWN)

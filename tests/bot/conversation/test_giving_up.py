@@ -9,7 +9,7 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.providers.scripted import Step
 from bot.store import CHANGE, DeadLetter, Depths, Store
 from bot.transcript import Message, encode
@@ -39,7 +39,7 @@ def collapse(messages: Sequence[Message]) -> Step:
 
 async def rested(place: Place, redis: Redis) -> int:
     """Attend, and let the turn's rest be over; how long it would have been, in ms."""
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     retry_at = await redis.hget(key("turn", HERE), "retry_at")
     if retry_at is None:
         return 0
@@ -67,13 +67,13 @@ async def test_a_turn_that_rests_is_not_hurried_by_a_message(store: Store, redis
     """Nor does anybody turn in circles meanwhile; both are answered together."""
     place = Place(store, [explode, Step("Both.")])
     await place.hear("one", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("two", "m2")
     assert await store.leases.due(10) == [HERE]
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert (len(place.model.requests), await store.leases.due(10)) == (1, [])
     await redis.hset(key("turn", HERE), "retry_at", 0)
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["Both."]
 
 
@@ -91,11 +91,11 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
     assert (delivery.address, delivery.reply.failed) == ("token-1", True)
     assert delivery.reply.note == "failed 3 times: ZeroDivisionError, see the log"
     [letter] = await letters(store)
-    arrival = Arrival(words("m1", text), "token-1")
+    arrival = InboundEvent(words("m1", text), "token-1")
     assert (letter.reason, letter.arrivals) == ("failed 3 times: ZeroDivisionError", (encode(arrival),))
     assert await store.leases.due(10) == []
     await place.hear("and now?", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[1:] == ["Hello!"]
 
 
@@ -117,7 +117,7 @@ async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Re
         assert lease is not None
         await store.journal.begin(lease, f"turn_{number}")
         await redis.delete(key("lease", HERE))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert (place.box.texts, place.model.requests) == ([SORRY], [])
     assert [letter.reason for letter in await letters(store)] == ["started 5 times without getting on"]
 
@@ -131,7 +131,7 @@ async def test_any_number_of_shutdowns_costs_no_answer(store: Store) -> None:
             await place.hear("hi", "m1")
         await cut_off(place, step.at_gate)
     then = Place(store, [Step("At last.")])
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     assert then.box.texts == ["At last."]
 
 
@@ -144,16 +144,16 @@ async def test_a_turn_that_cannot_be_read_is_given_up(store: Store, redis: Redis
     assert place.box.texts == [SORRY]
     assert [letter.arrivals for letter in await letters(store)] == [(b"no JSON",)]
     await place.hear("hi", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[1] == "Fine"
 
 
 async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(store: Store) -> None:
     """What waited when a channel was switched off is kept and counted, not tried every second."""
     place = Place(store, [])
-    arrival = encode(Arrival(words("m1", "hi")))
+    arrival = encode(InboundEvent(words("m1", "hi")))
     assert await store.inbox.accept("line:bot:user:u1", "m1", arrival)
-    await place.care.attend("line:bot:user:u1")
+    await place.care.process("line:bot:user:u1")
     [letter] = await letters(store)
     assert (letter.reason, letter.arrivals) == ("the channel line is switched off", (arrival,))
     assert await store.leases.due(10) == []
@@ -177,7 +177,7 @@ async def test_nobody_is_told_of_a_turn_without_a_question(store: Store, redis: 
     """An edit that could not be made, say, because another one cannot be read."""
     place = Place(store, [Step("One")])
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.arrive(unsent("e1", "m1"))
     await store.inbox.accept(HERE, "e2", b"no JSON", CHANGE)
     for _ in range(3):
@@ -195,6 +195,6 @@ async def test_what_was_given_up_can_be_put_back_and_is_answered(store: Store, r
     [letter] = await letters(store)
     assert await store.dead_letters.revive(letter)
     assert await store.leases.due(10) == [HERE]
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == [SORRY, "Sorry for the wait."]
     assert asked(place)[-1] == ("user", "hi")

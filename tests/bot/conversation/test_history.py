@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.conversation.history import KEPT, READ_TURNS, REST_S, SUMMARY
 from bot.errors import TryAgain
 from bot.providers.scripted import Step
@@ -116,8 +116,8 @@ async def test_one_conversation_without_a_summary_leaves_others_theirs(store: St
     place = Place(store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True)
     await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     for number in range(3):
-        assert await place.intake(ELSEWHERE, Arrival(words(f"e{number}", LONG)))
-        await place.care.attend(ELSEWHERE)
+        assert await place.intake(ELSEWHERE, InboundEvent(words(f"e{number}", LONG)))
+        await place.care.process(ELSEWHERE)
     await asyncio.gather(*place.notes.writing.values())
     assert [bool((await store.history.recall(one, 1)).summary) for one in (HERE, ELSEWHERE)] == [False, True]
 
@@ -166,7 +166,7 @@ async def test_what_a_summary_tells_is_taken_back_with_it(store: Store) -> None:
     await talk(place, "four")
     assert sent(place)[:2] == [SUMMARY + NOTES, f"THREE {LONG}"]
     await place.arrive(unsent("e2", "m0"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert (await store.history.recall(HERE, 9)).summary == b""
 
 
@@ -191,14 +191,14 @@ async def test_forgetting_a_person_forgets_what_nobody_can_read(store: Store, re
     """It may hold their words; an edit leaves it, as it is not what the edit is about."""
     place = Place(store, [Step("1"), Step("2")])
     for number, author in enumerate(("u1", "u2"), 1):
-        await place.arrive(Arrival(words(f"m{number}", f"I am {author}", author), group=True))
-        await place.care.attend(HERE)
+        await place.arrive(InboundEvent(words(f"m{number}", f"I am {author}", author), group=True))
+        await place.care.process(HERE)
     await redis.rpush(key("history", HERE), b"no JSON")
     await place.arrive(edited("e1", "m2", "I am you two"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert len((await store.history.recall(HERE, 9)).entries) == 3
-    await place.arrive(Arrival(words("m3", "/forget me", "u1"), group=True))
-    await place.care.attend(HERE)
+    await place.arrive(InboundEvent(words("m3", "/forget me", "u1"), group=True))
+    await place.care.process(HERE)
     assert await place.past() == ["I am you two", "2"]
 
 

@@ -30,7 +30,7 @@ async def test_nobody_waits_for_a_summary(store: Store) -> None:
     place = Place(store, steps, tokens=1_000, summarises=True)
     await noting(place, gate)
     await place.hear("four", "m3")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["1", "2", "3", "4"]
     assert len(place.notes.writing) == 1
     assert await noted(place, gate) == NOTES
@@ -44,7 +44,7 @@ async def test_what_is_forgotten_meanwhile_comes_back_in_no_summary(store: Store
     gate = asyncio.Event()
     place = await begun(store, gate)
     await place.hear(word, "m3")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert await noted(place, gate) == ""
 
 
@@ -53,7 +53,7 @@ async def test_what_is_taken_back_meanwhile_comes_back_in_no_summary(store: Stor
     gate = asyncio.Event()
     place = await begun(store, gate)
     await place.arrive(unsent("e1", "m0"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert await noted(place, gate) == ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.errors import StoreUnavailable
@@ -26,8 +26,8 @@ class Hints:
         self.jobs.append((conversation, key))
 
 
-def arrival(message_id: str) -> Arrival:
-    return Arrival(Message(message_id, "user", (Text("hi"),), 1))
+def arrival(message_id: str) -> InboundEvent:
+    return InboundEvent(Message(message_id, "user", (Text("hi"),), 1))
 
 
 async def test_a_message_is_durable_and_hinted_at(store: Store) -> None:
@@ -83,7 +83,7 @@ async def test_whoever_attends_needs_no_hint(store: Store) -> None:
 )
 async def test_words_may_join_a_turn_and_all_else_waits(store: Store, event: Any, text: str, kind: str) -> None:
     """Words and changes to them; commands and what is no question wait for the turn's end."""
-    said = Arrival(Message("m1", "user", (Text(text),), 1), event=event, target="m0")
+    said = InboundEvent(Message("m1", "user", (Text(text),), 1), event=event, target="m0")
     await Intake(store, Hints(), SpokenCommands(load()), Metrics())("console:a", said)
     lease = await store.leases.acquire("console:a")
     assert lease is not None

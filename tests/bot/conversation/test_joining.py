@@ -10,8 +10,8 @@ from typing import NoReturn
 import pytest
 from redis.asyncio import Redis
 
-from bot.agent.turn import Heard
-from bot.channels import Arrival
+from bot.agent.turn import TurnUpdate
+from bot.channels import InboundEvent
 from bot.conversation.journal import JournalLedger
 from bot.live_events import Joined, TurnStarted
 from bot.providers.scripted import Step
@@ -75,10 +75,10 @@ async def test_a_ledger_listens_only_where_something_may_have_come(store: Store)
     await store.journal.begin(lease, "turn_1")
     times = 0
 
-    async def hear() -> Heard:
+    async def hear() -> TurnUpdate:
         nonlocal times
         times += 1
-        return Heard()
+        return TurnUpdate()
 
     ledger = JournalLedger(store, lease, hear, nobody, nobody)
 
@@ -132,7 +132,7 @@ async def test_leaving_in_the_middle_lets_the_turn_end_and_deletes_everything(st
     place = Place(store, [first, Step("One"), Step("Welcome back")])
     await place.hear("hi", "m1")
     async with held(place, first):
-        await place.arrive(Arrival(words("l1", ""), event="left"))
+        await place.arrive(InboundEvent(words("l1", ""), event="left"))
         await place.hear("I am back", "m2")
     assert (place.box.texts, await place.past()) == (["One", "Welcome back"], ["I am back", "Welcome back"])
 
@@ -144,7 +144,7 @@ class Interrupting(Mailbox):
         super().__init__()
         self.interrupt: Callable[[], Awaitable[None]] | None = None
 
-    async def prepare(self, conversation: str, arrivals: Sequence[Arrival], *, is_new: bool) -> list[Arrival]:
+    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if self.interrupt and arrivals[0].event == "told":
             await self.interrupt()
         return list(arrivals)
@@ -155,15 +155,15 @@ async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: 
     box = Interrupting()
     place = Place(store, [Step("Hello!")], box)
     box.interrupt = partial(place.hear, "a new beginning", "m2")
-    await place.arrive(Arrival(words("t1", ""), event="told", target="command.help"))
+    await place.arrive(InboundEvent(words("t1", ""), event="told", target="command.help"))
     await place.hear("/reset", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert asked(place)[-1] == ("user", "a new beginning")
     assert place.box.texts[-1] == "Hello!"
 
 
-def picture(number: int) -> Arrival:
-    return Arrival(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
+def picture(number: int) -> InboundEvent:
+    return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
 
 
 async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:
@@ -203,7 +203,7 @@ async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -
     await cutting
     await place.hear("three", "m3", "token-3")
     then = Place(store, [Step("All three.")])
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     assert [text for role, text in asked(then) if role == "user"] == ["one", "two", "three"]
     assert [message.role for message in messages(then)] == ["user", "model", "tool", "user", "user"]
     told = [event.user_ids for event in then.box.seen if isinstance(event, TurnStarted | Joined)]
@@ -219,7 +219,7 @@ async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_h
     await cut_off(place, first.at_gate)
     await place.hear("two", "m2")
     then = Place(store, [Step("Both.")])
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     assert asked(then) == [("user", "one"), ("user", "two")]
     assert then.box.texts == ["Both."]
 
@@ -232,5 +232,5 @@ async def test_an_open_call_comes_before_what_has_come(store: Store) -> None:
     await cut_off(place, tool.called)
     await place.hear("two", "m2")
     then = Place(store, [Step("Both.")])
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     assert asked(then) == [("user", "one"), ("model", ""), ("tool", ""), ("user", "two")]

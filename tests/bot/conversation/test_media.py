@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.channels import Arrival, Take
+from bot.channels import InboundEvent, Take
 from bot.conversation.media import EARLIER, MOST, mime_of
 from bot.providers.gemini.request import contents
 from bot.providers.scripted import Step
@@ -32,12 +32,12 @@ class Album(Mailbox):
         return media.ref in self.kept and take(self.kept[media.ref])
 
 
-def picture(number: int, total: int = 0) -> Arrival:
+def picture(number: int, total: int = 0) -> InboundEvent:
     message = Message(f"m{number}", "user", (Media(f"pic{number}", "image/unknown"),), 1, Author("u1"))
-    return Arrival(message, album="set" if total else "", album_size=total)
+    return InboundEvent(message, album="set" if total else "", album_size=total)
 
 
-async def arrive(store: Store, arrival: Arrival) -> None:
+async def arrive(store: Store, arrival: InboundEvent) -> None:
     assert await store.inbox.accept(HERE, arrival.message.id, encode(arrival))
 
 
@@ -47,7 +47,7 @@ async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> 
     box.kept = {"pic1": JPEG}
     place = Place(store, [Step("A cat")], box)
     await arrive(store, picture(1))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     (sent,) = place.model.requests[0].messages
     (part,) = contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
@@ -59,7 +59,7 @@ async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None
     """The model is told that there was one."""
     place = Place(store, [Step("I cannot see it")], Album())
     await arrive(store, picture(1))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     (sent,) = place.model.requests[0].messages
     assert contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1] == {"text": "[image: not available]"}
 
@@ -70,7 +70,7 @@ async def test_pictures_sent_together_are_one_question(store: Store) -> None:
     box.kept = {f"pic{number}": JPEG for number in range(3)}
     place = Place(store, [Step("Three cats")], box)
     await arrive(store, picture(0, total=3))
-    attending = asyncio.create_task(place.care.attend(HERE))
+    attending = asyncio.create_task(place.care.process(HERE))
     await arrive(store, picture(1, total=3))
     await arrive(store, picture(2, total=3))
     await attending
@@ -82,7 +82,7 @@ async def test_an_album_that_stays_incomplete_is_answered_all_the_same(store: St
     """A picture that never comes does not hold up the others."""
     place = Place(store, [Step("One cat")], Album())
     await arrive(store, picture(0, total=2))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["One cat"]
 
 
@@ -92,7 +92,7 @@ async def test_only_the_newest_pictures_are_fetched(store: Store) -> None:
     place = Place(store, [Step("Many")], box)
     for number in range(MOST + 3):
         await arrive(store, picture(number))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert box.fetched == [f"pic{number}" for number in reversed(range(3, MOST + 3))]
 
 
@@ -115,10 +115,10 @@ async def test_a_later_turn_sees_the_pictures_of_the_two_before(store: Store) ->
     box.kept = {"pic1": JPEG}
     place = Place(store, [Step(f"answer {number}") for number in range(4)], box)
     await arrive(store, picture(1))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     for number in range(2, 5):
         await place.hear("And now?", f"m{number}")
-        await place.care.attend(HERE)
+        await place.care.process(HERE)
     assert [shown(request.messages) for request in place.model.requests] == [[JPEG], [JPEG], [JPEG], []]
     assert place.model.requests[-1].messages[0].text == EARLIER.format("image")
     assert box.fetched == ["pic1"] * 3

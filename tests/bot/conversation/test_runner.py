@@ -26,7 +26,7 @@ async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
     """The whole path: heard, answered, in the history, delivered, nothing left to do."""
     place = Place(store, [Step("Hello!")])
     await place.hear("hi", "m1", "token-1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     (delivery,) = place.box.delivered
     assert (delivery.reply.text, delivery.address, delivery.attempts) == ("Hello!", "token-1", 1)
     assert [message.text for message in await place.care.past(HERE)] == ["hi", "Hello!"]
@@ -45,7 +45,7 @@ async def test_the_record_names_the_model_that_answered(store: Store) -> None:
 
     place.model._steps.append(stand_in)
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     (entry,) = await store.history.read(HERE, 1)
     assert decode_record(entry).model == "stand-in"
 
@@ -55,7 +55,7 @@ async def test_several_waiting_messages_become_one_turn(store: Store) -> None:
     place = Place(store, [Step("All three")])
     for number in range(3):
         await place.hear(f"part {number}", f"m{number}", f"token-{number}")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["All three"]
     assert place.box.delivered[0].address == "token-2"
     assert [message.text for message in place.model.requests[0].messages] == ["part 0", "part 1", "part 2"]
@@ -65,9 +65,9 @@ async def test_the_next_turn_remembers_the_last_one(store: Store) -> None:
     """Calls and results stay in the history, whole and in order."""
     place = Place(store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")])
     await place.hear("first", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("second", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     roles = [message.role for message in place.model.requests[2].messages]
     assert roles == ["user", "model", "tool", "model", "user"]
     assert place.model.requests[2].messages[0].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
@@ -79,7 +79,7 @@ async def test_a_message_that_arrives_during_a_turn_gets_the_next_one(store: Sto
     first = Step("One", gate=gate)
     place = Place(store, [first, Step("Two")])
     await place.hear("first", "m1")
-    attending = asyncio.create_task(place.care.attend(HERE))
+    attending = asyncio.create_task(place.care.process(HERE))
     await first.at_gate.wait()
     await place.hear("second", "m2")
     gate.set()
@@ -93,9 +93,9 @@ async def test_a_second_worker_leaves_a_conversation_that_is_being_answered(stor
     step = Step("One", gate=gate)
     first, second = Place(store, [step]), Place(store, [])
     await first.hear("hi", "m1")
-    attending = asyncio.create_task(first.care.attend(HERE))
+    attending = asyncio.create_task(first.care.process(HERE))
     await step.at_gate.wait()
-    await second.care.attend(HERE)
+    await second.care.process(HERE)
     gate.set()
     await attending
     assert (first.box.texts, second.model.requests) == (["One"], [])
@@ -107,14 +107,14 @@ async def test_a_cancelled_worker_leaves_the_turn_for_another(store: Store) -> N
     calls = Step(calls=(ToolCall("c1", "echo", {}),))
     first = Place(store, [calls, step])
     await first.hear("hi", "m1")
-    attending = asyncio.create_task(first.care.attend(HERE))
+    attending = asyncio.create_task(first.care.process(HERE))
     await step.at_gate.wait()
     attending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await attending
     assert await store.leases.due(10) == [HERE]
     second = Place(store, [Step("Taken over")])
-    await second.care.attend(HERE)
+    await second.care.process(HERE)
     assert second.box.texts == ["Taken over"]
     assert [message.role for message in second.model.requests[0].messages] == ["user", "model", "tool"]
 
@@ -131,7 +131,7 @@ async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(
     await store.leases.release(lease)
     await place.hear("and then?", "m2")
     place.model._steps.append(Step("Next"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["Kept", "Next"]
 
 
@@ -145,13 +145,13 @@ async def test_a_model_that_is_down_ends_in_one_sentence_in_the_users_language(
     """Never silence: the apology is delivered, kept in the history, and the operator's note rides along."""
     place = Place(store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")])
     await place.hear(words, "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     (delivery,) = place.box.delivered
     assert delivery.reply.failed
     assert delivery.reply.text.startswith(apology)
     assert delivery.reply.note == "503 from the vendor"
     await place.hear("again?", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts[1] == "Back again"
 
 
@@ -159,7 +159,7 @@ async def test_a_cut_answer_says_so(store: Store) -> None:
     """A length limit is never passed off as success."""
     place = Place(store, [Step("Once upon a", stop_reason="max_tokens")])
     await place.hear("tell me a story", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["Once upon a\n\n(The answer breaks off here.)"]
 
 
@@ -169,11 +169,11 @@ async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Re
     step = Step("too late", gate=gate)
     first = Place(store, [step])
     await first.hear("hi", "m1")
-    attending = asyncio.create_task(first.care.attend(HERE))
+    attending = asyncio.create_task(first.care.process(HERE))
     await step.at_gate.wait()
     await redis.delete(*[key async for key in redis.scan_iter("kaiwa:*:lease:*")])
     second = Place(store, [Step("in time")])
-    await second.care.attend(HERE)
+    await second.care.process(HERE)
     gate.set()
     await attending
     assert (first.box.texts, second.box.texts) == ([], ["in time"])
@@ -184,11 +184,11 @@ async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Stor
     """A record of a far newer version costs its own words, not the conversation."""
     place = Place(store, [Step("One"), Step("Two")])
     await place.hear("first", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     (key,) = [key async for key in redis.scan_iter("kaiwa:*:history:*")]
     await redis.lpush(key, b'{"v": 9, "messages": [{"type": "hologram"}]}')
     await place.hear("second", "m2")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert [message.text for message in place.model.requests[1].messages] == ["first", "One", "second"]
     assert place.box.texts == ["One", "Two"]
 
@@ -202,7 +202,7 @@ async def test_a_delivery_that_cannot_be_read_is_buried(store: Store) -> None:
     await store.journal.commit(lease, None, [b"no JSON"], 10)
     await store.leases.release(lease)
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["Fine"]
     assert (await store.depths()).dead_letters == 1
 
@@ -212,7 +212,7 @@ async def test_a_closing_house_begins_no_new_turn(store: Store) -> None:
     place = Place(store, [])
     place.care.closing = True
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.model.requests == []
     assert await store.leases.due(10) == [HERE]
 
@@ -228,7 +228,7 @@ async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_cras
     await place.hear("launch", "m1")
     await cut_off(place, tool.called)
     then = Place(store, [Step("I do not know.")], tools=tool_map(then_tool))
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     [result] = messages(then)[-1].results
     assert result.response == {"error": "interrupted: the outcome is unknown"}
     assert (then.box.texts, then_tool.called.is_set()) == (["I do not know."], False)
@@ -238,7 +238,7 @@ async def test_a_turn_that_takes_too_long_ends_in_an_apology(store: Store) -> No
     """Honest about the reason."""
     place = Place(store, [Step(error=TimeoutError())])
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     [delivery] = place.box.delivered
     assert (delivery.reply.failed, delivery.reply.note) == (True, "the turn took longer than 300 s")
 
@@ -264,7 +264,7 @@ async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(st
     leases = Racing(store.leases, partial(place.hear, "second", "m2"))
     store.leases = cast(Leases, leases)
     await place.hear("first", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["One", "Two"]
 
 
@@ -274,10 +274,10 @@ async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> 
     place = Place(store, [Step("One"), step])
     place.box.failures = [DeliverLater("slow down", after=60)]
     await place.hear("hi", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("more", "m2")
     await cut_off(place, step.at_gate)
     closing = Place(store, [])
     closing.care.closing = True
-    await closing.care.attend(HERE)
+    await closing.care.process(HERE)
     assert await store.leases.due(10) == [HERE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.summarizer import RESULT_CAP, WORDS_CAP, Summarist, notes_of
+from bot.conversation.summarizer import RESULT_CAP, WORDS_CAP, Summarizer, notes_of
 from bot.errors import TryAgain
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
@@ -19,8 +19,8 @@ def user(text: str, name: str = "Hanako", context: str = "[Sunday, line, group, 
 
 async def shown(*messages: Message, before: str = "") -> str:
     """What the model reads."""
-    model = Scripted([Step("Notes.")])
-    await Summarist(model, "PROMPT", Metrics()).write(before, messages)
+    model = Scripted([Step("KeyValue.")])
+    await Summarizer(model, "PROMPT", Metrics()).write(before, messages)
     [request] = model.requests
     assert (request.system, request.tools, len(request.messages)) == ("PROMPT", (), 1)
     return request.messages[0].text
@@ -65,6 +65,6 @@ async def test_long_words_are_cut() -> None:
 )
 async def test_only_a_whole_summary_is_one(step: Step) -> None:
     """Anything else is a failure of the model."""
-    response = await Summarist(Scripted([step]), "PROMPT", Metrics()).write("", [user("Hi")])
+    response = await Summarizer(Scripted([step]), "PROMPT", Metrics()).write("", [user("Hi")])
     with pytest.raises(TryAgain, match="wrote no summary"):
         notes_of(response)

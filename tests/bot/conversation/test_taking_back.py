@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.conversation.midway import asked, calling, cut_off, held
@@ -73,7 +73,7 @@ async def test_a_question_taken_back_after_its_answer_leaves_the_one_that_joined
         await place.hear("Osaka?", "m2")
     await place.arrive(unsent("e1", "m1"))
     await place.hear("Hi", "m3")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert asked(place) == [("user", "Osaka?"), ("model", "Both."), ("user", "Hi")]
 
 
@@ -82,7 +82,7 @@ async def test_an_earlier_turn_goes_from_the_turn_under_way_too(store: Store) ->
     first = calling("c2", held=True)
     place = Place(store, [calling(), Step("Secret!"), first, Step("Sunny.")])
     await place.hear("A secret", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     await place.hear("Weather?", "m2")
     async with held(place, first):
         await place.arrive(unsent("e1", "m1"))
@@ -96,7 +96,7 @@ async def test_a_message_that_has_joined_may_be_taken_back(store: Store) -> None
     place = Place(store, [first, Step("Sunny.")])
     await place.hear("Weather?", "m1", "token-1")
     async with held(place, first):
-        await place.arrive(Arrival(words("m2", "Oops"), "token-2"), unsent("e1", "m2"))
+        await place.arrive(InboundEvent(words("m2", "Oops"), "token-2"), unsent("e1", "m2"))
     assert by_users(place) == ["Weather?"]
     assert await place.past() == ["Weather?", "", "", "Sunny."]
 
@@ -106,7 +106,7 @@ async def test_everything_may_be_taken_back_before_the_turn_begins(store: Store)
     place = Place(store, [])
     await place.hear("Oops", "m1")
     await place.arrive(unsent("e1", "m1"))
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert (place.model.requests, place.box.texts, await place.past()) == ([], [], [])
 
 
@@ -118,7 +118,7 @@ async def test_a_message_is_taken_back_while_nobody_is_at_work(store: Store) -> 
     await cut_off(place, first.at_gate)
     await place.arrive(unsent("e1", "m1"))
     then = Place(store, [])
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     assert (then.model.requests, then.box.texts, await then.past()) == ([], [], [])
     assert await store.leases.due(10) == []
 
@@ -136,6 +136,6 @@ async def test_after_a_crash_a_message_stays_taken_back(store: Store) -> None:
     first.gate.set()
     await cutting
     then = Place(store, [Step("Sunny.")])
-    await then.care.attend(HERE)
+    await then.care.process(HERE)
     assert asked(then) == asked(place) == [("user", "The weather?"), ("model", ""), ("tool", "")]
     assert await then.past() == ["The weather?", "", "", "Sunny."]

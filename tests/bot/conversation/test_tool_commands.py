@@ -92,7 +92,7 @@ async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(s
     clock = Clock()
     place = Place(store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock))
     await place.hear("/time in Paris", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert [request.tool_choice for request in place.model.requests] == [CLOCK, AUTO]
     assert place.model.requests[0].messages[-1].text == "/time in Paris"
     assert place.box.texts == ["Noon"]
@@ -104,7 +104,7 @@ async def test_the_last_request_of_a_turn_forbids_tools_also_after_a_command(sto
     calls = [Step(calls=(ToolCall(f"c{n}", "get_time", {"n": n}),)) for n in range(10)]
     place = Place(store, [*calls, Step("Noon")], tools=tool_map(Clock()))
     await place.hear("/time", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert [request.tool_choice for request in place.model.requests] == [CLOCK, *[AUTO] * 9, NONE]
 
 
@@ -115,7 +115,7 @@ async def test_help_tells_the_commands(store: Store, asked: str, line: str) -> N
     """At its end, in the reader's language."""
     place = Place(store, [], tools=tool_map(Clock()))
     await place.hear(asked, "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert line in place.box.texts[0].splitlines()[-1]
 
 
@@ -123,5 +123,5 @@ async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) 
     """Tools need not have one."""
     place = Place(store, [])
     await place.hear("/help", "m1")
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert "Begin a message" not in place.box.texts[0]

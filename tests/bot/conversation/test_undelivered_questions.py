@@ -16,7 +16,7 @@ async def test_a_question_that_is_refused_is_a_no(store: Store) -> None:
     scene.place.box.failures = [DeliveryRefused("no such channel")]
     await scene.say("launch it", "m1")
     assert await store.leases.due(10) == [HERE]
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert scene.place.model.requests[-1].messages[-1].results[0].response == {"error": CANNOT_ASK}
     assert (scene.place.box.texts, scene.launch.contexts) == (["I could not ask you."], [])
     assert [letter.reason for letter in await store.dead_letters.read()] == ["no such channel"]
@@ -29,7 +29,7 @@ async def test_a_refusal_that_comes_after_the_decision_decides_nothing(store: St
     for number, words in enumerate(("launch it", "/stop", "launch it now")):
         await scene.say(words, f"m{number}")
     scene.place.box.failures = [DeliveryRefused("no such channel")]
-    await scene.place.care.attend(HERE)
+    await scene.place.care.process(HERE)
     assert scene.place.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
     open_question = await scene.place.care.question(HERE)
     assert open_question is not None

@@ -55,16 +55,16 @@ async def play(conversation: Conversation, cut: Cut) -> tuple[Process, Record, P
     story = conversation.story
     if story.earlier:
         await conversation.hear(*story.earlier)
-        await conversation.attend()
+        await conversation.process()
     before = await record_of(conversation)
     await conversation.hear(*story.said)
     conversation.to_come = list(story.during)
-    first = await conversation.attend(cut)
+    first = await conversation.process(cut)
     record = await record_of(conversation)
     assert await conversation.will_be_found()
     await conversation.hear(*story.afterwards)
     await conversation.expire()
-    return first, record.since(before), await conversation.attend()
+    return first, record.since(before), await conversation.process()
 
 
 async def whole(conversation: Conversation, never: Cut) -> tuple[Ending, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.errors import TryAgain
 from bot.providers.scripted import Step
 from bot.transcript import Author, Message, Text, ToolCall
@@ -12,28 +12,28 @@ from tests.bot.crash.worlds import Happening, Think
 from tests.bot.harness import WRITTEN_AT
 
 
-def says(message_id: str, text: str, author: str = "u1") -> Arrival:
-    return Arrival(Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author)), "address")
+def says(message_id: str, text: str, author: str = "u1") -> InboundEvent:
+    return InboundEvent(Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author)), "address")
 
 
-def takes_back(message_id: str, target: str) -> Arrival:
-    return Arrival(says(message_id, "").message, event="unsent", target=target)
+def takes_back(message_id: str, target: str) -> InboundEvent:
+    return InboundEvent(says(message_id, "").message, event="unsent", target=target)
 
 
-def edits(message_id: str, text: str, target: str) -> Arrival:
-    return Arrival(says(message_id, text).message, event="edited", target=target)
+def edits(message_id: str, text: str, target: str) -> InboundEvent:
+    return InboundEvent(says(message_id, text).message, event="edited", target=target)
 
 
-def picture(message_id: str, text: str) -> Arrival:
-    return Arrival(says(message_id, text).message, album="two of them", album_size=2)
+def picture(message_id: str, text: str) -> InboundEvent:
+    return InboundEvent(says(message_id, text).message, album="two of them", album_size=2)
 
 
-def presses(press_id: str, *, approved: bool = True, author: str = "u1") -> Arrival:
+def presses(press_id: str, *, approved: bool = True, author: str = "u1") -> InboundEvent:
     """A button of the newest question."""
-    return Arrival(says(press_id, "", author).message, "button", event="decision", approved=approved)
+    return InboundEvent(says(press_id, "", author).message, "button", event="decision", approved=approved)
 
 
-def after(done: str, arrival: Arrival) -> tuple[Happening, ...]:
+def after(done: str, arrival: InboundEvent) -> tuple[Happening, ...]:
     """Something that comes in meanwhile."""
     return ((done, arrival),)
 

@@ -95,7 +95,7 @@ async def test_a_message_survives_whoever_takes_it_in(
     assert await conversation.knock(TOKYO, cut) == ["accept"]
     if is_sent_again:
         assert await stage.accept(conversation.name, TOKYO) is not is_kept
-    last = await conversation.attend()
+    last = await conversation.process()
     words = [ANSWER] if is_kept or is_sent_again else []
     past = ["Tokyo?", *words] if words else []
     ending = Ending(answers=words, past=past, results={}, asked=len(words), called=[])

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace as replaced
 
-from bot.channels import Arrival, Delivery, StillOurs
+from bot.channels import AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.approvals import Policy
 from bot.conversation.cancellation import TOPIC
@@ -30,7 +30,7 @@ from tests.bot.store.turns import key
 from tests.fakes.cut_wire import Cut, CutWire
 
 Think = Callable[[Sequence[Message]], Step]
-Happening = tuple[str, Arrival]
+Happening = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
 CLOCK_SHA = sha1(CLOCK.encode(), usedforsecurity=False).hexdigest()
@@ -57,11 +57,11 @@ class Story:
         is_mute: the platform takes no questions.
     """
 
-    said: tuple[Arrival, ...]
+    said: tuple[InboundEvent, ...]
     think: Think
-    earlier: tuple[Arrival, ...] = ()
+    earlier: tuple[InboundEvent, ...] = ()
     during: tuple[Happening, ...] = ()
-    afterwards: tuple[Arrival, ...] = ()
+    afterwards: tuple[InboundEvent, ...] = ()
     busy: int = 0
     is_mute: bool = False
     policy: Policy = ASKING
@@ -115,10 +115,10 @@ class Process(Mailbox):
         """How often it has asked the model."""
         return len(self.place.model.requests)
 
-    async def deliver(self, conversation: str, delivery: Delivery, still_ours: StillOurs) -> int:
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
         if self._story.is_mute and delivery.reply.question:
             raise DeliveryRefused("no questions here")
-        shown_at = await super().deliver(conversation, delivery, still_ours)
+        shown_at = await super().deliver(conversation, delivery, assert_lease)
         (self._world.sent_by_the_dead if self.is_dead else self._world.sent).append(delivery)
         return shown_at
 
@@ -168,13 +168,13 @@ class Conversation:
         ids = [delivery.reply.question.id for delivery in self.world.sent if delivery.reply.question]
         return ids[-1] if ids else ""
 
-    async def hear(self, *arrivals: Arrival) -> None:
+    async def hear(self, *arrivals: InboundEvent) -> None:
         """Take messages in, as a web process does that stays alive; a decision is about the newest question."""
         for arrival in arrivals:
             about = replaced(arrival, target=self.question) if arrival.event == "decision" else arrival
             assert await self.stage.accept(self.name, about)
 
-    async def knock(self, arrival: Arrival, cut: Cut) -> list[str]:
+    async def knock(self, arrival: InboundEvent, cut: Cut) -> list[str]:
         """Bring a message to a process that dies, before its hint at the latest; its requests."""
         wire = CutWire(self.stage.server, cut, SCRIPTS, self._go_on)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
@@ -182,8 +182,8 @@ class Conversation:
             await _until_death(wire, accept(self.name, arrival))
         return wire.requests
 
-    async def attend(self, cut: Cut = NEVER) -> Process:
-        """Let a process attend until nothing is left to do, or until it dies."""
+    async def process(self, cut: Cut = NEVER) -> Process:
+        """Let a process process until nothing is left to do, or until it dies."""
         called_before = len(self.called)
         wire = CutWire(self.stage.server, cut, SCRIPTS, self._go_on)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
@@ -197,7 +197,7 @@ class Conversation:
         await self.redis.pexpire(key("lease", self.name), 0)
 
     async def due_at(self) -> float | None:
-        """When somebody shall attend, milliseconds since the epoch; None: nobody needs to."""
+        """When somebody shall process, milliseconds since the epoch; None: nobody needs to."""
         return await self.redis.zscore(key("due", self.name), self.name)
 
     async def will_be_found(self) -> bool:
@@ -216,7 +216,7 @@ class Conversation:
         async with process.place.care.listening(), self.stage.store.live.subscribe(TOPIC):
             for _ in range(VISITS):
                 if await self.due_at() is not None:
-                    await process.place.care.attend(self.name)
+                    await process.place.care.process(self.name)
 
     async def _go_on(self, done: str) -> None:
         """What happens meanwhile."""

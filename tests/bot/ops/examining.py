@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from bot import app
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.ops.doctor import Openers, examine
 from bot.plugins import open_tools
 from bot.providers.registry import open_model
@@ -24,7 +24,7 @@ def openers(settings: Settings, **other: Any) -> Openers:
     return Openers(**real | other)
 
 
-async def found(settings: Settings, name: str, **other: Any) -> Finding:
+async def found(settings: Settings, name: str, **other: Any) -> CheckResult:
     """What the doctor says of one part."""
     findings = await examine(settings, openers(settings, **other))
     return next(finding for finding in findings if finding.name == name)

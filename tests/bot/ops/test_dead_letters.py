@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.errors import BadInput, DeliverLater, DeliveryRefused
 from bot.ops.dead_letters import Told, chosen, overview, put_back, rows, throw_away, told
 from bot.providers.scripted import Step
@@ -26,7 +26,7 @@ async def refused(place: Place, text: str, message_id: str) -> None:
     """Have an answer become a dead letter."""
     place.box.failures = [DeliveryRefused("the chat is gone")]
     await place.hear(text, message_id)
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
 
 
 async def given_up(place: Place, *texts: str) -> None:
@@ -87,9 +87,9 @@ async def test_what_cannot_be_read_is_told_kept_and_deleted(
     (letter,) = await store.dead_letters.read()
     assert (told(letter).kind, told(letter).words, told(letter).reason) == ("unreadable", "", "why")
     mend = f"kaiwa outbox discard {letter.id} deletes it"
-    assert await put_back(store.dead_letters, [letter]) == [Finding("failure", letter.id, "cannot be read", mend)]
+    assert await put_back(store.dead_letters, [letter]) == [CheckResult("failure", letter.id, "cannot be read", mend)]
     assert await store.dead_letters.count() == 1
-    assert await throw_away(store.dead_letters, [letter]) == [Finding("ok", letter.id, "deleted")]
+    assert await throw_away(store.dead_letters, [letter]) == [CheckResult("ok", letter.id, "deleted")]
     assert await store.dead_letters.count() == 0
 
 
@@ -114,7 +114,7 @@ async def test_answers_put_back_are_delivered_in_the_order_they_were_given(store
     assert [(finding.result, finding.detail) for finding in found] == [("ok", f"answer put back, {HERE}")] * 2
     place.box.failures = [DeliverLater("busy", after=0) for _ in range(9)]
     for _ in range(10):
-        await place.care.attend(HERE)
+        await place.care.process(HERE)
     assert [(delivery.reply.text, delivery.attempts) for delivery in place.box.delivered] == [("One", 11), ("Two", 2)]
     assert [finding.detail for finding in await put_back(store.dead_letters, letters)] == [
         "somebody else has taken or deleted it meanwhile"
@@ -127,8 +127,8 @@ async def test_messages_put_back_are_answered(store: Store) -> None:
     place = Place(store, [Step("At last!")])
     await given_up(place, "first", "second")
     (letter,) = await store.dead_letters.read()
-    assert await put_back(store.dead_letters, [letter]) == [Finding("ok", letter.id, f"messages put back, {HERE}")]
+    assert await put_back(store.dead_letters, [letter]) == [CheckResult("ok", letter.id, f"messages put back, {HERE}")]
     assert await store.leases.due(10) == [HERE]
-    await place.care.attend(HERE)
+    await place.care.process(HERE)
     assert place.box.texts == ["At last!"]
     assert [message.text for message in place.model.requests[0].messages] == ["first", "second"]

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.errors import SettingsError, StoreUnavailable
 from bot.ops.doctor import examine
 from bot.settings import Settings
@@ -37,26 +37,28 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
     percent = findings[3].detail.partition("%")[0]
     assert 0 < int(percent) < 80
     assert findings == [
-        Finding(
+        CheckResult(
             "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
         ),
-        Finding("ok", "store", f"your Redis: {version}"),
-        Finding("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
-        Finding("ok", "room", f"{percent}% of 64 MiB used"),
-        Finding("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
-        Finding("ok", "work", "conversations to care for: 0"),
-        Finding("ok", "dead letters", "none"),
-        Finding(
+        CheckResult("ok", "store", f"your Redis: {version}"),
+        CheckResult("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
+        CheckResult("ok", "room", f"{percent}% of 64 MiB used"),
+        CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
+        CheckResult("ok", "work", "conversations to care for: 0"),
+        CheckResult("ok", "dead letters", "none"),
+        CheckResult(
             "ok",
             "tools",
             "all tools: calculate, get_current_time, get_weather",
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
-        Finding("ok", "weather", "answers for Tokyo"),
-        Finding("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
-        Finding("off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"),
-        Finding("ok", "port", "any free one"),
-        Finding("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
+        CheckResult("ok", "weather", "answers for Tokyo"),
+        CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
+        CheckResult(
+            "off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
+        ),
+        CheckResult("ok", "port", "any free one"),
+        CheckResult("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others"),
     ]
     assert [request.place for request in wttr.requests] == ["Tokyo"]
 
@@ -64,10 +66,10 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
 @pytest.mark.parametrize(
     ("changes", "finding"),
     [
-        ({"console_token": SecretStr("x" * 16)}, Finding("ok", "page", "open to whoever has the token")),
+        ({"console_token": SecretStr("x" * 16)}, CheckResult("ok", "page", "open to whoever has the token")),
         (
             {"console_token": SecretStr("x" * 15)},
-            Finding(
+            CheckResult(
                 "warning",
                 "page",
                 "CONSOLE_TOKEN has fewer than 16 characters: it can be guessed",
@@ -76,7 +78,7 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         ),
         (
             {"line_channel_secret": SecretStr("x"), "kaiwa_data_dir": Path("data")},
-            Finding(
+            CheckResult(
                 "ok",
                 "page",
                 "open to whoever has the token in data/console_token",
@@ -85,11 +87,11 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         ),
         (
             {"line_channel_secret": SecretStr("x"), "dyno": "web.1"},
-            Finding("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"),
+            CheckResult("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"),
         ),
         (
             {"approval_mode": "auto_approve"},
-            Finding(
+            CheckResult(
                 "warning",
                 "approvals",
                 "auto_approve: every call that acts is made, and nobody is asked",
@@ -98,7 +100,7 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         ),
         (
             {"approval_mode": "auto_reject"},
-            Finding(
+            CheckResult(
                 "ok",
                 "approvals",
                 "auto_reject: every call that acts is rejected",
@@ -108,14 +110,14 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
     ],
 )
 async def test_who_may_see_the_page_and_what_is_not_asked(
-    settings: Settings, changes: dict[str, Any], finding: Finding
+    settings: Settings, changes: dict[str, Any], finding: CheckResult
 ) -> None:
     """How the page is protected, and every approval mode but the usual one."""
     changed = settings.model_copy(update=changes)
     assert await found(changed, finding.name, channels=dict.fromkeys(("LINE", "Slack"), nothing)) == finding
 
 
-async def nothing() -> list[Finding]:
+async def nothing() -> list[CheckResult]:
     return []
 
 
@@ -124,7 +126,7 @@ async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode
     """It holds every secret; closed to them, it is not worth a line."""
     os.close(os.open(".env", os.O_CREAT))
     os.chmod(".env", mode)
-    told = Finding("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
+    told = CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
     assert (told in await examine(settings, openers(settings))) is is_told
 
 
@@ -137,7 +139,7 @@ async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -
         yield cast(Store, None)
 
     findings = await examine(settings, openers(settings, store=store), patience_s=0.5)
-    assert findings[1] == Finding("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
+    assert findings[1] == CheckResult("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
 
 
 async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> None:
@@ -148,7 +150,7 @@ async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> N
         raise SettingsError("WEATHER_TIMEOUT_S", "write a number")
         yield
 
-    assert await found(settings, "tools", tools=tools) == Finding(
+    assert await found(settings, "tools", tools=tools) == CheckResult(
         "failure", "tools", "WEATHER_TIMEOUT_S", "write a number"
     )
 
@@ -179,7 +181,7 @@ async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> No
     async with gemini_fake() as gemini:
         ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url})
         model = await found(ours, "model")
-    assert model == Finding("ok", "model", "Gemini Flash Latest answers")
+    assert model == CheckResult("ok", "model", "Gemini Flash Latest answers")
     assert [request.action for request in gemini.requests] == ["get"]
 
 
@@ -207,15 +209,15 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
         )
         findings = await examine(ours, openers(ours))
     assert findings[:4] == [
-        Finding("ok", "model", "Gemini Flash Latest answers"),
-        Finding(
+        CheckResult("ok", "model", "Gemini Flash Latest answers"),
+        CheckResult(
             "failure",
             "fallback",
             "gemini:gemini-0 cannot be used",
             "FALLBACK_MODELS: Gemini knows no model gemini-0; name another",
         ),
-        Finding("ok", "fallback", "Gemini 2.5 Pro answers"),
-        Finding("ok", "fallback", "demo model: simple rules, no real language model"),
+        CheckResult("ok", "fallback", "Gemini 2.5 Pro answers"),
+        CheckResult("ok", "fallback", "demo model: simple rules, no real language model"),
     ]
 
 
@@ -254,19 +256,19 @@ async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -
         on = with_channels(settings, line, slack)
         findings = await examine(on, openers(on), patience_s=4)
     results = {finding.name: finding for finding in findings}
-    assert results["LINE"] == Finding("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
+    assert results["LINE"] == CheckResult("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
     assert results["Slack token"].result == "ok"
 
 
 async def test_a_channel_whose_notes_cannot_be_reached_is_a_failure(settings: Settings) -> None:
     """A store that does not even open."""
 
-    async def away() -> list[Finding]:
+    async def away() -> list[CheckResult]:
         raise StoreUnavailable("away")
 
     on = settings.model_copy(update={"line_channel_secret": SecretStr(line_events.SECRET)})
     line = await found(on, "LINE", channels={"LINE": away})
-    assert line == Finding("failure", "LINE", "the store does not answer: away")
+    assert line == CheckResult("failure", "LINE", "the store does not answer: away")
 
 
 async def test_a_free_port_is_fine(settings: Settings) -> None:
@@ -274,7 +276,7 @@ async def test_a_free_port_is_fine(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     settings = settings.model_copy(update={"port": port, "host": "0.0.0.0"})  # noqa: S104 -- not listened on
-    assert await found(settings, "port") == Finding(
+    assert await found(settings, "port") == CheckResult(
         "ok", "port", f"nothing listens on 127.0.0.1:{port} yet", "kaiwa run does"
     )
 

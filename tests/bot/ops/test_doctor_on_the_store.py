@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.ops.doctor import examine
 from bot.settings import Settings
 from bot.store import DeadLetter, Depths, Memory, ServerFacts, Store
@@ -62,15 +62,15 @@ async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis
 async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
     """With the newest one's reason and the commands to run; what waits is no matter for the operator."""
     await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
-    assert await found(settings, "work") == Finding("ok", "work", "conversations to care for: 2")
+    assert await found(settings, "work") == CheckResult("ok", "work", "conversations to care for: 2")
     now = time.time_ns() // 1_000_000
     await redis.xadd(dead_letters()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0")
     mend = "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
-    assert await found(settings, "dead letters") == Finding(
+    assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "1, the newest 3 min ago: the chat is gone", mend
     )
     await redis.xadd(dead_letters()[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
-    assert await found(settings, "dead letters") == Finding(
+    assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "2, the newest 2 min ago: no reason given", mend
     )
 

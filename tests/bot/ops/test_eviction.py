@@ -41,7 +41,7 @@ async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, red
         async with at_most(redis, 3.0):
             for _ in range(2):
                 await upkeep.look()
-                await store.notes.delete(CLAIM)
+                await store.kv.delete(CLAIM)
         for _ in range(2):
             await upkeep.look()
     assert told(logs) == [

@@ -13,7 +13,7 @@ from toolset.tool import ToolDefinition, read_schemas
 
 
 @dataclass(frozen=True)
-class Asked:
+class ApprovalRequest:
     """One whole stream."""
 
     events: tuple[StreamEvent, ...]
@@ -37,9 +37,9 @@ class Asked:
 
 async def ask(
     provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), choice: ToolChoice = AUTO
-) -> Asked:
+) -> ApprovalRequest:
     """Stream one answer to its end."""
-    return Asked(tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)]))
+    return ApprovalRequest(tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)]))
 
 
 def user(*parts: str | Part) -> Message:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 from bot.metrics import Metrics
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
 
 OK = Step("Hello")
@@ -42,11 +42,13 @@ class Time:
         self.slept.append(seconds)
         self.now += seconds
 
-    def around(self, *models: Sequence[ScriptedAnswer], jitter: float = 1.0) -> Retrying:
+    def around(self, *models: Sequence[ScriptedAnswer], jitter: float = 1.0) -> FallbackProvider:
         """Models that play these steps, asked again with the whole jitter or a part of it."""
         self.models = [Scripted(steps, f"p{place}", f"m{place}") for place, steps in enumerate(models)]
         self.metrics = Metrics()
-        return Retrying(self.models, self.metrics, clock=lambda: self.now, sleep=self.sleep, jitter=lambda: jitter)
+        return FallbackProvider(
+            self.models, self.metrics, clock=lambda: self.now, sleep=self.sleep, jitter=lambda: jitter
+        )
 
     @property
     def requests(self) -> list[int]:

@@ -19,7 +19,7 @@ from bot.providers.gemini.response import read as read_event
 from bot.providers.json_mode.growing import GrowingReply
 from bot.providers.json_mode.reading import read
 from bot.providers.openai.response import Answer as OpenAIAnswer
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.providers.scripted import Scripted, Step
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear
@@ -81,7 +81,7 @@ async def test_calls_end_at_theirs(delta: ToolCallDelta) -> None:
 
 async def test_every_model_is_cut() -> None:
     """The one who asks again is who counts."""
-    asked = await ask(Retrying([Scripted([Step("word " * WORDS_CAP)])], Metrics()), [user("hi")])
+    asked = await ask(FallbackProvider([Scripted([Step("word " * WORDS_CAP)])], Metrics()), [user("hi")])
     assert len(asked.text) == WORDS_CAP
     assert asked.response.stop_reason == "max_tokens"
 
@@ -89,7 +89,7 @@ async def test_every_model_is_cut() -> None:
 async def test_an_answer_of_usual_length_passes_as_it_is() -> None:
     """To the last letter of the cap."""
     text = "w" * WORDS_CAP
-    asked = await ask(Retrying([Scripted([Step(text)])], Metrics()), [user("hi")])
+    asked = await ask(FallbackProvider([Scripted([Step(text)])], Metrics()), [user("hi")])
     assert (asked.text, asked.response.stop_reason) == (text, "end_turn")
 
 

@@ -14,7 +14,7 @@ from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.metrics import Metrics
 from bot.providers import TextDelta
 from bot.providers.options import Options
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from tests.bot.providers.asking import ask, declared, model, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.stands.all import Opening, Stand
@@ -58,7 +58,7 @@ async def test_a_request_that_is_too_long(stand: Stand) -> None:
         pytest.skip(stand.lacks["too_long"])
     stand.fail(400, stand.too_long)
     stand.say("ok")
-    retrying = Retrying([stand.provider], Metrics())
+    retrying = FallbackProvider([stand.provider], Metrics())
     assert (await ask(retrying, [user("Hanami?"), model("In April."), user("And then?")], declared())).text == "ok"
     assert ["Hanami" in sent.text for sent in stand.sent] == [True, False]
     assert retrying.window == 200_000

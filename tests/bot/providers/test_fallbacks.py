@@ -13,8 +13,8 @@ from bot.metrics import Metrics
 from bot.providers import Completed, Restarted, TextDelta
 from bot.providers.breaker import OPEN_AFTER, OPEN_S
 from bot.providers.candidate import Candidate
-from bot.providers.course import Course
-from bot.providers.retrying import Retrying
+from bot.providers.course import RetryPolicy
+from bot.providers.retrying import FallbackProvider
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
 from tests.bot.providers.asking import ask, user
 from tests.bot.providers.failing import (
@@ -37,12 +37,12 @@ def time() -> Time:
     return Time()
 
 
-async def answered(retrying: Retrying) -> str:
+async def answered(retrying: FallbackProvider) -> str:
     """Which model answers."""
     return (await ask(retrying, [user("hi")])).response.model
 
 
-async def error_of(retrying: Retrying) -> ModelError:
+async def error_of(retrying: FallbackProvider) -> ModelError:
     """How a request fails."""
     with pytest.raises(ModelError) as raised:
         await ask(retrying, [user("hi")])
@@ -108,7 +108,7 @@ async def test_a_model_that_says_nothing_leaves_time_for_the_next(time: Time) ->
 def test_a_model_with_others_behind_it_has_a_share_of_the_time(time: Time) -> None:
     """The last one has all that is left."""
     candidates = [Candidate(model, Metrics(), lambda: time.now) for model in (Scripted([]), Scripted([]))]
-    course = Course(candidates, lambda: time.now, lambda: 1.0)
+    course = RetryPolicy(candidates, lambda: time.now, lambda: 1.0)
     assert course.patience_s == pytest.approx(14)
     time.now += 14
     course.go_on(SLOW)

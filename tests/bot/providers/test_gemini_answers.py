@@ -11,7 +11,7 @@ from bot.errors import TryAgain
 from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.gemini import Gemini
 from bot.transcript import Text, ToolCall, Usage
-from tests.bot.providers.asking import Asked, ask, results, user
+from tests.bot.providers.asking import ApprovalRequest, ask, results, user
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import SSE, event
 
@@ -28,7 +28,7 @@ OTHERS = [
 ]
 
 
-async def answered(fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP") -> Asked:
+async def answered(fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP") -> ApprovalRequest:
     """The answer that these parts make."""
     fake.parts(*events, finish=finish)
     return await ask(gemini, [user("?")])

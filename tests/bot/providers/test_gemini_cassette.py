@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import vcr
 
 from bot.providers.gemini import Gemini
-from tests.bot.providers.asking import Asked, ask, results, user
+from tests.bot.providers.asking import ApprovalRequest, ask, results, user
 from tests.fakes.gemini import KEY, gemini_fake
 from toolset.tool import ToolDefinition
 
@@ -40,7 +40,7 @@ def player(mode: str) -> vcr.VCR:
     )
 
 
-async def converse(provider: Gemini) -> tuple[str, Asked, Asked]:
+async def converse(provider: Gemini) -> tuple[str, ApprovalRequest, ApprovalRequest]:
     """Look the model up, ask, answer its call."""
     question = user("東京の天気は?")
     found = await provider.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from bot.agent.loop import Agent
-from bot.agent.turn import Heard, Surroundings, Turn
+from bot.agent.turn import Turn, TurnContext, TurnUpdate
 from bot.metrics import Metrics
 from bot.providers.gemini import Gemini
 from bot.transcript import Message, Text
@@ -18,10 +18,10 @@ def words(message_id: str, text: str) -> Message:
     return Message(message_id, "user", (Text(text),), 1_000)
 
 
-async def answered(gemini: Gemini, *heard: Heard) -> list[str]:
+async def answered(gemini: Gemini, *heard: TurnUpdate) -> list[str]:
     """What becomes of a turn that hears so much between its steps; the messages it leaves."""
-    notes = Notes(waiting=[Heard(), *heard])
-    place = Surroundings("console:test", "", "en", "UTC", notes)
+    notes = Notes(waiting=[TurnUpdate(), *heard])
+    place = TurnContext("console:test", "", "en", "UTC", notes)
     turn = Turn("turn_1", place, [], [words("m1", "Tokyo?")], notes, time.monotonic() + 30)
     await Agent(gemini, tool_map(Echo()), "SYSTEM", Metrics()).run(turn)
     return [message.role for message in turn.added]
@@ -32,7 +32,7 @@ async def test_a_message_that_has_joined_is_a_content_of_its_own(fake: GeminiFak
     fake.call("echo", {"city": "Tokyo"})
     fake.call("echo", {"city": "Osaka"})
     fake.say("Both are sunny.")
-    roles = await answered(gemini, Heard((words("m2", "And Osaka?"), words("m3", "Please."))))
+    roles = await answered(gemini, TurnUpdate((words("m2", "And Osaka?"), words("m3", "Please."))))
     assert roles == ["user", "model", "tool", "user", "user", "model", "tool", "model"]
     contents = fake.requests[-1].body["contents"]
     assert [(content["role"], [*content["parts"][0]][:1]) for content in contents] == [
@@ -50,5 +50,5 @@ async def test_a_question_taken_back_leaves_no_call_behind_it(fake: GeminiFake, 
     """Gemini refuses a call that follows no user."""
     fake.call("echo", {"city": "Tokyo"})
     fake.say("Osaka is sunny.")
-    assert await answered(gemini, Heard((words("m2", "Osaka?"),), {"m1": None})) == ["user", "model"]
+    assert await answered(gemini, TurnUpdate((words("m2", "Osaka?"),), {"m1": None})) == ["user", "model"]
     assert fake.requests[-1].body["contents"] == [{"role": "user", "parts": [{"text": "Osaka?"}]}]

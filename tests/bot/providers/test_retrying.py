@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, Restarted, StreamEvent, TextDelta, ToolCallDelta
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.providers.scripted import Step
 from bot.transcript import Message, ToolCall
 from tests.bot.providers.asking import ask, user
@@ -160,6 +160,6 @@ async def test_it_is_named_after_the_model_that_is_asked_first(time: Time) -> No
     await retrying.aclose()
 
 
-async def heard(retrying: Retrying) -> list[StreamEvent]:
+async def heard(retrying: FallbackProvider) -> list[StreamEvent]:
     """All events but the completed answer."""
     return [one async for one in retrying.stream("", [user("hi")], ()) if not isinstance(one, Completed)]

@@ -7,7 +7,7 @@ import pytest
 from bot.errors import ModelError, RequestRefused, TooLong
 from bot.metrics import Metrics
 from bot.providers.failures import too_long
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from bot.providers.scripted import Scripted, Step
 from bot.providers.shortening import shortened, tokens_of
 from bot.transcript import SUMMARY_ID, Media, Message, Text, ToolCall
@@ -20,7 +20,7 @@ TALK = [
     *(user(f"2 {LONG}"), user("and more"), model("two")),
     *(user(f"3 {LONG}"), CALLING, results(CALLING, {"n": 1}), user("joined")),
 ]
-NOTE = Message(SUMMARY_ID, "user", (Text("Notes"),), 1)
+NOTE = Message(SUMMARY_ID, "user", (Text("KeyValue"),), 1)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_whole_turns_are_left_out(tokens: int, first: str) -> None:
 
 def test_the_summary_stays() -> None:
     """It stands for what was left out before."""
-    assert [message.text[:5] for message in shortened([NOTE, *TALK], 1_500)] == ["Notes", "3 xxx", "", "", "joine"]
+    assert [message.text[:5] for message in shortened([NOTE, *TALK], 1_500)] == ["KeyValue", "3 xxx", "", "", "joine"]
     assert shortened([NOTE, *TALK], 10_000) == [NOTE, *TALK]
     assert shortened([NOTE], 0) == [NOTE]
     assert shortened([], 0) == []
@@ -65,7 +65,7 @@ def test_a_summary_that_leaves_no_room_for_the_question_goes_last() -> None:
 async def test_a_request_that_is_too_long_is_sent_again_without_its_oldest_turns() -> None:
     """And again, until it is taken; what the model reads is remembered, where it says so."""
     small = Scripted([too_much(0), too_much(4_000), Step("ok"), Step("ok")])
-    retrying = Retrying([small], Metrics())
+    retrying = FallbackProvider([small], Metrics())
     talk = [message for number in range(8) for message in (user(f"{number} {LONG}"), model("so it is"))]
     assert retrying.window == 0
     assert (await ask(retrying, talk)).text == "ok"
@@ -78,7 +78,7 @@ async def test_a_request_that_is_too_long_is_sent_again_without_its_oldest_turns
 async def test_where_nothing_can_be_left_out_the_next_model_is_asked() -> None:
     """It may read more."""
     small, large = Scripted([too_much(4_000)]), Scripted([Step("ok")])
-    assert (await ask(Retrying([small, large], Metrics()), [user(LONG)])).text == "ok"
+    assert (await ask(FallbackProvider([small, large], Metrics()), [user(LONG)])).text == "ok"
     assert [message.text for message in large.requests[0].messages] == [LONG]
 
 
@@ -86,7 +86,7 @@ async def test_shorter_requests_leave_the_last_attempt_to_the_next_model() -> No
     """Which gets the whole conversation: it may read more."""
     small, large = Scripted([too_much(0)] * 3), Scripted([Step("ok")])
     talk = [message for number in range(16) for message in (user(f"{number} {LONG}"), model("so it is"))]
-    assert (await ask(Retrying([small, large], Metrics()), talk)).text == "ok"
+    assert (await ask(FallbackProvider([small, large], Metrics()), talk)).text == "ok"
     assert [len(request.messages) for request in small.requests] == [32, 16, 8]
     assert len(large.requests[0].messages) == 32
 
@@ -95,7 +95,7 @@ async def test_where_no_model_reads_so_much_the_user_hears_that() -> None:
     """After one attempt at each."""
     small, other = Scripted([too_much(0)]), Scripted([too_much(0)])
     with pytest.raises(TooLong):
-        await ask(Retrying([small, other], Metrics()), [user(LONG)])
+        await ask(FallbackProvider([small, other], Metrics()), [user(LONG)])
     assert (len(small.requests), len(other.requests)) == (1, 1)
 
 

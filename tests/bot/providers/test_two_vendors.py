@@ -11,7 +11,7 @@ from bot.metrics import Metrics
 from bot.providers import Completed, Restarted, TextDelta
 from bot.providers.gemini import Gemini
 from bot.providers.openai import OpenAI
-from bot.providers.retrying import Retrying
+from bot.providers.retrying import FallbackProvider
 from tests.bot.providers.asking import ask, declared, results, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.openai import KEY as OPENAI_KEY
@@ -28,15 +28,17 @@ def second() -> Iterator[OpenAIFake]:
 
 
 @pytest.fixture
-async def models(fake: GeminiFake, second: OpenAIFake) -> AsyncIterator[Retrying]:
+async def models(fake: GeminiFake, second: OpenAIFake) -> AsyncIterator[FallbackProvider]:
     """Gemini, with OpenAI as its fallback."""
     gemini = Gemini(KEY, "gemini-3.5-flash", fake.base_url)
-    retrying = Retrying([gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics(), jitter=lambda: 0.01)
+    retrying = FallbackProvider(
+        [gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics(), jitter=lambda: 0.01
+    )
     yield retrying
     await retrying.aclose()
 
 
-async def test_a_model_that_is_down_is_replaced(models: Retrying, fake: GeminiFake, second: OpenAIFake) -> None:
+async def test_a_model_that_is_down_is_replaced(models: FallbackProvider, fake: GeminiFake, second: OpenAIFake) -> None:
     """The answer names the model it is from."""
     fake.fail(503)
     fake.fail(503)
@@ -46,7 +48,7 @@ async def test_a_model_that_is_down_is_replaced(models: Retrying, fake: GeminiFa
     assert (len(fake.requests), len(second.requests)) == (2, 1)
 
 
-async def test_a_long_wait_is_spent_elsewhere(models: Retrying, fake: GeminiFake, second: OpenAIFake) -> None:
+async def test_a_long_wait_is_spent_elsewhere(models: FallbackProvider, fake: GeminiFake, second: OpenAIFake) -> None:
     """Who is told to come back in 48 seconds asks the other one at once, and does not come back before that."""
     fake.fail(429, "quota", retry_delay="48s")
     second.say("One")
@@ -63,14 +65,16 @@ async def test_what_cannot_pass_is_not_retried(second: OpenAIFake, fake: GeminiF
     gemini = Gemini(
         "wrong" if trouble == "key" else KEY, "gemini-3.5-flash" if trouble == "key" else "gemini-9", fake.base_url
     )
-    models = Retrying([gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics())
+    models = FallbackProvider([gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics())
     second.say("Hello")
     assert (await ask(models, [user("hi")])).text == "Hello"
     assert len(fake.requests) == 1
     await models.aclose()
 
 
-async def test_an_answer_that_is_cut_is_begun_anew(models: Retrying, fake: GeminiFake, second: OpenAIFake) -> None:
+async def test_an_answer_that_is_cut_is_begun_anew(
+    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
+) -> None:
     """Its words are voided, by the same model's next try or by the next model's."""
     fake.say("It is", end="cut")
     fake.say("It will be", end="cut")
@@ -80,7 +84,7 @@ async def test_an_answer_that_is_cut_is_begun_anew(models: Retrying, fake: Gemin
 
 
 async def test_a_conversation_goes_on_wherever_it_is_answered(
-    models: Retrying, fake: GeminiFake, second: OpenAIFake
+    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
 ) -> None:
     """Calls and results of one vendor are history to the other, there and back again."""
     fake.calls(TOKYO, text="Let me see.")

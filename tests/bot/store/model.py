@@ -58,7 +58,7 @@ class Model:
         taken_in: every message so far, by its id.
         token: of the newest lease, which is in force where ``held``.
         ends: when that lease is over.
-        due: when somebody shall attend; None: never.
+        due: when somebody shall process; None: never.
         answered: what committed turns had taken in, and what was dealt with beside a turn.
         posted: ids of notices.
     """

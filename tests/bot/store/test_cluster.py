@@ -130,24 +130,24 @@ async def test_what_is_shown_live_reaches_every_process(store: Store, cluster: C
 async def test_notes_of_all_names(store: Store) -> None:
     """Each on the server its name leads to."""
     for name in ("quota", "line:U1:{name}", "会話"):
-        await store.notes.set(name, b"told", 60)
-        assert await store.notes.get(name) == b"told"
-        await store.notes.delete(name)
-        assert [await store.notes.incr(name, 60) for _ in range(2)] == [1, 2]
-        await store.notes.delete(name)
-        await store.notes.add(name, "b", 60)
-        await store.notes.add(name, "a", 60)
-        assert await store.notes.members(name) == ["a", "b"]
+        await store.kv.set(name, b"told", 60)
+        assert await store.kv.get(name) == b"told"
+        await store.kv.delete(name)
+        assert [await store.kv.incr(name, 60) for _ in range(2)] == [1, 2]
+        await store.kv.delete(name)
+        await store.kv.add(name, "b", 60)
+        await store.kv.add(name, "a", 60)
+        assert await store.kv.members(name) == ["a", "b"]
 
 
 async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     """Their keys are looked for everywhere; another's stay."""
     for number in range(30):
-        await store.notes.set(f"line:U1:{number}", b"x", 60)
-        await store.notes.set(f"line:U2:{number}", b"x", 60)
+        await store.kv.set(f"line:U1:{number}", b"x", 60)
+        await store.kv.set(f"line:U2:{number}", b"x", 60)
     assert await store.traces.erase("line", ["U1"]) == 30
-    assert await store.notes.get("line:U1:7") is None
-    assert await store.notes.get("line:U2:7") == b"x"
+    assert await store.kv.get("line:U1:7") is None
+    assert await store.kv.get("line:U2:7") == b"x"
 
 
 async def test_facts_are_those_of_the_worst_server(store: Store, cluster: Cluster) -> None:
@@ -285,7 +285,7 @@ async def test_a_node_asked_as_a_single_server_names_the_mend(cluster: Cluster) 
 async def test_a_single_server_is_no_cluster(redis_url: str) -> None:
     """Nor is a place where nobody listens; both are said at once."""
     async with open_store("redis+cluster://127.0.0.1:1", history_days=30) as store, asyncio.timeout(1):
-        for request in (store.ping(), store.leases.due(1), store.facts(), store.notes.get("name")):
+        for request in (store.ping(), store.leases.due(1), store.facts(), store.kv.get("name")):
             with pytest.raises(StoreUnavailable, match="cannot be connected"):
                 await request
 

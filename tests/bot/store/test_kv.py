@@ -1,4 +1,4 @@
-"""Notes: small, short-lived, shared."""
+"""KeyValue: small, short-lived, shared."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from bot.store import Store
 
 async def test_a_note_is_read_back_until_its_time_is_over(store: Store, redis: Redis) -> None:
     """Bytes in, bytes out, with the lifetime it was given."""
-    assert await store.notes.get("name:u1") is None
-    await store.notes.set("name:u1", "花子".encode(), 60)
-    assert await store.notes.get("name:u1") == "花子".encode()
+    assert await store.kv.get("name:u1") is None
+    await store.kv.set("name:u1", "花子".encode(), 60)
+    assert await store.kv.get("name:u1") == "花子".encode()
     (key,) = [key async for key in redis.scan_iter("*note:name:u1")]
     assert 0 < await redis.ttl(key) <= 60
-    await store.notes.delete("name:u1")
-    assert await store.notes.get("name:u1") is None
+    await store.kv.delete("name:u1")
+    assert await store.kv.get("name:u1") is None
 
 
 async def test_counting_begins_at_one_and_renews_the_lifetime(store: Store, redis: Redis) -> None:
     """Each count keeps the note alive for its whole time again."""
-    assert [await store.notes.incr("bad", 60) for _ in range(3)] == [1, 2, 3]
+    assert [await store.kv.incr("bad", 60) for _ in range(3)] == [1, 2, 3]
     (key,) = [key async for key in redis.scan_iter("*note:bad")]
     await redis.expire(key, 5)
-    assert await store.notes.incr("bad", 60) == 4
+    assert await store.kv.incr("bad", 60) == 4
     assert await redis.ttl(key) > 5
 
 
 async def test_a_set_keeps_each_member_once(store: Store) -> None:
     """In order, so that whoever goes through them does so alike every time."""
     for member in ("b", "a", "b"):
-        await store.notes.add("person:u1", member, 60)
-    assert await store.notes.members("person:u1") == ["a", "b"]
-    assert await store.notes.members("person:nobody") == []
+        await store.kv.add("person:u1", member, 60)
+    assert await store.kv.members("person:u1") == ["a", "b"]
+    assert await store.kv.members("person:nobody") == []

@@ -148,15 +148,15 @@ async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redi
 async def test_notes_are_written_on_a_full_store(store: Store, redis: Redis) -> None:
     """A reply on its way out may need one."""
     async with at_most(redis, 1.5):
-        await store.notes.set("pushing", b"1", 60)
-        assert await store.notes.incr("count", 60) == 1
-        await store.notes.add("people", "u1", 60)
-        assert await store.notes.get("pushing") == b"1"
-        assert await store.notes.members("people") == ["u1"]
+        await store.kv.set("pushing", b"1", 60)
+        assert await store.kv.incr("count", 60) == 1
+        await store.kv.add("people", "u1", 60)
+        assert await store.kv.get("pushing") == b"1"
+        assert await store.kv.members("people") == ["u1"]
 
 
 async def test_a_note_is_claimed_once(store: Store) -> None:
     """Until its time is over or it is deleted."""
-    assert [await store.notes.claim("mine", 60) for _ in range(2)] == [True, False]
-    await store.notes.delete("mine")
-    assert await store.notes.claim("mine", 60)
+    assert [await store.kv.set_if_absent("mine", 60) for _ in range(2)] == [True, False]
+    await store.kv.delete("mine")
+    assert await store.kv.set_if_absent("mine", 60)

@@ -65,7 +65,7 @@ async def test_a_store_that_is_away_is_known_at_once(url: str) -> None:
             store.leases.acquire(HERE),
             store.leases.due(1),
             store.history.read(HERE, 1),
-            store.notes.get("name"),
+            store.kv.get("name"),
             store.outbox.head(HERE),
         ):
             with pytest.raises(StoreUnavailable):

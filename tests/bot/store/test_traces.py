@@ -17,35 +17,35 @@ async def names(redis: Redis) -> set[str]:
 
 
 async def test_erasing_takes_what_bears_the_name_and_nothing_else(store: Store, redis: Redis) -> None:
-    """Notes, and seen-keys and fences of earlier versions; other channels' and people with a longer id stay."""
+    """KeyValue, and seen-keys and fences of earlier versions; other channels' and people with a longer id stay."""
     await store.inbox.accept(HERE, "m1", b"one")
     await redis.set(f"kaiwa:{{04}}:fence:{HERE}", 7, ex=60)
     for name in ("line:name:u1", "line:name:u12", "slack:name:u1", "line:name:*"):
-        await store.notes.set(name, b"x", 60)
+        await store.kv.set(name, b"x", 60)
     assert await store.traces.erase("line", ["u1"]) == 3
     left = await names(redis)
     assert {"note:line:name:u12", "note:slack:name:u1", "note:line:name:*", f"inbox:{HERE}"} <= left
     assert [name for name in left if "u1" in name.split(":") and not name.startswith(("inbox", "note:slack"))] == []
     assert await store.traces.erase("line", ["*"]) == 1
-    assert await store.notes.get("line:name:u12") == b"x"
+    assert await store.kv.get("line:name:u12") == b"x"
 
 
 async def test_notes_that_hold_a_name_go_too(store: Store) -> None:
     """Such as who is asked, or in which conversation a stream stands; a set is known by its name alone."""
-    await store.notes.set("slack:question:C1", b'{"asker":"U1"}', 60)
-    await store.notes.set("slack:stream:t1", b'{"channel":"D1"}', 60)
-    await store.notes.set("slack:stream:t2", b'{"channel":"D12"}', 60)
-    await store.notes.set("line:stream:t3", b'{"channel":"D1"}', 60)
-    await store.notes.add("person:slack:U2", "own slack:T:D1", 60)
+    await store.kv.set("slack:question:C1", b'{"asker":"U1"}', 60)
+    await store.kv.set("slack:stream:t1", b'{"channel":"D1"}', 60)
+    await store.kv.set("slack:stream:t2", b'{"channel":"D12"}', 60)
+    await store.kv.set("line:stream:t3", b'{"channel":"D1"}', 60)
+    await store.kv.add("person:slack:U2", "own slack:T:D1", 60)
     assert await store.traces.erase("slack", ["U1", "D1"]) == 2
-    assert await store.notes.get("slack:stream:t2") is not None
-    assert await store.notes.get("line:stream:t3") is not None
-    assert await store.notes.members("person:slack:U2") == ["own slack:T:D1"]
+    assert await store.kv.get("slack:stream:t2") is not None
+    assert await store.kv.get("line:stream:t3") is not None
+    assert await store.kv.members("person:slack:U2") == ["own slack:T:D1"]
 
 
 async def test_no_name_is_in_nothing(store: Store) -> None:
     """Nothing is deleted for somebody who has none."""
-    await store.notes.set("line:name:u1", b"x", 60)
+    await store.kv.set("line:name:u1", b"x", 60)
     assert await store.traces.erase("line", []) == 0
 
 

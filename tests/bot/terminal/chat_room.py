@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from bot import texts
-from bot.channels import Arrival, Question
+from bot.channels import InboundEvent, Question
 from bot.channels.console import Console
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
@@ -92,7 +92,7 @@ class Room:
             look_s=0.05,
         )
 
-    async def _accept(self, conversation: str, arrival: Arrival) -> bool:
+    async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         await self._past(conversation)
         self.said.append(arrival.message)
         for step in self.scripts.pop(0):

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from bot import texts
-from bot.channels import Arrival, Channel, Delivery, Question, Reply
+from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
 from bot.channels.console import Console
 from bot.errors import BadInput
 from bot.live_events import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed
@@ -25,11 +25,11 @@ class Desk:
 
     def __init__(self) -> None:
         self.live = LocalLive()
-        self.accepted: list[tuple[str, Arrival]] = []
+        self.accepted: list[tuple[str, InboundEvent]] = []
         self.question: Question | None = None
         self.console = Console(self._accept, self.live, self._past, self._question, texts.load(), "en")
 
-    async def _accept(self, conversation: str, arrival: Arrival) -> bool:
+    async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         self.accepted.append((conversation, arrival))
         return True
 
@@ -56,7 +56,7 @@ async def test_what_is_said_arrives_as_a_message(desk: Desk) -> None:
     assert (said, conversation) == ("message_1", HERE)
     assert before <= at <= time.time_ns() // 1_000_000
     sender = Author("terminal", "", "ja-JP", "Asia/Tokyo")
-    assert arrival == Arrival(Message("message_1", "user", (Text("明日は？\n雨？"),), at, author=sender))
+    assert arrival == InboundEvent(Message("message_1", "user", (Text("明日は？\n雨？"),), at, author=sender))
 
 
 async def test_a_message_without_an_id_gets_one(desk: Desk) -> None:

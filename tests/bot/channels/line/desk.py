@@ -10,7 +10,7 @@ import httpx
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Arrival, Delivery, Reply
+from bot.channels import Delivery, InboundEvent, Reply
 from bot.channels.line import Line
 from bot.channels.line.address import Address
 from bot.errors import StoreUnavailable
@@ -41,7 +41,7 @@ class Desk:
     def __init__(self, fake: LineFake | None = None, notes: LocalNotes | None = None, **settings: Any) -> None:
         self.away = False
         self.now = NOW
-        self.inbox: list[tuple[str, Arrival]] = []
+        self.inbox: list[tuple[str, InboundEvent]] = []
         self.notes = notes or LocalNotes()
         self._seen: set[tuple[str, str]] = set()
         base_url = fake.base_url if fake else UNREACHABLE
@@ -61,7 +61,7 @@ class Desk:
         )
 
     @property
-    def arrivals(self) -> list[Arrival]:
+    def arrivals(self) -> list[InboundEvent]:
         """What was accepted."""
         return [arrival for _, arrival in self.inbox]
 
@@ -69,7 +69,7 @@ class Desk:
         """Post a body to the webhook; the status of the answer."""
         return (await self.http.post("/webhooks/line", content=body, headers=headers)).status_code
 
-    async def receive(self, *events: JSON) -> list[Arrival]:
+    async def receive(self, *events: JSON) -> list[InboundEvent]:
         """Post events as LINE does; what arrived by them."""
         before = len(self.inbox)
         assert await self.post(*line_events.webhook(*events)) == 200
@@ -101,7 +101,7 @@ class Desk:
         await self.http.aclose()
         await self.line.aclose()
 
-    async def _accept(self, conversation: str, arrival: Arrival) -> bool:
+    async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:
             raise StoreUnavailable("away")
         if (conversation, arrival.message.id) in self._seen:

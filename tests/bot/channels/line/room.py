@@ -17,10 +17,10 @@ from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Policy
 from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import Past
+from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake
 from bot.conversation.replying import Defaults
-from bot.conversation.runner import Conversations, conversations
+from bot.conversation.runner import ConversationRunner, conversations
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -44,7 +44,7 @@ class Room:
     """
 
     model: Scripted
-    care: Conversations
+    care: ConversationRunner
     http: httpx.AsyncClient
     jobs: list[str] = field(default_factory=list)
 
@@ -58,16 +58,16 @@ class Room:
         answer = await self.http.post("/webhooks/line", content=body, headers=headers)
         assert answer.status_code == 200
 
-    async def attend(self) -> None:
+    async def process(self) -> None:
         """Let a worker do what there is to do."""
         for conversation in dict.fromkeys(self.jobs):
-            await self.care.attend(conversation)
+            await self.care.process(conversation)
         self.jobs.clear()
 
     async def hear(self, *events: JSON) -> None:
         """Post events, and have them dealt with."""
         await self.receive(*events)
-        await self.attend()
+        await self.process()
 
     def asked(self) -> Message:
         """The newest message the model was given."""
@@ -84,12 +84,12 @@ async def room(
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     alerts = Alerts(store, channels, catalogue, days, "en", "")
     budgets = Budgets(store, NO_LIMITS, days, alerts, metrics)
-    past = Past(store, model, None, budgets, 16_000)
+    past = HistoryWindow(store, model, None, budgets, 16_000)
     care = conversations(store, agent, past, channels, catalogue, metrics, DEFAULTS, policy, budgets, alerts)
     made = Room(model, care, httpx.AsyncClient())
     line = Line(
         Intake(store, made, SpokenCommands(catalogue), metrics),
-        store.notes,
+        store.kv,
         catalogue,
         channel_secret=SECRET,
         access_token=TOKEN,

@@ -219,7 +219,7 @@ async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
     pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch it")))
-        await here.care.attend(IN_PRIVATE)
+        await here.care.process(IN_PRIVATE)
         assert result(here).response == {"error": "approval expired"}
         await here.hear(fake.press("Yes"))
     assert pad.launched == 0
@@ -243,7 +243,7 @@ async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> No
     endless = Step("A long story", gate=asyncio.Event())
     async with store.live.subscribe(TOPIC), room(store, fake, [endless]) as here, here.care.listening():
         await here.receive(in_group(fake, "tell me a story"))
-        telling = asyncio.create_task(here.attend())
+        telling = asyncio.create_task(here.process())
         await endless.at_gate.wait()
         stop = in_group(fake, "止めて", OTHER)
         await here.receive(stop)

@@ -7,7 +7,7 @@ import pytest
 from bot.channels.line.admin import open_admin
 from bot.channels.line.doctor import examine, set_webhook
 from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
-from bot.checks import Finding
+from bot.checks import CheckResult
 from bot.errors import BadInput
 from tests.bot.channels.line.desk import NOW, Desk
 from tests.fakes.line import LineFake
@@ -27,13 +27,13 @@ def in_use(fake: LineFake) -> LineFake:
     return fake
 
 
-async def found(fake: LineFake, notes: LocalNotes | None = None, token: str = TOKEN) -> list[Finding]:
+async def found(fake: LineFake, notes: LocalNotes | None = None, token: str = TOKEN) -> list[CheckResult]:
     """The whole report."""
     async with open_admin(token, fake.base_url) as admin:
         return await examine(admin, notes or LocalNotes(), lambda: NOW)
 
 
-async def one(fake: LineFake, name: str, notes: LocalNotes | None = None) -> Finding:
+async def one(fake: LineFake, name: str, notes: LocalNotes | None = None) -> CheckResult:
     """One line of the report."""
     return next(finding for finding in await found(fake, notes) if finding.name == name)
 
@@ -42,20 +42,20 @@ async def test_a_channel_in_order(in_use: LineFake) -> None:
     """Nothing to mend, but what LINE does not tell."""
     in_use.limit, in_use.used = 200, 12
     assert await found(in_use) == [
-        Finding("ok", "LINE token", "works for Kaiwa test (@216test)"),
-        Finding("ok", "LINE chat", "off: the bot answers alone"),
-        Finding("ok", "LINE webhook", f"{HERE}, in use"),
-        Finding("ok", "LINE test", "LINE reaches the webhook"),
-        Finding("ok", "LINE messages", "12 of 200 pushed this month"),
-        Finding("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
-        Finding("ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"),
+        CheckResult("ok", "LINE token", "works for Kaiwa test (@216test)"),
+        CheckResult("ok", "LINE chat", "off: the bot answers alone"),
+        CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
+        CheckResult("ok", "LINE test", "LINE reaches the webhook"),
+        CheckResult("ok", "LINE messages", "12 of 200 pushed this month"),
+        CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH),
+        CheckResult("ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"),
     ]
 
 
 async def test_a_refused_token_is_named_once(in_use: LineFake) -> None:
     """Nothing else can be asked then; what was noted is told all the same, and no secret ever."""
     findings = await found(in_use, token="another-token")
-    assert findings[0] == Finding(
+    assert findings[0] == CheckResult(
         "failure",
         "LINE token",
         "LINE refuses LINE_CHANNEL_ACCESS_TOKEN",
@@ -77,9 +77,9 @@ async def test_a_single_question_without_an_answer_costs_its_line(in_use: LineFa
     for call in ("endpoint", "test", "quota"):
         in_use.fail(call, 500)
     assert (await found(in_use))[2:5] == [
-        Finding("warning", "LINE webhook", "not known: 500: failure"),
-        Finding("warning", "LINE test", "not made: 500: failure"),
-        Finding("warning", "LINE messages", "not known: 500: failure"),
+        CheckResult("warning", "LINE webhook", "not known: 500: failure"),
+        CheckResult("warning", "LINE test", "not made: 500: failure"),
+        CheckResult("warning", "LINE messages", "not known: 500: failure"),
     ]
 
 
@@ -96,7 +96,7 @@ async def test_chat_that_is_on_is_a_warning(in_use: LineFake) -> None:
 async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> None:
     """And the command that sets one is named."""
     findings = await found(fake)
-    assert findings[2] == Finding("failure", "LINE webhook", "no address is set", MEND)
+    assert findings[2] == CheckResult("failure", "LINE webhook", "no address is set", MEND)
     assert "LINE test" not in [finding.name for finding in findings]
 
 
@@ -106,12 +106,12 @@ async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> No
         (
             HERE,
             False,
-            Finding("failure", "LINE webhook", f"{HERE}, not in use", "switch on “Use webhook” in LINE's console"),
+            CheckResult("failure", "LINE webhook", f"{HERE}, not in use", "switch on “Use webhook” in LINE's console"),
         ),
         (
             "https://kaiwa.example/callback",
             True,
-            Finding(
+            CheckResult(
                 "warning",
                 "LINE webhook",
                 "https://kaiwa.example/callback, in use",
@@ -121,7 +121,7 @@ async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> No
     ],
 )
 async def test_a_webhook_that_cannot_work_is_told(
-    fake: LineFake, address: str, active: bool, expected: Finding
+    fake: LineFake, address: str, active: bool, expected: CheckResult
 ) -> None:
     """Switched off, or at the wrong place."""
     fake.webhook = {"endpoint": address, "active": active}
@@ -140,7 +140,7 @@ async def test_a_webhook_that_cannot_work_is_told(
 async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int, mend: str) -> None:
     """By the status that Kaiwa, or whoever was there, has answered."""
     in_use.webhook_test = {"success": False, "statusCode": status, "reason": "REASON", "detail": "more"}
-    assert await one(in_use, "LINE test") == Finding(
+    assert await one(in_use, "LINE test") == CheckResult(
         "failure", "LINE test", "LINE does not reach the webhook: REASON (more)", mend
     )
 
@@ -160,7 +160,7 @@ async def test_the_month_is_told(in_use: LineFake, limit: int | None, used: int,
     assert (messages.result, messages.detail, bool(messages.mend)) == (result, detail, result == "warning")
 
 
-LOST = Finding("warning", "LINE redelivery", "a webhook refused 2 h ago has not come again", SWITCH)
+LOST = CheckResult("warning", "LINE redelivery", "a webhook refused 2 h ago has not come again", SWITCH)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +168,12 @@ LOST = Finding("warning", "LINE redelivery", "a webhook refused 2 h ago has not 
     [
         (NOW - 2 * HOUR, 0, LOST),
         (NOW - 2 * HOUR, NOW - 3 * HOUR, LOST),
-        (NOW - 2 * HOUR, NOW - HOUR, Finding("ok", "LINE redelivery", "on, last 1 h ago")),
-        (NOW - 1_000, 0, Finding("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH)),
+        (NOW - 2 * HOUR, NOW - HOUR, CheckResult("ok", "LINE redelivery", "on, last 1 h ago")),
+        (NOW - 1_000, 0, CheckResult("ok", "LINE redelivery", "LINE does not tell whether it is on", SWITCH)),
     ],
 )
 async def test_redelivery_is_known_by_what_came_of_a_refusal(
-    in_use: LineFake, refused: int, came_again: int, expected: Finding
+    in_use: LineFake, refused: int, came_again: int, expected: CheckResult
 ) -> None:
     """No call tells it; a refusal of a moment ago tells nothing yet."""
     notes = LocalNotes()
@@ -188,7 +188,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(in_use: LineFake, desk: Desk)
     desk.now += 1
     assert await desk.post(*webhook(secret="another")) == 400
     await desk.line.aclose()
-    assert await one(in_use, "LINE traffic", desk.notes) == Finding(
+    assert await one(in_use, "LINE traffic", desk.notes) == CheckResult(
         "warning",
         "LINE traffic",
         "last webhook 0 s ago, last delivery 0 s ago, bad signatures: 1",
@@ -201,7 +201,7 @@ async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> Non
     notes = LocalNotes()
     notes.away = True
     assert (await found(in_use, notes))[5:] == [
-        Finding("warning", "LINE traffic", "not known: the store does not answer")
+        CheckResult("warning", "LINE traffic", "not known: the store does not answer")
     ]
 
 
@@ -210,9 +210,9 @@ async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
     """What was set is said; LINE tests the new address, not the one it still remembers."""
     async with open_admin(TOKEN, fake.base_url) as admin:
         assert await set_webhook(admin, url) == [
-            Finding("ok", "LINE", f"webhook set to {HERE}"),
-            Finding("ok", "LINE webhook", f"{HERE}, in use"),
-            Finding("ok", "LINE test", "LINE reaches the webhook"),
+            CheckResult("ok", "LINE", f"webhook set to {HERE}"),
+            CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
+            CheckResult("ok", "LINE test", "LINE reaches the webhook"),
         ]
     assert fake.webhook == {"endpoint": HERE, "active": True}
     assert HERE.encode() in fake.calls("test")[0].raw

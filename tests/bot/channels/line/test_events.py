@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.line.address import Address, address_of
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Desk, open_desk
@@ -36,7 +36,7 @@ async def test_a_text_arrives_with_its_way_back(desk: Desk) -> None:
     [arrival] = await desk.receive(said)
     address = Address(NOW, "reply", "quote", "read")
     message = Message("1", "user", (Text("Hello"),), 5, Author(USER))
-    assert arrival == Arrival(message, encode(address).decode())
+    assert arrival == InboundEvent(message, encode(address).decode())
     assert desk.inbox[0][0] == IN_PRIVATE
 
 
@@ -181,7 +181,7 @@ async def test_a_pressed_button_is_a_decision(desk: Desk, data: str, approved: b
     [arrival] = await desk.receive(pressed, pressed | {"deliveryContext": {"isRedelivery": True}})
     address = encode(Address(NOW, "reply")).decode()
     message = Message("E1", "user", (), 5, Author(USER))
-    assert arrival == Arrival(message, address, event="decision", target="q1", approved=approved)
+    assert arrival == InboundEvent(message, address, event="decision", target="q1", approved=approved)
     [arrival] = await desk.receive(event("postback", GROUP, None, postback={"data": data}))
     assert (arrival.group, arrival.event, arrival.message.author) == (True, "decision", None)
 

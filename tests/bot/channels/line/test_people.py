@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.transcript import Author, Message
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, Desk, open_desk
 from tests.fakes.line import LineFake
@@ -13,8 +13,8 @@ from tests.fakes.line_events import USER
 TARO = "U" + "2" * 32
 
 
-def said_by(user: str | None) -> Arrival:
-    return Arrival(Message("1", "user", (), 1, Author(user) if user else None), group=True)
+def said_by(user: str | None) -> InboundEvent:
+    return InboundEvent(Message("1", "user", (), 1, Author(user) if user else None), group=True)
 
 
 async def prepared(desk: Desk, conversation: str, *users: str | None) -> list[Author | None]:

@@ -19,9 +19,9 @@ async def test_a_question_is_answered_by_its_token(store: Store, fake: LineFake)
     question = fake.event(message=text_message("Hello"))
     async with room(store, fake, [Step("**Hi!**")]) as here:
         await here.receive(question)
-        await here.attend()
+        await here.process()
         await here.receive(question | {"deliveryContext": {"isRedelivery": True}})
-        await here.attend()
+        await here.process()
     assert [(sent.call, sent.texts) for sent in fake.sent] == [("reply", ["Hi!"])]
 
 
@@ -30,7 +30,7 @@ async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) 
     first, second = (fake.event(message=text_message(words)) for words in ("one", "two"))
     async with room(store, fake, [Step("both")]) as here:
         await here.receive(first, second)
-        await here.attend()
+        await here.process()
         [request] = fake.calls("reply")
     assert request.body["replyToken"] == second["replyToken"]
 
@@ -40,7 +40,7 @@ async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fa
     async with room(store, fake, [Step("Hi Hanako!")]) as here:
         await here.receive(fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"}))
         assert here.jobs == [IN_GROUP]
-        await here.attend()
+        await here.process()
         assert "from Hanako" in here.asked().context
     [sent] = fake.sent
     assert (sent.to, sent.messages[0]["quoteToken"]) == (GROUP, "q")
@@ -57,7 +57,7 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
     async with room(store, fake, [Step("Two pictures.")]) as here:
         await here.receive(events[0])
         await here.receive(events[1])
-        await here.attend()
+        await here.process()
         [request] = here.model.requests
     seen = [part.data for message in request.messages for part in message.parts if isinstance(part, Media)]
     assert seen == [JPEG + b"1", JPEG + b"2"]
@@ -70,13 +70,13 @@ async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store,
     async with room(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
         for message in (secret, typo):
             await here.receive(fake.event(message=message))
-            await here.attend()
+            await here.process()
         await here.receive(
             event("unsend", unsend={"messageId": secret["id"]}),
             event("messageEdited", message=typo | {"text": "hello"}),
             fake.event(message=text_message("and now?")),
         )
-        await here.attend()
+        await here.process()
         said = [message.text for message in here.model.requests[-1].messages if message.role == "user"]
     assert said == ["hello", "and now?"]
 
@@ -85,14 +85,14 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
     """By reply token; afterwards nothing of the conversation is kept."""
     async with room(store, fake, [Step("ok")]) as here:
         await here.receive(fake.event("follow"))
-        await here.attend()
+        await here.process()
         [[greeting]] = fake.texts
         assert "Kaiwa" in greeting
         await here.receive(fake.event(message=text_message("hi")))
-        await here.attend()
+        await here.process()
         assert await here.care.past(IN_PRIVATE)
         await here.receive(event("unfollow"))
-        await here.attend()
+        await here.process()
         assert await here.care.past(IN_PRIVATE) == []
     assert len(fake.sent) == 2
 
@@ -103,10 +103,10 @@ async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: 
     async with room(store, fake, [Step("Hi!")]) as here:
         await here.receive(fake.event(message=text_message("Hello")))
         conversation = here.jobs[0]
-        await here.attend()
+        await here.process()
 
         async def tried_again() -> bool:
-            await here.care.attend(conversation)
+            await here.care.process(conversation)
             return len(fake.calls("reply")) == 2
 
         await until_true(tried_again)

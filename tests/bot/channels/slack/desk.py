@@ -10,7 +10,7 @@ import httpx
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Arrival, Delivery, Reply
+from bot.channels import Delivery, InboundEvent, Reply
 from bot.channels.slack import Options, Slack, Timing
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
@@ -32,10 +32,10 @@ class Inbox:
     def __init__(self) -> None:
         self.away = False
         self.crash: Exception | None = None
-        self.accepted: list[tuple[str, Arrival]] = []
+        self.accepted: list[tuple[str, InboundEvent]] = []
         self._seen: set[tuple[str, str]] = set()
 
-    async def __call__(self, conversation: str, arrival: Arrival) -> bool:
+    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:
             raise StoreUnavailable("away")
         if self.crash:
@@ -74,7 +74,7 @@ class Desk:
         form = as_interaction if "actions" in payload else as_form if "command" in payload else as_json
         return (await self.post(form(payload))).status_code
 
-    async def hear(self, payload: dict[str, Any]) -> tuple[str, Arrival] | None:
+    async def hear(self, payload: dict[str, Any]) -> tuple[str, InboundEvent] | None:
         """What is accepted of one event, where anything is."""
         before = len(self.inbox.accepted)
         assert await self.send(payload) == 200
@@ -109,8 +109,8 @@ def delivery(text: str = "Hello", number: int = 1, attempts: int = 1, **address:
     return Delivery(f"turn_{number}", "turn", Reply(text), write_address(where), attempts)
 
 
-def arrival(text: str, ts: str = TS, user: str = USER, **address: Any) -> Arrival:
+def arrival(text: str, ts: str = TS, user: str = USER, **address: Any) -> InboundEvent:
     """A message as it was accepted."""
     where = Address(**{"channel": CHANNEL, "ts": ts, "thread": TS} | address)
     message = Message(f"{TEAM}:{CHANNEL}:{ts}", "user", (Text(text),), 0, author=Author(user))
-    return Arrival(message, write_address(where), group=True)
+    return InboundEvent(message, write_address(where), group=True)

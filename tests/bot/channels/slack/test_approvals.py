@@ -18,7 +18,7 @@ from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Policy
 from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import Past
+from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake
 from bot.conversation.replying import Defaults
 from bot.conversation.runner import conversations
@@ -55,19 +55,19 @@ class House:
         alerts = Alerts(store, channels, texts, days, "en", "")
         budgets = Budgets(store, Limits(), days, alerts, metrics)
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
-        past = Past(store, agent.provider, None, budgets, 16_000)
+        past = HistoryWindow(store, agent.provider, None, budgets, 16_000)
         self.care = conversations(
             store, agent, past, channels, texts, metrics, Defaults("en", "UTC"), policy, budgets, alerts
         )
         intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
-        self.slack = channels["slack"] = Slack(intake, store.notes, texts, options(fake))
+        self.slack = channels["slack"] = Slack(intake, store.kv, texts, options(fake))
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
     async def take(self, body: bytes) -> None:
         """A webhook, and what comes of it."""
         assert (await self.http.post("/webhooks/slack", content=body, headers=signed(body))).status_code == 200
-        await self.care.attend(THREAD)
+        await self.care.process(THREAD)
 
     async def press(self, action: str, **fields: Any) -> None:
         """Somebody presses a button of the question, as it once stood there."""
@@ -152,7 +152,7 @@ async def test_a_press_after_expiry_changes_nothing(street: Street) -> None:
     """The buttons have made room for that; who presses an old copy of them is told."""
     house = await street.house(LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0))
     await house.take(as_json(mention("launch it", TS)))
-    await house.care.attend(THREAD)
+    await house.care.process(THREAD)
     question, answer = street.fake.shown
     assert question.endswith("\nNobody decided in time, so it was not done: launch.")
     assert answer == "Too late, I am afraid."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, ms, read_address, write_address
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.slack.desk import THREAD, TS, Desk, open_desk
@@ -36,7 +36,7 @@ async def test_a_mention_opens_a_thread(desk: Desk) -> None:
     heard = await desk.hear(mention("Hello &amp; good day", TS))
     words = Message(f"{TEAM}:{CHANNEL}:{TS}", "user", (Text("Hello & good day"),), 1_700_000_000_000, Author(USER))
     address = Address(CHANNEL, TS, TS, language="en", partial=True, user=USER, team=TEAM)
-    assert heard == (THREAD, Arrival(words, write_address(address), group=True))
+    assert heard == (THREAD, InboundEvent(words, write_address(address), group=True))
 
 
 async def test_a_message_is_heard_once_whatever_it_comes_as(desk: Desk) -> None:

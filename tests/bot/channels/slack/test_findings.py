@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.channels.slack.findings import examine
-from bot.checks import Finding
+from bot.checks import CheckResult
 from tests.bot.channels.slack.desk import Desk, options
 from tests.fakes.notes import LocalNotes
 from tests.fakes.slack import APP_TOKEN, SlackFake
@@ -16,7 +16,7 @@ QUIET = "last webhook not noted, last delivery not noted, bad signatures: none"
 SOCKET_MEND = "it needs the scope connections:write, and the app Socket Mode switched on"
 
 
-async def found(fake: SlackFake, **changes: Any) -> list[Finding]:
+async def found(fake: SlackFake, **changes: Any) -> list[CheckResult]:
     """The whole report."""
     return await examine(options(fake, **changes), LocalNotes())
 
@@ -24,11 +24,11 @@ async def found(fake: SlackFake, **changes: Any) -> list[Finding]:
 async def test_a_channel_in_order(fake: SlackFake) -> None:
     """With both ways in; a connection is asked for, and not opened."""
     assert await found(fake, app_token=APP_TOKEN) == [
-        Finding("ok", "Slack token", "works for kaiwa in Test"),
-        Finding("ok", "Slack scopes", "all that the manifest asks for"),
-        Finding("ok", "Slack socket", "events come by Socket Mode"),
-        Finding("ok", "Slack webhook", "events may come to /webhooks/slack"),
-        Finding("ok", "Slack traffic", QUIET),
+        CheckResult("ok", "Slack token", "works for kaiwa in Test"),
+        CheckResult("ok", "Slack scopes", "all that the manifest asks for"),
+        CheckResult("ok", "Slack socket", "events come by Socket Mode"),
+        CheckResult("ok", "Slack webhook", "events may come to /webhooks/slack"),
+        CheckResult("ok", "Slack traffic", QUIET),
     ]
     assert fake.connected == 0
 
@@ -43,7 +43,7 @@ async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> 
 async def test_missing_scopes_are_named(fake: SlackFake) -> None:
     """An app made by hand."""
     fake.scopes = [scope for scope in fake.scopes if scope not in ("files:read", "commands")]
-    assert (await found(fake))[1] == Finding(
+    assert (await found(fake))[1] == CheckResult(
         "warning",
         "Slack scopes",
         "missing: commands, files:read",
@@ -62,7 +62,7 @@ async def test_a_refused_token_is_a_failure(fake: SlackFake) -> None:
 async def test_a_refused_app_token_is_a_failure(fake: SlackFake) -> None:
     """The bot's own token in its place, for one."""
     socket = (await found(fake, app_token="xapp-another"))[2]
-    assert socket == Finding("failure", "Slack socket", "SLACK_APP_TOKEN was refused (invalid_auth)", SOCKET_MEND)
+    assert socket == CheckResult("failure", "Slack socket", "SLACK_APP_TOKEN was refused (invalid_auth)", SOCKET_MEND)
 
 
 async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message
 from tests.bot.channels.slack.desk import THREAD, TS, Desk, open_desk
@@ -36,7 +36,9 @@ async def test_a_press_is_a_decision(fake: SlackFake, desk: Desk, action: str, *
     address = Address(CHANNEL, message["ts"], TS, user="U7", team=TEAM, private_url=url)
     said = Message(f"{ID}:U7:{action}", "user", (), arrival.message.at, author=Author("U7", "hanako"))
     assert conversation == THREAD
-    assert arrival == Arrival(said, write_address(address), group=True, event="decision", target=ID, approved=approved)
+    assert arrival == InboundEvent(
+        said, write_address(address), group=True, event="decision", target=ID, approved=approved
+    )
     assert arrival.message.at > 1_800_000_000_000
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.transcript import Media, Text
 from tests.bot.channels.slack.desk import Desk, open_desk
 from tests.fakes.slack import SlackFake
@@ -79,7 +79,7 @@ def body_of(payload: dict[str, Any]) -> bytes:
     return as_json(payload)
 
 
-def told(accepted: list[tuple[str, Arrival]]) -> list[tuple[str, str, str]]:
+def told(accepted: list[tuple[str, InboundEvent]]) -> list[tuple[str, str, str]]:
     return [(conversation, arrival.event, arrival.message.text) for conversation, arrival in accepted]
 
 

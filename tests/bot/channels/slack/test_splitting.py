@@ -128,5 +128,5 @@ def test_a_code_block_with_an_essay_for_a_language_is_prose() -> None:
 def test_a_reply_becomes_portions_with_its_other_marks() -> None:
     """Each is a delivery of its own."""
     slack = Slack(Inbox(), LocalNotes(), texts.load(), Options("secret", "token"))
-    portions = slack.portions(Reply("a" * LIMIT + "\n\nb", failed=True, note="why"))
-    assert portions == [Reply("a" * LIMIT, True, "why"), Reply("b", True, "why")]
+    split = slack.split(Reply("a" * LIMIT + "\n\nb", failed=True, note="why"))
+    assert split == [Reply("a" * LIMIT, True, "why"), Reply("b", True, "why")]

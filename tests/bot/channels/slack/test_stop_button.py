@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels import Arrival
+from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
 from bot.transcript import Author, Message
@@ -121,7 +121,7 @@ async def test_a_press_of_the_button_stops_the_turn(
     assert await desk.hear(stopped) is None
     at = stopped["event"]["event_ts"]
     message = Message(f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER))
-    assert heard == (conversation, Arrival(message, group=group, event="stop"))
+    assert heard == (conversation, InboundEvent(message, group=group, event="stop"))
     await desk.slack.background.settled()
     assert fake.sessions == {(channel, TS): "active"}
 

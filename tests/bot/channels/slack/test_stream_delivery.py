@@ -76,11 +76,11 @@ async def test_an_apology_takes_the_place_of_half_an_answer(fake: SlackFake, str
 async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, streamed: Desk) -> None:
     """The others are posted after it; each may be tried again."""
     text = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))
-    portions = streamed.slack.portions(Reply(text))
+    split = streamed.slack.split(Reply(text))
     for _ in range(2):
-        for number, portion in enumerate(portions, 1):
+        for number, portion in enumerate(split, 1):
             await deliver(streamed, Delivery(f"turn_{number}", "turn", portion, ADDRESS, attempts=2))
-    assert fake.shown == [portion.text for portion in portions]
+    assert fake.shown == [portion.text for portion in split]
     assert len(fake.called(UPDATE)) == 2
 
 
