@@ -153,7 +153,7 @@ class Channel(Protocol):
         """What the web server mounts for this channel."""
 
     @abstractmethod
-    def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
+    def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """Where a turn shows itself while it runs; whatever is shown as under way ends with the context."""
 
     @abstractmethod
@@ -173,7 +173,7 @@ class Channel(Protocol):
             LeaseLost: from ``assert_lease``.
         """
 
-    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Fill in what the platform tells only when asked: names, time zones, what was said before the bot came.
 
         Never raises: what cannot be had is left out.
@@ -191,7 +191,7 @@ class Channel(Protocol):
         """
         return False
 
-    def place_of(self, recipient: str) -> tuple[str, str]:
+    def notice_target(self, recipient: str) -> tuple[str, str]:
         """A conversation, and an address in it, for words to a person or place that has said nothing here.
 
         The conversation is none of those people write in, so that what is sent there waits for nobody's turn.

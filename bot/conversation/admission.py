@@ -137,7 +137,7 @@ class Admission:
     async def _introduced(self, conversation: str, arrival: InboundEvent) -> InboundEvent:
         """With the author's language and time zone, as far as the platform tells."""
         channel = self._channels[conversation.partition(":")[0]]
-        return (await channel.prepare(conversation, [arrival], is_new=False))[-1]
+        return (await channel.enrich(conversation, [arrival], is_new=False))[-1]
 
     def _refusal(self, excess: Excess, arrival: InboundEvent) -> Reply:
         language = self._language_of(arrival)

@@ -87,7 +87,7 @@ class Alerts:
         channel = self._channels.get(self._platform)
         if channel is None or self._platform == platform:
             return
-        conversation, address = channel.place_of(self._recipient)
+        conversation, address = channel.notice_target(self._recipient)
         try:
             await self._store.outbox.post(conversation, name, encode(Delivery(name, name, Reply(text), address)))
         except StoreUnavailable as error:

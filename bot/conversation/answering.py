@@ -191,7 +191,7 @@ class Answering:
             await self._housekeeping.leave(lease, batch.left)
         await self._housekeeping.apply(lease, batch.edited)
         channel = self._channel(lease)
-        told = await channel.prepare(lease.conversation, batch.told, is_new=False) if channel and batch.told else []
+        told = await channel.enrich(lease.conversation, batch.told, is_new=False) if channel and batch.told else []
         for arrival in told:
             key = "apology.left_out" if arrival.left_out else arrival.target
             sentence = replace(self._sentence(key, arrival), private=arrival.event == "decision")

@@ -59,7 +59,7 @@ class InboundMessages:
         """
         self._note(arrivals)
         conversation = self._lease.conversation
-        prepared = await self._channel.prepare(conversation, arrivals, is_new=is_new)
+        prepared = await self._channel.enrich(conversation, arrivals, is_new=is_new)
         await self._housekeeping.remember(conversation, prepared)
         return TurnUpdate(tuple(self._dated(arrival) for arrival in prepared))
 

@@ -128,8 +128,8 @@ class Replying:
         reception = InboundMessages(
             self._store, lease, channel, self._housekeeping, self._commands, self._defaults.time_zone
         )
-        showing = nullcontext(Nobody()) if quietly else channel.showing(conversation, arrivals[-1].address)
-        async with TurnMedia(self._media, channel, conversation) as media, showing as watcher:
+        live_view = nullcontext(Nobody()) if quietly else channel.live_view(conversation, arrivals[-1].address)
+        async with TurnMedia(self._media, channel, conversation) as media, live_view as watcher:
             await watcher.show(TurnStarted(journalled.turn_id, tuple(arrival.message.id for arrival in arrivals)))
             turn = await self._begun(lease, journalled, arrivals, reception, watcher, media)
             await self._restore(turn, steps, reception, watcher)

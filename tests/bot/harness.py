@@ -60,7 +60,7 @@ class Mailbox(Channel):
         return ()
 
     @asynccontextmanager
-    async def showing(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
+    async def live_view(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
         yield self
 
     async def show(self, event: LiveEvent) -> None:

@@ -135,7 +135,7 @@ class Console(Channel):
             yield decoded(events)
 
     @asynccontextmanager
-    async def showing(self, conversation: str, address: str) -> AsyncGenerator[Watcher]:
+    async def live_view(self, conversation: str, address: str) -> AsyncGenerator[Watcher]:
         """Where a turn shows itself; the viewers see its end by the answer."""
         yield self.watcher(conversation)
 

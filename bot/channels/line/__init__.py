@@ -94,7 +94,7 @@ class Line(Channel):
         """The webhook."""
         return (Route(PATH, self._door.answer, methods=["POST"]),)
 
-    def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
+    def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
         return present(self._api, place_of(conversation), address_of(address))
 
@@ -108,11 +108,11 @@ class Line(Channel):
         await self._sender.send(letter, assert_lease)
         self._records.delivery(self._clock())
 
-    def place_of(self, recipient: str) -> tuple[str, str]:
+    def notice_target(self, recipient: str) -> tuple[str, str]:
         """A chat by its id alone, which begins with a letter for its kind."""
         return Place("notices", KINDS[recipient[0]], recipient).conversation, ""
 
-    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names of the speakers, and in 1:1 their language."""
         users = [arrival.message.author.id for arrival in arrivals if arrival.message.author]
         people = await self._people.of(place_of(conversation), users)

@@ -27,12 +27,12 @@ from bot.channels.slack.events import Heard, Hearing
 from bot.channels.slack.files import Files
 from bot.channels.slack.identity import Identity
 from bot.channels.slack.inbound import MAX_BODY, PATH, is_signed, read_payload
+from bot.channels.slack.live_view import live_view
 from bot.channels.slack.messages import Sending
 from bot.channels.slack.options import SCOPES, Options, Timing
 from bot.channels.slack.people import People
 from bot.channels.slack.preparing import Preparing
 from bot.channels.slack.presses import decision
-from bot.channels.slack.showing import showing
 from bot.channels.slack.socket_mode import listening
 from bot.channels.slack.splitting import split
 from bot.channels.slack.status import StatusLines
@@ -125,10 +125,10 @@ class Slack(Channel):
         """The webhook, where there is a secret to know Slack by."""
         return (Route(PATH, self._webhook, methods=["POST"]),) if self._options.signing_secret else ()
 
-    def showing(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
+    def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """The status under the message that is answered, a button to stop it, and the answer as it is written."""
         where = read_address(address)
-        return showing(self._status, self._buttons, self._streaming, where, where.language or self._options.language)
+        return live_view(self._status, self._buttons, self._streaming, where, where.language or self._options.language)
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
         """Post one reply, or make it of what was shown of it.
@@ -141,21 +141,21 @@ class Slack(Channel):
         self._records.delivery(self._now())
         return shown_at
 
-    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names, time zones, files that a mention left out, and what a thread was about. Never raises."""
         first, newest = arrivals[0].message.id, arrivals[-1]
         # After /reset the bot is no stranger: what it was asked to forget it must not read again.
         is_new = await self._take_part(conversation, first) == first and is_new
         self.background.start(self._assistant.entitle(read_address(newest.address), newest.message.text))
-        return await self._preparing.prepare(conversation, arrivals, is_new=is_new)
+        return await self._preparing.enrich(conversation, arrivals, is_new=is_new)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Hand over an image that somebody sent."""
         return await self._files.fetch(media, take)
 
-    def place_of(self, recipient: str) -> tuple[str, str]:
+    def notice_target(self, recipient: str) -> tuple[str, str]:
         """A channel, or a person's 1:1; to write there Slack wants no team."""
-        conversation, _ = super().place_of(recipient)
+        conversation, _ = super().notice_target(recipient)
         return conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:

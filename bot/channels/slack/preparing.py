@@ -33,7 +33,7 @@ class Preparing:
         self._people = people
         self._identity = identity
 
-    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """The arrivals with names, zones and files, behind what was said in their thread before."""
         team = conversation.split(":")[1]
         addresses = [read_address(arrival.address) for arrival in arrivals]

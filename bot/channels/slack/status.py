@@ -102,7 +102,7 @@ class StatusLines:
         self._refused: set[str] = set()
 
     @asynccontextmanager
-    async def showing(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
+    async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
         """A turn's line; it ends with the context, also where the turn fails."""
         line = StatusLine(self._api, address, self._texts.table("slack_status", language), self._pace_s)
         if address.ts and address.channel not in self._refused:

@@ -39,7 +39,7 @@ class StopButtons:
         self._refused: set[str] = set()
 
     @asynccontextmanager
-    async def showing(self, address: Address, line: StatusLine) -> AsyncGenerator[None]:
+    async def live_view(self, address: Address, line: StatusLine) -> AsyncGenerator[None]:
         """The button, if the turn takes long enough; ``line`` has its place until then, for Slack has but one."""
         ended = asyncio.Event()
         if address.ts and address.channel not in self._refused:

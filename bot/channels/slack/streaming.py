@@ -83,7 +83,7 @@ class Streaming:
         self._under_way: dict[str, LiveAnswer] = {}
 
     @asynccontextmanager
-    async def showing(self, address: Address) -> AsyncGenerator[Watcher]:
+    async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's words; at the end their stream stays as it is, for the delivery, unless it holds nothing valid."""
         answer = LiveAnswer(address, self._under_way)
         self._background.start(self._show(answer))

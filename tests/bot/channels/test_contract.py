@@ -104,7 +104,7 @@ async def test_preparing_leaves_out_what_cannot_be_had(case: tuple[str, Opening,
     _, opened, conversation, address = case
     asked = InboundEvent(Message("m1", "user", (Text("hello"),), 1, Author("U" + "1" * 32)), address)
     async with opened() as channel:
-        prepared = await channel.prepare(conversation, [asked], is_new=True)
+        prepared = await channel.enrich(conversation, [asked], is_new=True)
     assert [arrival.message.text for arrival in prepared] == ["hello"]
     assert prepared[0].message.id == "m1"
 
@@ -118,7 +118,7 @@ async def test_an_image_that_cannot_be_had_is_not_handed_over(case: tuple[str, O
 
 async def crash_in_a_turn(channel: Channel, conversation: str, address: str) -> None:
     """Show the beginning of a turn, then fail."""
-    async with channel.showing(conversation, address) as watcher:
+    async with channel.live_view(conversation, address) as watcher:
         await watcher.show(TurnStarted("t1", ("m1",)))
         await watcher.show(ToolStarted("c1", "get_weather", {}))
         await watcher.show(AnswerText("words"))

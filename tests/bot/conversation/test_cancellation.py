@@ -95,7 +95,7 @@ class Preparing(Mailbox):
 
     meanwhile: Callable[[], Awaitable[None]]
 
-    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
         return list(arrivals)

@@ -144,7 +144,7 @@ class Interrupting(Mailbox):
         super().__init__()
         self.interrupt: Callable[[], Awaitable[None]] | None = None
 
-    async def prepare(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if self.interrupt and arrivals[0].event == "told":
             await self.interrupt()
         return list(arrivals)

@@ -118,7 +118,7 @@ async def test_who_watches_sees_the_turn_and_its_end(desk: Desk) -> None:
     """The end comes after the words, however quickly it follows."""
     channel: Channel = desk.console
     reply = Reply("It is sunny.", failed=True, note="cause and mend")
-    async with desk.console.watch(HERE) as events, channel.showing(HERE, "") as watcher:
+    async with desk.console.watch(HERE) as events, channel.live_view(HERE, "") as watcher:
         await watcher.show(AnswerText("It is sunny."))
         await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply), ours)
         seen: list[LiveEvent] = [await anext(events), await anext(events)]

@@ -51,7 +51,7 @@ async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, desk: D
 @pytest.mark.parametrize("recipient", [USER, GROUP, ROOM])
 async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, desk: Desk, recipient: str) -> None:
     """A person, a group or a room, by the id alone."""
-    conversation, address = desk.line.place_of(recipient)
+    conversation, address = desk.line.notice_target(recipient)
     await desk.line.deliver(conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours)
     assert [(sent.call, sent.to) for sent in fake.sent] == [("push", recipient)]
     assert fake.texts == [["Look!"]]

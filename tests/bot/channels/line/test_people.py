@@ -19,7 +19,7 @@ def said_by(user: str | None) -> InboundEvent:
 
 async def prepared(desk: Desk, conversation: str, *users: str | None) -> list[Author | None]:
     """The authors after the channel has looked them up."""
-    arrivals = await desk.line.prepare(conversation, [said_by(user) for user in users], is_new=False)
+    arrivals = await desk.line.enrich(conversation, [said_by(user) for user in users], is_new=False)
     return [arrival.message.author for arrival in arrivals]
 
 

@@ -69,7 +69,7 @@ async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFak
     """Once, and not the whole essay."""
     long = "What will the\nweather be like in Tokyo tomorrow, and what should I wear to the office?"
     for words in (long, "And in Kyoto?"):
-        await desk.slack.prepare(IN_DIRECT, [arrival(words, channel=DIRECT)], is_new=False)
+        await desk.slack.enrich(IN_DIRECT, [arrival(words, channel=DIRECT)], is_new=False)
         await desk.slack.background.settled()
     assert [call["title"] for call in fake.called(TITLE)] == [
         "What will the weather be like in Tokyo tomorrow, and what s…"
@@ -78,8 +78,8 @@ async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFak
 
 async def test_short_words_are_a_title_as_they_are(fake: SlackFake, desk: Desk) -> None:
     """And channels have none."""
-    await desk.slack.prepare(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
-    await desk.slack.prepare("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
+    await desk.slack.enrich(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
+    await desk.slack.enrich("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
     await desk.slack.background.settled()
     assert fake.called(TITLE) == [{"channel_id": DIRECT, "thread_ts": TS, "title": "Weather?"}]
 
@@ -87,5 +87,5 @@ async def test_short_words_are_a_title_as_they_are(fake: SlackFake, desk: Desk) 
 async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(desk: Desk) -> None:
     """That the bot talks here is then not known until its next turn."""
     desk.notes.away = True
-    assert len(await desk.slack.prepare(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
+    assert len(await desk.slack.enrich(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
     await desk.slack.background.settled()

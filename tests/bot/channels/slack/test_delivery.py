@@ -66,7 +66,7 @@ async def test_a_model_cannot_call_everybody(fake: SlackFake, desk: Desk, writte
 
 async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, desk: Desk) -> None:
     """In the channel itself; a second attempt finds the first one."""
-    conversation, address = desk.slack.place_of(CHANNEL)
+    conversation, address = desk.slack.notice_target(CHANNEL)
     for attempt in (1, 2):
         notice = Delivery("notice_1", "notice_1", Reply("Look!"), address, attempt)
         await desk.slack.deliver(conversation, notice, ours)

@@ -170,7 +170,7 @@ async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake:
         assert await desk.hear(reply) is None
         heard = await desk.hear(mention("Weather?", TS))
         assert heard
-        await desk.slack.prepare(THREAD, [heard[1]], is_new=True)
+        await desk.slack.enrich(THREAD, [heard[1]], is_new=True)
         await desk.slack.background.settled()
         followed = await desk.hear(reply)
         assert followed

@@ -202,7 +202,7 @@ async def test_a_question_leaves_nothing_of_a_stream_above_it(fake: SlackFake, d
     """What was written before a question is no answer yet: the answer gets a message of its own below."""
     if not known:
         fake.break_down("chat.startStream", after=True)
-    async with desk.slack.showing(THREAD, question().address) as watcher:
+    async with desk.slack.live_view(THREAD, question().address) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
         await watcher.show(AnswerText("I am going to launch the rocket now, if I may. " * 3))
         await until(lambda: bool(fake.shown))

@@ -27,7 +27,7 @@ def shown(fake: SlackFake) -> list[str]:
 
 async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, desk: Desk) -> None:
     """With the tool's name, and gone at the end."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await until(lambda: shown(fake) == ["is thinking…"])
         await watcher.show(AnswerText("words"))
         await watcher.show(ToolStarted("1", "get_weather", {}))
@@ -43,7 +43,7 @@ async def test_a_turn_that_fails_leaves_no_status_behind(fake: SlackFake, desk: 
     """Nobody shall wait for a bot that has given up."""
 
     async def turn() -> None:
-        async with desk.slack.showing("slack:x", address(language="ja")):
+        async with desk.slack.live_view("slack:x", address(language="ja")):
             await until(lambda: shown(fake) == ["が考えています…"])
             raise RuntimeError
 
@@ -57,7 +57,7 @@ async def test_a_cancelled_turn_leaves_no_status_behind(fake: SlackFake, desk: D
     """Nor where the process shuts down: what is shown is taken back before the channel closes."""
 
     async def turn() -> None:
-        async with desk.slack.showing("slack:x", address()):
+        async with desk.slack.live_view("slack:x", address()):
             await asyncio.Event().wait()
 
     running = asyncio.create_task(turn())
@@ -70,7 +70,7 @@ async def test_a_cancelled_turn_leaves_no_status_behind(fake: SlackFake, desk: D
 
 async def test_a_short_turn_shows_nothing(fake: SlackFake, desk: Desk) -> None:
     """It is over before anything was said, and nothing is waited for."""
-    async with desk.slack.showing("slack:x", address()):
+    async with desk.slack.live_view("slack:x", address()):
         pass
     await desk.slack.background.settled()
     assert shown(fake) == []
@@ -80,10 +80,10 @@ async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, des
     """A channel without that feature costs one call, not one for each turn."""
     fake.no_status.add(CHANNEL)
     for _ in range(3):
-        async with desk.slack.showing("slack:x", address()):
+        async with desk.slack.live_view("slack:x", address()):
             await until(lambda: len(shown(fake)) == 1)
         await desk.slack.background.settled()
-    async with desk.slack.showing("slack:x", address(channel=DIRECT)):
+    async with desk.slack.live_view("slack:x", address(channel=DIRECT)):
         await until(lambda: len(shown(fake)) == 2)
 
 
@@ -94,7 +94,7 @@ async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, desk: Desk
         fake.limit(SET, 1)
     else:
         fake.break_down(SET)
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await until(lambda: len(shown(fake)) == 1)
         await watcher.show(ToolStarted("1", "calculate", {}))
         await until(lambda: shown(fake)[1:] == ["is using calculate…"])
@@ -104,8 +104,8 @@ async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, desk: Desk
 
 async def test_a_command_has_no_status(fake: SlackFake, desk: Desk) -> None:
     """There is no message under which it could stand; for others it stands under theirs."""
-    async with desk.slack.showing("slack:x", address(ts="", thread="")) as watcher:
+    async with desk.slack.live_view("slack:x", address(ts="", thread="")) as watcher:
         await watcher.show(ToolStarted("1", "calculate", {}))
-    async with desk.slack.showing("slack:x", address(channel=DIRECT, thread="", language="")):
+    async with desk.slack.live_view("slack:x", address(channel=DIRECT, thread="", language="")):
         await until(lambda: len(shown(fake)) == 1)
     assert fake.called(SET)[0]["thread_ts"] == TS

@@ -35,7 +35,7 @@ def statuses(fake: SlackFake) -> list[str]:
 
 async def test_a_long_turn_can_be_stopped(fake: SlackFake, desk: Desk) -> None:
     """The button takes the place of the words, and goes with the turn."""
-    async with desk.slack.showing(THREAD, HERE) as watcher:
+    async with desk.slack.live_view(THREAD, HERE) as watcher:
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
         assert desk.notes.lives[NOTE] == 3_600
         await watcher.show(ToolStarted("1", "get_weather", {}))
@@ -48,7 +48,7 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, desk: Desk) -> None:
 async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
     """Nobody could press it."""
     async with open_desk(fake) as desk:
-        async with desk.slack.showing(THREAD, HERE):
+        async with desk.slack.live_view(THREAD, HERE):
             await until(lambda: bool(fake.called(WORDS)))
         await desk.slack.background.settled()
         assert fake.called(SET) == []
@@ -58,7 +58,7 @@ async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) 
     """By whoever goes on with its turn, however short that is."""
     async with open_desk(fake) as desk:
         desk.notes.kept[NOTE] = b"1"
-        async with desk.slack.showing(THREAD, HERE):
+        async with desk.slack.live_view(THREAD, HERE):
             pass
         await desk.slack.background.settled()
         assert fake.sessions == {(CHANNEL, TS): "active"}
@@ -68,7 +68,7 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, desk: 
     """Asked once in a channel, not for each turn."""
     fake.is_agent = False
     for _ in range(3):
-        async with desk.slack.showing(THREAD, HERE) as watcher:
+        async with desk.slack.live_view(THREAD, HERE) as watcher:
             await until(lambda: "processing" in statuses(fake))
             await watcher.show(ToolStarted("1", "get_weather", {}))
             await until(lambda: fake.called(WORDS)[-1]["status"] == "is using get_weather…")
@@ -81,7 +81,7 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
     fake.is_subscribed = False
     with capture_logs() as logged:
         for _ in range(2):
-            async with desk.slack.showing(THREAD, HERE):
+            async with desk.slack.live_view(THREAD, HERE):
                 await until(lambda: "processing" in statuses(fake))
             await desk.slack.background.settled()
     assert [line["event"] for line in logged] == ["no stop button"]
@@ -91,7 +91,7 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
 async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, desk: Desk) -> None:
     """It is asked again after the wait it wants; a beginning that got no answer may have shown the button."""
     fake.break_down(SET, after=True)
-    async with desk.slack.showing(THREAD, HERE):
+    async with desk.slack.live_view(THREAD, HERE):
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
         fake.limit(SET, 1)
     await desk.slack.background.settled()
@@ -102,7 +102,7 @@ async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, 
 async def test_without_the_store_there_is_no_button(fake: SlackFake, desk: Desk) -> None:
     """One that nobody would take away again."""
     desk.notes.away = True
-    async with desk.slack.showing(THREAD, HERE):
+    async with desk.slack.live_view(THREAD, HERE):
         await until(lambda: bool(fake.called(WORDS)))
     await desk.slack.background.settled()
     assert fake.called(SET) == []

@@ -33,7 +33,7 @@ MARK = {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}}
 
 async def stream(desk: Desk, seen: Callable[[], bool]) -> None:
     """A turn that ends, or is broken off, once something of it is seen."""
-    async with desk.slack.showing("slack:x", ADDRESS) as watcher:
+    async with desk.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
         await watcher.show(AnswerText(WORDS))
         await until(seen)

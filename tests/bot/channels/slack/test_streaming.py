@@ -32,7 +32,7 @@ def address(**fields: Any) -> str:
 
 async def turn(desk: Desk, *events: LiveEvent, seen: Callable[[], bool] | None = None, **where: Any) -> None:
     """A turn with these events, which ends once something is seen, or could have been."""
-    async with desk.slack.showing("slack:x", address(**where)) as watcher:
+    async with desk.slack.live_view("slack:x", address(**where)) as watcher:
         for event in (BEGUN, *events):
             await watcher.show(event)
         await (until(seen) if seen else shown_elsewhere(desk))
@@ -43,7 +43,7 @@ async def shown_elsewhere(desk: Desk) -> None:
     """Wait for a stream in another workspace: whatever was to be begun before has been."""
     before = len(desk.fake.shown)
     desk.fake.add_message("C0002", TS, "A question")
-    async with desk.slack.showing("slack:y", address(channel="C0002", team="T2")) as watcher:
+    async with desk.slack.live_view("slack:y", address(channel="C0002", team="T2")) as watcher:
         await watcher.show(TurnStarted(f"elsewhere_{before}", ("m1",)))
         await watcher.show(AnswerText(LONG))
         await until(lambda: len(desk.fake.shown) > before)
@@ -56,7 +56,7 @@ def begun(fake: SlackFake) -> list[str]:
 
 async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, desk: Desk) -> None:
     """In the thread, for who has asked; its timestamp is noted before the first word goes out."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
@@ -87,7 +87,7 @@ async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, desk: Desk) 
     """And nothing else."""
     desk.notes.away = True
     fake.no_status.add(CHANNEL)
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await desk.slack.background.settled()
@@ -113,7 +113,7 @@ async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(fak
     """The words were taken back before the first of them was shown."""
     async with (
         open_desk(fake, timing=Timing(settle_s=0.0, pace_s=0.2)) as desk,
-        desk.slack.showing("slack:x", address()) as watcher,
+        desk.slack.live_view("slack:x", address()) as watcher,
     ):
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
@@ -148,7 +148,7 @@ async def test_an_answer_in_a_thread_of_a_1_to_1_is_shown_too(fake: SlackFake, d
 async def test_words_before_a_tool_are_shown_only_where_they_are_many(fake: SlackFake, desk: Desk) -> None:
     """They are no answer yet; what is written after the tool begins a paragraph."""
     done = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText("Let me see."), TOOL, done, AnswerText(LONG)):
             await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
@@ -160,7 +160,7 @@ async def test_words_before_a_tool_are_shown_only_where_they_are_many(fake: Slac
 
 async def test_a_voided_answer_begins_anew(fake: SlackFake, desk: Desk) -> None:
     """What has not been shown yet is left out, what has is a paragraph of its own until the end."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText("Rain and "), AnswerRestarted(), AnswerText(LONG)):
             await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
@@ -172,7 +172,7 @@ async def test_a_voided_answer_begins_anew(fake: SlackFake, desk: Desk) -> None:
 
 async def test_a_turn_that_ends_with_nothing_valid_takes_its_stream_back(fake: SlackFake, desk: Desk) -> None:
     """What was asked may have been taken back: then no delivery comes."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
@@ -193,7 +193,7 @@ async def test_so_does_one_that_another_process_has_begun(fake: SlackFake, desk:
 async def test_a_stream_that_cannot_be_taken_back_is_left_to_the_delivery(fake: SlackFake, desk: Desk) -> None:
     """It may be an apology that comes."""
     fake.fail("chat.delete", "internal_error")
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
@@ -205,7 +205,7 @@ async def test_a_stream_that_cannot_be_taken_back_is_left_to_the_delivery(fake: 
 
 async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, desk: Desk) -> None:
     """The rest comes with the delivery."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText("x" * 11_000)):
             await watcher.show(event)
         await until(lambda: fake.shown == ["x" * 11_000])
@@ -218,7 +218,7 @@ async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, desk: Desk
 
 async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, desk: Desk) -> None:
     """What may become a call is held back until it is clear what it is."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText(f"{LONG}<!chan")):
             await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
@@ -273,7 +273,7 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
 async def test_too_many_words_at_once_wait(fake: SlackFake, desk: Desk) -> None:
     """They are shown with the next."""
     fake.limit(APPEND, 1)
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: len(fake.called(APPEND)) == 1)
@@ -287,7 +287,7 @@ async def test_a_stream_that_takes_no_more_is_left_alone(
     fake: SlackFake, desk: Desk, trouble: Callable[[SlackFake, str], None]
 ) -> None:
     """What it lacks comes with the delivery."""
-    async with desk.slack.showing("slack:x", address()) as watcher:
+    async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])

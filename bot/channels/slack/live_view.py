@@ -26,13 +26,13 @@ class Both:
 
 
 @asynccontextmanager
-async def showing(
+async def live_view(
     status: StatusLines, buttons: StopButtons, streaming: Streaming, address: Address, language: str
 ) -> AsyncGenerator[Watcher]:
     """A turn's watcher; nothing it shows is waited for."""
-    async with status.showing(address, language) as line, buttons.showing(address, line):
+    async with status.live_view(address, language) as line, buttons.live_view(address, line):
         if not can_stream(address):
             yield line
             return
-        async with streaming.showing(address) as answer:
+        async with streaming.live_view(address) as answer:
             yield Both(line, answer)
