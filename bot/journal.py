@@ -12,7 +12,7 @@ from msgspec.json import Decoder
 
 from bot.channels import Arrival, Question
 from bot.providers import StopReason
-from bot.store import Lease, Store
+from bot.store import Lease, Store, Waiting
 from bot.store.entries import Entry
 from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, encode
 from bot.turn import Decided, Heard
@@ -113,6 +113,17 @@ def readable_arrivals(entries: Iterable[Entry]) -> list[Arrival]:
             with suppress(*UNREADABLE):
                 arrivals.append(decode_arrival(entry.body))
     return arrivals
+
+
+def readable(waiting: list[Waiting]) -> list[tuple[Waiting, Arrival]]:
+    """The entries that can be read; the next turn deals with the others."""
+    read = []
+    for entry in waiting:
+        try:
+            read.append((entry, decode_arrival(entry.body)))
+        except UNREADABLE:
+            log.error("an entry of the inbox cannot be read")
+    return read
 
 
 class JournalLedger:
