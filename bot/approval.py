@@ -74,8 +74,8 @@ class Reading:
         """Since when it can be read; None while it is on its way."""
         return self.newest if self.newest and self.newest.question_id == self.question.id else None
 
-    def hasreadable(self, entry: Waiting, arrival: Arrival) -> bool:
-        """Whether the words were written after the question could be read; none that came in before it went out were."""
+    def has_read(self, entry: Waiting, arrival: Arrival) -> bool:
+        """Whether the words were written after the question could be read, and came in after it went out."""
         if self.shown is None:
             return False
         if self.is_prompt:
@@ -208,7 +208,7 @@ class Approvals:
     def _words(self, reading: Reading, entry: Waiting, arrival: Arrival, text: str) -> Decided | None:
         """The asker's words: yes, no, or a no with its reason; None where they can mean something else."""
         is_polite = self._commands.is_polite(text)
-        if not reading.hasreadable(entry, arrival) or (is_polite and not reading.is_prompt):
+        if not reading.has_read(entry, arrival) or (is_polite and not reading.is_prompt):
             return None
         said = True if is_polite else self._commands.decision(text)
         reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
