@@ -74,6 +74,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         refusals: how many of them a refused token ended.
         refused_since: when the first of these did, milliseconds since the epoch.
         not_before: milliseconds since the epoch; earlier no attempt is made.
+        asker: the platform's id of whoever it answers, by which it is found when they want to be forgotten.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     refusals: int = 0
     refused_since: int = 0
     not_before: int = 0
+    asker: str = ""
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):

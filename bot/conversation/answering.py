@@ -21,12 +21,12 @@ from bot.conversation.albums import gathered
 from bot.conversation.alerts import Alerts
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import KEEP_TURNS, Forgotten, Housekeeping
-from bot.conversation.journal import Kept, decode_arrival, read_entries, readable_arrivals
+from bot.conversation.journal import Kept, decode_arrival, read_entries, readable, readable_arrivals
 from bot.conversation.replying import Defaults, Replying, TurnResult
 from bot.conversation.triage import Triage, belongs, count_of_one_turn, triage
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.metrics import Metrics
-from bot.store import ARRIVAL, CHANGE, JournalledTurn, Lease, Store
+from bot.store import ARRIVAL, CHANGE, JournalledTurn, Lease, Store, Waiting
 from bot.texts import Texts, language_of
 from bot.transcript import Message, Text, TurnRecord, encode, new_id
 
@@ -88,8 +88,7 @@ class Answering:
         try:
             kept = read_entries(journalled.entries)
             if kept.open_question is not None:
-                is_prompt = self._channels[lease.conversation.partition(":")[0]].is_prompt
-                await self._approvals.decide(lease, journalled, kept, is_prompt=is_prompt)
+                await self._decide(lease, journalled, kept)
                 return None  # that is told first, then the turn goes on
             await self._take(lease, journalled, kept, quietly=quietly)
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
@@ -98,6 +97,46 @@ class Answering:
             log.exception("turn failed unexpectedly")
             return await self._try_again(lease, journalled, type(error).__name__)
         return None
+
+    async def _decide(self, lease: Lease, journalled: JournalledTurn, kept: Kept) -> None:
+        """Read the answers to the question that the turn waits for; other people's commands need not wait with it."""
+        is_prompt = self._channels[lease.conversation.partition(":")[0]].is_prompt
+        try:
+            await self._approvals.decide(lease, journalled, kept, is_prompt=is_prompt)
+        except AwaitingApproval as parked:
+            obeyed = await self._obey_others(lease, journalled, kept.asked.question.asker_id)
+            raise AwaitingApproval(parked.until, parked.known - obeyed) from parked
+
+    async def _obey_others(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
+        """Obey the commands of people whom the question does not ask; how many entries of the inbox are done with."""
+        done: set[bytes] = set()
+        waiting = readable(await self._store.inbox.read(lease.conversation))
+        for entry, arrival in waiting:
+            if arrival.event != "message" or (asker_id and arrival.author_id == asker_id) or entry.frame in done:
+                continue
+            await self._housekeeping.remember(lease.conversation, [arrival])  # they may want to be forgotten
+            command = self._commands.read(arrival.message.text)
+            if command not in ("help", "usage", "reset", "forget"):
+                continue
+            await self._obey_beside(lease, f"{journalled.turn_id}_{arrival.message.id}", command, entry, arrival)
+            done.add(entry.frame)
+            if command == "forget":
+                theirs = {one.frame for one, words in waiting if words.author_id == arrival.author_id} - done
+                for frame in theirs:
+                    await self._store.journal.dismiss(lease, frame, b"")
+                done |= theirs
+        return len(done)
+
+    async def _obey_beside(
+        self, lease: Lease, beside: str, command: str, entry: Waiting, arrival: InboundEvent
+    ) -> None:
+        """Obey a command while the turn under way stays as it is."""
+        admitted = await self._admission.admit(lease.conversation, beside, [arrival])
+        replies = [reply for reply, _ in admitted.replies]
+        if admitted.arrivals:
+            replies = [await self._obey(lease, command, arrival, dropped=False)]
+        sends = [encode(Delivery(new_id("reply"), beside, reply, arrival.address)) for reply in replies]
+        await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
 
     def _hopeless(self, lease: Lease, journalled: JournalledTurn) -> str:
         """Why the turn need not be tried; empty where it may be."""
@@ -234,8 +273,10 @@ class Answering:
             for reply, address in outcome.replies
             for portion in (channel.split(reply) if channel else [])
         ]
+        authors = (message.author for message in reversed(outcome.messages) if message.role == "user")
+        asker = next((author.id for author in authors if author), "")
         deliveries = [
-            encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address))
+            encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker))
             for number, (reply, address) in enumerate(split, 1)
         ]
         record = TurnRecord(turn_id, now_ms(), outcome.model or self._replying.model, outcome.messages)

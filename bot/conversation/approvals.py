@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,14 +11,14 @@ import structlog
 from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.commands import SpokenCommands
-from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, Kept, decode_arrival
+from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, Kept, readable
 from bot.conversation.triage import is_stop
 from bot.errors import AwaitingApproval
 from bot.safe_text.arguments import SHOWN, described_whole, fenced
 from bot.safe_text.names import name_in_words
-from bot.store import JournalledTurn, Lease, Store, Waiting
+from bot.store import JournalledTurn, Lease, Shown, Store, Waiting
 from bot.texts import Texts, language_of
-from bot.transcript import UNREADABLE, Author, ToolCall, encode, new_id
+from bot.transcript import Author, ToolCall, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -47,6 +48,40 @@ class Policy:
     mode: Mode = "ask"
     ttl_s: int = 3_600
     approvers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of an open question when its answers are read.
+
+    Attributes:
+        kept: the turn's journal, which ends with the question.
+        changed: ids of messages that were edited or taken back since: a yes among them is none any more.
+        is_prompt: what is written answers the question, as at a terminal.
+    """
+
+    kept: Kept
+    newest: Shown | None
+    changed: Collection[str]
+    is_prompt: bool
+
+    @property
+    def question(self) -> Question:
+        return self.kept.asked.question
+
+    @property
+    def shown(self) -> Shown | None:
+        """Since when it can be read; None while it is on its way."""
+        return self.newest if self.newest and self.newest.question_id == self.question.id else None
+
+    def has_read(self, entry: Waiting, arrival: InboundEvent) -> bool:
+        """Whether the words were written after the question could be read, and came in after it went out."""
+        if self.shown is None:
+            return False
+        if self.is_prompt:
+            return arrival.message.at >= self.shown.at
+        came_later = not entry.accepted_at or entry.accepted_at >= self.shown.stored_at
+        return arrival.message.at >= self.shown.at + READING_MS and came_later
 
 
 class Approvals:
@@ -80,7 +115,7 @@ class Approvals:
         if not (asker.id or self._policy.approvers):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
         waiting = await self._store.inbox.read(lease.conversation)
-        if any(is_stop(arrival, self._commands.read) for _, arrival in _read(waiting)):
+        if any(is_stop(arrival, self._commands.read) for _, arrival in readable(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
         shown = described_whole(call.arguments)
         if shown is None:
@@ -106,66 +141,95 @@ class Approvals:
         """
         asked = kept.asked
         now = await self._store.now_ms(lease.conversation)  # before the inbox: what came in time is in there
-        waiting = await self._store.inbox.read(lease.conversation)
-        words_since = await self._words_since(lease.conversation, journalled, asked, is_prompt=is_prompt)
-        left = len(waiting)
-        for entry, arrival in _read(waiting[asked.before :]):
+        waiting = readable(await self._store.inbox.read(lease.conversation))
+        left, unclear = len(waiting), None
+        changed = {arrival.target for _, arrival in waiting if arrival.event in ("edited", "unsent")}
+        reading = Reading(kept, journalled.shown, changed, is_prompt=is_prompt)
+        ended = next((one for one in waiting if self._ends(reading, one[1])), None)  # whatever stands before it
+        for entry, arrival in [ended] if ended else waiting:
             is_late = (entry.accepted_at or now) > asked.question.until
-            decided = None if is_late else self._decision(kept, arrival, words_since, is_prompt=is_prompt)
+            decided = None if is_late else self._decision(reading, entry, arrival)
             if decided is not None:
                 answers = (entry.frame,) if arrival.event == "decision" else ()
                 await self._settle(lease, journalled.turn_id, asked, decided, arrival.message.author, answers)
                 return
             if arrival.event == "decision":
                 key = "not_yours" if arrival.target == asked.question.id and not is_late else "over"
-                reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
-                delivery = Delivery(new_id("notice"), journalled.turn_id, reply, arrival.address)
-                await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
+                await self._dismiss(lease, journalled.turn_id, asked, entry, arrival, key)
                 left -= 1
+            elif self._is_unclear(reading, arrival):
+                unclear = arrival
         if now < asked.question.until:
+            await self._say_how(lease, journalled, asked, unclear)
             raise AwaitingApproval(asked.question.until, left)
         expired = ApprovalDecision(
             asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED
         )
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
-    async def _words_since(
-        self, conversation: str, journalled: JournalledTurn, asked: ApprovalRequest, *, is_prompt: bool
-    ) -> int | None:
-        """From when on words can be an answer, by the platform's clock; None while the question is on its way."""
-        shown = journalled.shown
-        if shown and shown.question_id == asked.question.id:
-            return shown.at if is_prompt else shown.at + READING_MS
-        # An earlier version does not record that a question was delivered, and lets all words decide.
-        return 0 if await self._store.outbox.head(conversation) is None else None
+    async def _dismiss(
+        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: Waiting, arrival: InboundEvent, key: str
+    ) -> None:
+        reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
+        delivery = Delivery(new_id("notice"), turn_id, reply, arrival.address)
+        await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
 
-    def _decision(
-        self, kept: Kept, arrival: InboundEvent, words_since: int | None, *, is_prompt: bool
-    ) -> ApprovalDecision | None:
+    async def _say_how(
+        self, lease: Lease, journalled: JournalledTurn, asked: ApprovalRequest, arrival: InboundEvent | None
+    ) -> None:
+        """Tell the asker once how a question is answered, where they have said something that decides nothing."""
+        question = asked.question.id
+        if arrival is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
+            return
+        reply = Reply(self._texts.get("approval.unclear", asked.language), private=True)
+        delivery = Delivery(new_id("notice"), journalled.turn_id, reply, arrival.address)
+        await self._store.journal.dismiss(lease, b"", encode(delivery))
+
+    def _ends(self, reading: Reading, arrival: InboundEvent) -> bool:
+        """Whether somebody wants nothing of it any more, however it was decided."""
+        question = reading.question
+        is_taken_back = arrival.event == "unsent" and arrival.target in reading.kept.ids_of(question.asker_id)
+        return arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands.read)
+
+    def _decision(self, reading: Reading, entry: Waiting, arrival: InboundEvent) -> ApprovalDecision | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""
-        question, author = kept.asked.question, arrival.message.author or Author()
-        is_asker = author.id == question.asker_id != ""  # a platform may keep ids back: two of none are no one
+        question = reading.question
+        is_asker = arrival.author_id == question.asker_id != ""  # two whose ids a platform keeps back are no one
         if arrival.event == "decision":
-            if arrival.target != question.id or not (is_asker or author.id in self._policy.approvers):
+            if arrival.target != question.id or not (is_asker or arrival.author_id in self._policy.approvers):
                 return None
             reason = "" if arrival.approved else REJECTED
             return ApprovalDecision(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
-        is_taken_back = arrival.event == "unsent" and arrival.target in kept.ids_of(question.asker_id)
-        if arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands.read):
+        if self._ends(reading, arrival):
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
-        is_read = words_since is not None and arrival.message.at >= words_since
-        if arrival.event != "message" or not is_asker or not is_read:
+        if arrival.event != "message" or not is_asker or arrival.message.id in reading.changed:
             return None
         text = arrival.message.text.strip()
-        said = self._commands.decision(text)
-        if self._commands.is_polite(text):
-            if not is_prompt:
-                return None
-            said = True
+        if self._commands.read(text) is not None:  # obeyed afterwards, so it is no message of this turn
+            return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
+        return self._words(reading, entry, arrival, text)
+
+    def _words(self, reading: Reading, entry: Waiting, arrival: InboundEvent, text: str) -> ApprovalDecision | None:
+        """The asker's words: yes, no, or a no with its reason; None where they can mean something else."""
+        is_polite = self._commands.is_polite(text)
+        if not reading.has_read(entry, arrival) or (is_polite and not reading.is_prompt):
+            return None
+        said = True if is_polite else self._commands.decision(text)
         reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
+        question = reading.question
         return ApprovalDecision(
             question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id
         )
+
+    def _is_unclear(self, reading: Reading, arrival: InboundEvent) -> bool:
+        """Whether the asker may take their words for an answer, which they are not."""
+        is_asker = arrival.author_id == reading.question.asker_id != ""
+        if arrival.event != "message" or not is_asker or reading.shown is None:
+            return False
+        text = arrival.message.text
+        if self._commands.is_polite(text):
+            return arrival.message.at >= reading.shown.at + READING_MS  # right behind a request they belong to it
+        return self._commands.decision(text) is not None and arrival.message.id not in reading.changed
 
     async def _settle(
         self,
@@ -191,14 +255,3 @@ class Approvals:
 
     def _sentence(self, key: str, words: str, **values: object) -> str:
         return self._texts.get(f"approval.{key}", self._language_of(words), **values)
-
-
-def _read(waiting: list[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
-    """The entries that can be read; the next turn deals with the others."""
-    read = []
-    for entry in waiting:
-        try:
-            read.append((entry, decode_arrival(entry.body)))
-        except UNREADABLE:
-            log.error("an entry of the inbox cannot be read")
-    return read

@@ -78,6 +78,9 @@ class OutboxRelay:
                 raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
             if (channel := self._channels.get(name)) is None:
                 raise DeliveryRefused(f"the channel {name} is switched off")
+            if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
+                log.info("a question that is decided is not asked any more", delivery=delivery.id)
+                return await self._store.outbox.remove_head(lease)
             shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
         except DeliverLater as later:
             outcomes.labels(name, "later").inc()
@@ -116,12 +119,15 @@ class OutboxRelay:
 
     async def _reject(self, lease: Lease, question: Question) -> bool:
         """Decide a question with no; false where nothing waits for it any more."""
-        asked = read_entries(await self._store.journal.read(lease.conversation)).open_question
-        if asked is None or asked.question.id != question.id:
+        if not await self._is_open(lease, question):
             return False
         decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
         await self._store.journal.record(lease, DECIDED, encode(decided))
         return True
+
+    async def _is_open(self, lease: Lease, question: Question) -> bool:
+        asked = read_entries(await self._store.journal.read(lease.conversation)).open_question
+        return asked is not None and asked.question.id == question.id
 
 
 def fresh(raw: bytes) -> bytes:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.agent.turn import changed
-from bot.channels import InboundEvent
+from bot.channels import Delivery, InboundEvent
 from bot.conversation.journal import decode_arrival
 from bot.conversation.records import read_turns
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
@@ -23,7 +23,8 @@ OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
 DAY_S = 86_400
 HOUR_S = 3_600
 LOOK_S, ROUNDS = 0.25, 32  # for a conversation that is answered elsewhere: longer than a lease lives
-NOTED = 10_000  # notes a process remembers to have written
+
+decode_delivery = Decoder(Delivery).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,6 @@ class Housekeeping:
         self._forget_files = forget_files
         self._rounds = rounds
         self._history_s = history_days * DAY_S + HOUR_S
-        self._hour = 0
-        self._noted: set[tuple[str, str]] = set()  # in this hour, so that it costs nothing in most turns
 
     async def remember(self, conversation: str, arrivals: Sequence[InboundEvent]) -> None:
         """Note who talks here, so that they can be forgotten everywhere."""
@@ -76,13 +75,7 @@ class Housekeeping:
         if (person := _person(conversation, arrival)) is None:
             return
         entry = f"{SHARED if arrival.group else OWN} {conversation}"
-        hour = int(time.monotonic()) // HOUR_S
-        if hour != self._hour or len(self._noted) >= NOTED:
-            self._hour = hour
-            self._noted.clear()
-        if (person, entry) not in self._noted:
-            await self._store.kv.add(f"person:{person}", entry, self._history_s)
-            self._noted.add((person, entry))
+        await self._store.kv.add(f"person:{person}", entry, self._history_s)
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
         """Make edits to messages of earlier turns.
@@ -192,7 +185,6 @@ class Housekeeping:
         channel = conversation.partition(":")[0]
         own = [place.partition(" ")[2] for place in places if place.startswith(f"{OWN} ")]
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
-        self._noted.clear()
         await self._forget_letters(channel, author_id, places)
         await self._store.traces.erase(channel, names)
         await self._store.traces.compact()
@@ -229,7 +221,8 @@ class Housekeeping:
             await self._store.history.erase(lease, whole=not is_here)
             return Forgotten(1, gone, await self._forget_files(lease.conversation))
         deliveries = await self._store.outbox.read(lease.conversation)
-        await self._store.journal.withdraw(lease, [one for one in deliveries if _holds(one, author_id)])
+        theirs = [one for one in deliveries if _holds(one, author_id) and not _asks_another(one, author_id)]
+        await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, gone)
 
     async def _rewrite(
@@ -273,6 +266,15 @@ def _names(letter: DeadLetter, name: str) -> bool:
 
 def _holds(data: bytes, name: str) -> bool:
     return bool(name) and re.search(rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode()), data) is not None
+
+
+def _asks_another(delivery: bytes, author_id: str) -> bool:
+    """Whether it is a question that another person is to answer: their turn waits for it."""
+    try:
+        question = decode_delivery(delivery).reply.question
+    except UNREADABLE:
+        return False
+    return question is not None and question.asker_id != author_id
 
 
 def _arrival(body: bytes) -> InboundEvent | None:

@@ -75,7 +75,9 @@ class Intake:
     async def _accept(self, conversation: str, arrival: InboundEvent, kind: str) -> Accepted:
         """What stops, decides or takes back always gets in."""
         always = kind == CONTROL or arrival.event in ("unsent", "left") or arrival.left_out
-        return await self._store.inbox.accept(conversation, arrival.message.id, encode(arrival), kind, always=always)
+        decides = arrival.event == "message" and self._commands.decision(arrival.message.text) is not None
+        entry = (arrival.message.id, encode(arrival), kind)
+        return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
 
     def _kind_of(self, arrival: InboundEvent) -> str:
         """What may join a turn under way, and what has to wait for its end."""

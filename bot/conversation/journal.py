@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent, Question
 from bot.providers import StopReason
-from bot.store import Lease, Store
+from bot.store import Lease, Store, Waiting
 from bot.store.frames import Entry
 from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, encode
 
@@ -115,6 +115,17 @@ def readable_arrivals(entries: Iterable[Entry]) -> list[InboundEvent]:
             with suppress(*UNREADABLE):
                 arrivals.append(decode_arrival(entry.body))
     return arrivals
+
+
+def readable(waiting: list[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
+    """The entries that can be read; the next turn deals with the others."""
+    read = []
+    for entry in waiting:
+        try:
+            read.append((entry, decode_arrival(entry.body)))
+        except UNREADABLE:
+            log.error("an entry of the inbox cannot be read")
+    return read
 
 
 class JournalLedger:

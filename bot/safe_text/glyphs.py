@@ -19,7 +19,14 @@ LEFT_TO_RIGHT = "\u200e"  # shows nothing; words on either side of it do not cha
 # Letters, marks and symbols that show nothing: fillers of Hangul, Khmer and hieroglyphs, empty Braille, empty notes.
 BLANK = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\U00013441\U00013442\U0001d159")
 # Marks that pose as a slash, a backslash (which begins an escape), a dot, a colon, a bar, a comma.
-POSERS = frozenset("∕⁄⧸╱⟋∖⧵⧹╲⟍＼﹨․‥꞉ː˸∶׃ǃǀ⼁‚")
+POSERS = frozenset("∕⁄⧸╱⟋∖⧵⧹╲⟍＼․‥꞉ː˸∶׃ǃǀ⼁‚").union(
+    "\u1735\u2041\U0001d23a",  # a slash
+    "\U0001d20f\U0001d23b",  # a backslash
+    "\u205a\u0589\ufe30\ufe13\u16ec\u0703\u0704\u1803\u1809",  # a colon
+    "\u0701\u0702\ua60e\U00010a50",  # a full stop
+    map(chr, range(0xFE50, 0xFE70)),  # small forms of these and others
+    "\u2010\u0131\u0138",  # a hyphen, an i and a k
+)
 # Kana and Han that look like a slash, a bar or an o between Latin letters, and a yen sign like the backslash it may be.
 POSING_BETWEEN = re.compile(r"(?<=[0-9A-Za-z.])[ノﾉ丿〳丨〇](?=[0-9A-Za-z])|[¥￥](?=[bfnrtu\"])")
 # Wide and narrow forms in one run are no habit of anybody's.

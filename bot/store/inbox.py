@@ -43,18 +43,26 @@ class Inbox:
         return [unpack_waiting(frame) for frame in frames]
 
     async def accept(
-        self, conversation: str, message_id: str, payload: bytes, kind: str = ARRIVAL, *, always: bool = False
+        self,
+        conversation: str,
+        message_id: str,
+        payload: bytes,
+        kind: str = ARRIVAL,
+        *,
+        always: bool = False,
+        decides: bool = False,
     ) -> Accepted:
         """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
 
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
             always: it gets into a full inbox too.
+            decides: it is a yes or no, for which an inbox has twice the room.
 
         Raises:
             StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
         """
-        how = "always" if always else ""
+        how = "always" if always else "decides" if decides else ""
         entry = (kind, message_id, payload, how)
         async with answering(ANSWER_S):  # waiting for others included: a webhook's sender waits for all of it
             return Accepted(await self._door.run("accept", conversation, *entry, message_id=message_id))

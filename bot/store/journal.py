@@ -15,10 +15,16 @@ from bot.store.scripts import Scripts
 
 
 class Shown(NamedTuple):
-    """A question that a person can have read, and since when: milliseconds since the epoch, by the platform's clock."""
+    """A question that a person can have read.
+
+    Attributes:
+        at: since when, milliseconds since the epoch by the platform's clock.
+        stored_at: the same by the store's.
+    """
 
     question_id: str
     at: int
+    stored_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +69,9 @@ class Journal:
         if begun is None:
             return None
         own_id, starts, frames, not_before, shown = begun
-        at, _, question_id = shown.decode().partition(" ")
-        question = Shown(question_id, int(at)) if question_id else None
+        at, _, rest = shown.decode().partition(" ")
+        stored_at, _, question_id = rest.partition(" ")
+        question = Shown(question_id, int(at), int(stored_at)) if question_id else None
         return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question)
 
     async def give_back(self, lease: Lease, count: int) -> None:

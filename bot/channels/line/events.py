@@ -180,7 +180,9 @@ def _noticed(event: Event, place: Place, received_at: int) -> InboundEvent:
     """An event without words, under the event's id: the message it speaks of has its own."""
     user = event.source.user_id if event.source else None
     author = Author(user) if user else None
-    message = Message(_event_id(event), "user", (), event.timestamp or received_at, author=author)
+    # What comes again without its own time was written at some time before, whenever that was.
+    at = event.timestamp or (0 if event.delivery_context.is_redelivery else received_at)
+    message = Message(_event_id(event), "user", (), max(at, 0), author=author)
     return InboundEvent(message, group=place.kind != "user")
 
 

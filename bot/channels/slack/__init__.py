@@ -202,8 +202,12 @@ class Slack(Channel):
         await self._take(decision(payload, self._options))
 
     async def _take(self, heard: Heard | None) -> None:
-        if heard and await self._is_meant(heard):
-            await self._accept(heard.conversation, heard.arrival)
+        if heard is None or not await self._is_meant(heard):
+            return
+        conversation, author = heard.conversation, heard.arrival.message.author
+        if heard.shown_in and author:
+            conversation = await self._questions.meant(conversation, heard.shown_in, author.id, self._door_notes)
+        await self._accept(conversation, heard.arrival)
 
     async def _is_meant(self, heard: Heard) -> bool:
         if heard.if_taking_part:

@@ -78,6 +78,8 @@ class Questions:
         note = encode(Open(question.id, question.asker_id, sent.channel, sent.ts, block))
         try:
             await self._notes.set(_name(conversation), note, KEPT_S)
+            if not address.thread:
+                await self._notes.set(_newest(sent.channel), conversation.encode(), KEPT_S)
         except StoreUnavailable as error:
             raise DeliverLater("not noted where the question stands", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
@@ -98,6 +100,15 @@ class Questions:
             await self._notes.set(_name(conversation), b"", 1)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
+
+    async def meant(self, conversation: str, channel: str, user: str, notes: KeyValue) -> str:
+        """Whose question words of a 1:1 chat answer: of the conversations that are shown there, the one asked last.
+
+        Raises:
+            StoreUnavailable: the store does not tell.
+        """
+        newest = (await notes.get(_newest(channel)) or b"").decode()
+        return newest if newest and await self.is_asked(newest, user, notes) else conversation
 
     async def is_asked(self, conversation: str, user: str, notes: KeyValue) -> bool:
         """Whether a question of this person's waits there.
@@ -131,6 +142,10 @@ class Questions:
             return _decode(value) if value else None
         except DecodeError:
             return None
+
+
+def _newest(channel: str) -> str:
+    return f"slack:newest_question:{channel}"
 
 
 def _name(conversation: str) -> str:

@@ -37,12 +37,15 @@ class Heard:
     Attributes:
         if_taking_part: it counts only where the bot takes part in the conversation already.
         if_asked: it counts only as the answer to a question its author is asked there.
+        shown_in: it is a yes or no in this 1:1 chat, where questions of another conversation may be shown too: those
+            of a slash command.
     """
 
     conversation: str
     arrival: InboundEvent
     if_taking_part: bool = False
     if_asked: bool = False
+    shown_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,8 @@ class Hearing:
         is_mention = event.type == "app_mention" or bool(mentioned(event.text or "") & own)
         is_called = is_mention or place.is_direct
         follows = bool(event.thread_ts) and self._options.follow_threads
-        decides = bool(event.thread_ts) and self._words.decision(plain(event.text or "")) is not None
+        says = self._words.decision(plain(event.text or "")) is not None
+        decides = bool(event.thread_ts) and says
         if not (is_called or follows or decides):
             return None
         is_allowed = self._is_allowed(event, event)
@@ -146,7 +150,8 @@ class Hearing:
         if arrival is None:
             return None
         follows = follows and not is_called
-        return Heard(place.conversation, arrival, follows, decides and not (is_called or follows))
+        shown_in = place.channel if place.is_direct and says else ""
+        return Heard(place.conversation, arrival, follows, decides and not (is_called or follows), shown_in)
 
     def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
         """The message; a mention without words asks about its thread or its files, else it gets our own sentence."""
@@ -214,8 +219,11 @@ class Hearing:
         if is_mention:
             text = without_mentions(text, mentioned(text) & own)
         files = posted.files or []
+        # Somebody else's words, quoted: alone they are neither an answer to a question nor a command.
         shared = [
-            plain(one.text) for one in posted.attachments or () if one.text and (one.is_share or one.is_msg_unfurl)
+            "\n".join(f"> {line}" for line in plain(one.text).splitlines())
+            for one in posted.attachments or ()
+            if one.text and (one.is_share or one.is_msg_unfurl)
         ]
         unread = [_note(file) for file in files if not file.is_readable]
         words = "\n\n".join(filter(None, (plain(text), *shared, *unread)))

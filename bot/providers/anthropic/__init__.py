@@ -29,6 +29,7 @@ from bot.providers.anthropic.request import (
 )
 from bot.providers.anthropic.response import Answer
 from bot.providers.attachments import Attachments, Body, Inline, in_base64, length_of
+from bot.providers.errors_over_httpx2 import bound_error
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
 from bot.providers.options import USUAL, Options
@@ -153,4 +154,9 @@ def _http_client() -> httpx2.AsyncClient:
     No limit on connections: how many turns run at once is the worker's to say.
     """
     limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
-    return anthropic.DefaultAioHttpClient(limits=limits, follow_redirects=False)
+    return anthropic.DefaultAioHttpClient(
+        limits=limits,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound_error]},
+    )

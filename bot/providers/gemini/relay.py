@@ -20,6 +20,8 @@ import aiohttp
 import httpx
 
 from bot.providers.attachments import Attachments, length_of
+from bot.providers.bodies import ERROR_CAP, beginning
+from bot.providers.event_stream import STREAM_CAP
 
 EVENT_STREAM = "text/event-stream"
 KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here
@@ -78,13 +80,17 @@ class Relay(httpx.AsyncBaseTransport):
 class _Body(httpx.AsyncByteStream):
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
+        self._most = STREAM_CAP if response.status == 200 else ERROR_CAP
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._response.content.iter_any():
+        async for piece in beginning(self._response.content.iter_any(), self._most):
             yield piece
 
     async def aclose(self) -> None:
-        self._response.release()
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
 
 
 @contextmanager
@@ -108,6 +114,7 @@ def _open_session(tls: ssl.SSLContext, proxy: str | None) -> aiohttp.ClientSessi
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
         proxy=proxy,
+        auto_decompress=False,
     )
 
 

@@ -18,6 +18,7 @@ from msgspec.json import Decoder
 from bot.errors import ModelError
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.attachments import Attachments, length_of
+from bot.providers.bodies import CARD_CAP, read_beginning
 from bot.providers.event_stream import lines_of
 from bot.providers.failures import Failures, retry_after
 from bot.providers.ollama.address import address_of
@@ -106,7 +107,7 @@ class Ollama:
                 asyncio.timeout(self._first_token_s),
                 await self._post("/api/show", {"model": self.model}) as response,
             ):
-                card = _read(await response.read())
+                card = _read(await read_beginning(response, CARD_CAP))
         if "tools" not in card.get("capabilities", ["tools"]):  # older servers name none
             raise self._refusals.knows_no_tools()
         return f"{self.model} answers"
@@ -150,7 +151,7 @@ class Ollama:
         body = {"model": self.model, "messages": [], "options": self._options}
         with suppress(ModelError), translating(self._refusals):
             async with asyncio.timeout(LOADING_S), await self._post("/api/chat", body) as response:
-                await response.read()
+                await read_beginning(response)
 
     async def _post(
         self, path: str, body: JSON, thinking: JSON | None = None, attachments: Attachments | None = None
@@ -166,7 +167,7 @@ class Ollama:
         if response.status == 200:
             return response
         async with response:
-            words = _words_of(await response.read())
+            words = _words_of(await read_beginning(response))
         if thinking and response.status == 400 and "think" in words:
             self._thinking = {}
             return await self._post(path, body, attachments=attachments)
@@ -185,4 +186,5 @@ def _open_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+        auto_decompress=False,
     )

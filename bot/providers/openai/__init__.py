@@ -18,6 +18,7 @@ import openai
 
 from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
 from bot.providers.attachments import Attachments, length_of
+from bot.providers.errors_over_httpx2 import bound_error
 from bot.providers.event_stream import events_of
 from bot.providers.failures import Failures
 from bot.providers.openai.failures import is_hung_up, translating, words_of
@@ -219,7 +220,12 @@ def _http_client() -> Any:
     No limit on connections: how many turns run at once is the worker's to say.
     """
     limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
-    return openai.DefaultAioHttpClient(limits=limits, follow_redirects=False)
+    return openai.DefaultAioHttpClient(
+        limits=limits,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound_error]},
+    )
 
 
 def _with_path(base_url: str) -> str:

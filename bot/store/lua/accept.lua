@@ -5,7 +5,9 @@ end
 local kind, id, body, always = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local stamped = string.format('%s@%d', id, now_ms())
 local waiting = redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
-if always == '' and waiting > INBOX_FEW and (waiting > INBOX_ENTRIES or size_of(inbox) > INBOX_BYTES) then
+local most = always == 'decides' and 2 or 1 -- a yes or no gets in where others' words have filled the inbox
+if always ~= 'always' and waiting > INBOX_FEW * most
+    and (waiting > INBOX_ENTRIES * most or size_of(inbox) > INBOX_BYTES * most) then
     redis.call('RPOP', inbox)
     redis.call('DEL', seen)
     return 3

@@ -2,7 +2,11 @@
 if lease_lost() then return LEASE_LOST end
 local question, shown_at = ARGV[3], ARGV[4]
 redis.call('LPOP', outbox)
-if question ~= '' and redis.call('EXISTS', turn) == 1 then
-    redis.call('HSET', turn, 'shown', string.format('%d %s', tonumber(shown_at) or now_ms(), question))
+if question ~= '' then
+    -- Only of the question that the turn waits with: an older one may have come back from the dead letters.
+    local last = redis.call('LINDEX', journal, -1)
+    if last and kind_of(last) == 'asked' and string.find(last, '"id":"' .. question .. '"', 1, true) then
+        redis.call('HSET', turn, 'shown', string.format('%d %d %s', tonumber(shown_at) or now_ms(), now_ms(), question))
+    end
 end
 return redis.call('LINDEX', outbox, 0)

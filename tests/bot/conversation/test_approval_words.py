@@ -11,13 +11,13 @@ from redis.asyncio import Redis
 from bot.channels import InboundEvent
 from bot.conversation.approvals import READING_MS, Policy
 from bot.conversation.cancellation import TOPIC
-from bot.errors import DeliverLater
+from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
 from bot.transcript import Author, Message
 from tests.bot.conversation.test_approvals import LAUNCH, Scene
-from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, unsent
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, edited, unsent
 from tests.bot.store.turns import key
 from tests.waiting import until_true
 
@@ -88,12 +88,119 @@ async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Stor
     assert len(scene.launch.contexts) == 1
 
 
-async def test_a_question_that_an_earlier_version_delivered_can_be_answered(store: Store, redis: Redis) -> None:
-    """That version kept no record of when; in a rolling deploy nobody shall wait for the deadline."""
+async def test_words_decide_nothing_where_it_is_not_known_that_the_question_was_shown(
+    store: Store, redis: Redis
+) -> None:
+    """An earlier version keeps no record of it, and its delivery may have been deleted: then buttons alone decide."""
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     await redis.hdel(key("turn", HERE), "shown")
     await scene.say("yes", "m2")
+    assert scene.launch.contexts == []
+    await scene.press(True, "p1")
+    assert len(scene.launch.contexts) == 1
+
+
+async def test_another_persons_wish_to_be_forgotten_withdraws_no_question(store: Store) -> None:
+    """It names them, and is not theirs: who is asked is still to be shown it, before any word counts."""
+    scene = Scene(store, Step("Launched"))
+    scene.place.box.failures = [DeliverLater("HTTP 503", after=0)] * 9
+    await scene.accept("launch it", "m1", "alice", group=True)
+    await scene.place.care.process(HERE)
+    assert len(await store.outbox.read(HERE)) == 1
+    await scene.say("/forget me", "m2", "rocket", group=True)  # an id that stands in the arguments
+    assert len(await store.outbox.read(HERE)) >= 1
+    await scene.say("ok", "m3", "alice", group=True)
+    assert scene.launch.contexts == []
+    scene.place.box.failures.clear()
+    await scene.place.care.process(HERE)
+    assert scene.question
+
+
+async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_again(store: Store) -> None:
+    """Its call was rejected; a yes that came too early for the open question does not become one for it."""
+    scene = Scene(store, LAUNCH, Step("Launched"))
+    scene.place.box.failures = [DeliveryRefused("HTTP 400")]
+    await scene.say("launch it", "m1")
+    await scene.place.care.process(HERE)
+    assert await scene.place.care.question(HERE) is not None  # the model has asked for it again
+    await scene.say("yes", "m2", at=SHOWN_AT)
+    (letter,) = await store.dead_letters.read()
+    assert letter.delivery is not None
+    assert await store.dead_letters.revive(letter, letter.delivery)
+    await scene.place.care.process(HERE)
+    assert scene.launch.contexts == []
+    assert [d.reply.question.id for d in scene.place.box.delivered if d.reply.question] == [scene.question]
+
+
+@pytest.mark.parametrize("change", [unsent("e1", "m2"), edited("e1", "m2", "no"), unsent("e1", "m1")])
+async def test_a_yes_that_was_taken_back_is_none(store: Store, change: InboundEvent) -> None:
+    """Both came in while no worker ran: what somebody wants last counts."""
+    scene = Scene(store, Step("Well"))
+    await scene.say("launch it", "m1")
+    await scene.accept("yes", "m2")
+    await scene.place.arrive(change)
+    await scene.place.care.process(HERE)
+    assert scene.launch.contexts == []
+
+
+async def test_a_press_counts_for_nothing_where_the_request_was_taken_back(store: Store) -> None:
+    """Approved, and then the request deleted, before anybody looked."""
+    scene = Scene(store, Step("Well"))
+    await scene.say("launch it", "m1")
+    press = Message("p1", "user", (), WRITTEN_AT, Author("u1"))
+    await scene.place.arrive(InboundEvent(press, event="decision", target=scene.question, approved=True))
+    await scene.place.arrive(unsent("e1", "m1"))
+    await scene.place.care.process(HERE)
+    assert scene.launch.contexts == []
+
+
+@pytest.mark.parametrize("command", ["/forget me", "/reset", "使い方", "/usage"])
+@pytest.mark.parametrize("at", [SHOWN_AT, WRITTEN_AT])
+async def test_a_command_is_obeyed_while_a_question_is_open(store: Store, command: str, at: int) -> None:
+    """The call is rejected, and the model is not told the command as words."""
+    scene = Scene(store, Step("As you like"))
+    await scene.say("launch it", "m1")
+    await scene.say(command, "m2", at=at)
+    assert scene.launch.contexts == []
+    assert command not in asked(scene)
+    assert len(scene.place.box.texts) == 4  # the question, its outcome, the model's answer, the command's
+    assert await store.leases.due(10) == []
+
+
+async def test_others_commands_do_not_wait_for_a_question(store: Store) -> None:
+    """It is none of theirs; what they say meanwhile is found when they want to be forgotten."""
+    scene = Scene(store, Step("Launched"))
+    await scene.accept("launch it", "m1", "alice", group=True)
+    await scene.place.care.process(HERE)
+    await scene.say("something private", "m2", "bob", group=True)
+    await scene.say("/forget me", "m3", "bob", group=True)
+    assert scene.place.box.texts[-1].startswith("Done: I have deleted")
+    assert await store.inbox.read(HERE) == []
+    await scene.press(True, "p1", "alice")
+    assert [context.user for context in scene.launch.contexts] == ["alice"]
+
+
+async def test_a_press_is_found_wherever_it_stands_in_the_inbox(store: Store) -> None:
+    """What waited before the question may have gone meanwhile."""
+    scene = Scene(store, Step("Launched"))
+    await scene.accept("launch it", "m1", "alice", group=True)
+    await scene.accept("hello", "m2", "bob", group=True)
+    await scene.place.care.process(HERE)
+    await scene.say("/forget me", "m3", "bob", group=True)
+    await scene.press(True, "p1", "alice")
+    assert len(scene.launch.contexts) == 1
+
+
+@pytest.mark.parametrize(("words", "at"), [("はい", SHOWN_AT), ("お願いします", WRITTEN_AT)])
+async def test_whoever_says_what_decides_nothing_is_told_how_to_answer(store: Store, words: str, at: int) -> None:
+    """Once for a question: nobody waits for an hour because of a word."""
+    scene = Scene(store, Step("Launched"))
+    await scene.say("launch it", "m1")
+    await scene.say(words, "m2", at=at)
+    await scene.say(words, "m3", at=at)
+    assert scene.place.box.texts[1:] == ["Please press a button, or answer yes or no."]
+    await scene.say("yes", "m4")
     assert len(scene.launch.contexts) == 1
 
 

@@ -50,8 +50,10 @@ class Scene:
         self.store = store
         self._intake = Intake(store, NoHints(), SpokenCommands(load()), Metrics())
 
-    async def say(self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT) -> None:
-        await self.accept(text, message_id, user, at)
+    async def say(
+        self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
+    ) -> None:
+        await self.accept(text, message_id, user, at, group=group)
         await self.place.care.process(HERE)
 
     async def accept(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.store import JournalledTurn, Shown
+from bot.store import JournalledTurn
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Entry
 
 KINDS = (ARRIVAL, CHANGE, ASIDE, CONTROL)
@@ -34,7 +34,6 @@ class Turn:
     reason: str = ""
     failures: int = 0
     retry_at: int = 0
-    shown: Shown | None = None
 
     @property
     def has_steps(self) -> bool:
@@ -126,7 +125,7 @@ class Model:
         turn = self.turn
         turn.starts += 1
         rests = turn.retry_at if turn.retry_at > now.end else 0
-        return JournalledTurn(turn.id, turn.starts, list(turn.entries), rests, turn.shown)
+        return JournalledTurn(turn.id, turn.starts, list(turn.entries), rests)
 
     def give_back(self, count: int) -> None:
         kept = len(self.journal) - count

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
 from bot.errors import LeaseLost
-from bot.store import ARRIVAL, Accepted, Shown, Waiting
+from bot.store import ARRIVAL, Accepted, Waiting
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
@@ -186,17 +186,14 @@ class Workers(Bench):
         assert posted is self.model.post(notice_id, notice, now)
 
     @precondition(lambda self: self.lease and self.model.outbox)
-    @rule(fate=st.sampled_from(["replace", "remove", "bury"]), question=st.sampled_from(["", "question 1"]))
-    def deliver(self, fate: str, question: str) -> None:
+    @rule(fate=st.sampled_from(["replace", "remove", "bury"]))
+    def deliver(self, fate: str) -> None:
         attempt, outbox = self.fresh("attempt"), self.store.outbox
         if fate == "replace":
             self.held(outbox.replace_head, attempt)
             self.model.outbox[0] = attempt
             return
-        remove = partial(outbox.remove_head, question_id=question, shown_at=self.count)
-        done, _ = self.held(remove) if fate == "remove" else self.held(outbox.bury_head, b"refused")
-        if fate == "remove" and question and self.model.turn:
-            self.model.turn.shown = Shown(question, self.count)
+        done, _ = self.held(outbox.remove_head) if fate == "remove" else self.held(outbox.bury_head, b"refused")
         gone, *following = self.model.outbox
         self.model.outbox = following
         assert done == next(iter(following), None)

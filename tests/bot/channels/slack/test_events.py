@@ -150,7 +150,7 @@ async def test_a_shared_message_brings_its_words(desk: Desk) -> None:
     attachments = [{"text": "The plan &amp; all", "is_share": True}, {"text": "A preview"}]
     heard = await desk.hear(message("Sum up", TS, channel=DIRECT, attachments=attachments))
     assert heard
-    assert heard[1].message.text == "Sum up\n\nThe plan & all"
+    assert heard[1].message.text == "Sum up\n\n> The plan & all"
 
 
 async def test_a_mention_without_words_gets_our_own_sentence(desk: Desk) -> None:
