@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from bot.errors import SettingsError
 from bot.metrics import Metrics
 from bot.providers import Provider
-from bot.providers.demo import Demo
-from bot.providers.options import Options
-from bot.providers.retrying import FallbackProvider
+from bot.providers.demo.client import Demo
+from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.shared.options import Options
 from bot.settings import Settings
 from bot.texts import load
 
 if TYPE_CHECKING:
-    from bot.providers.openai import OpenAI
+    from bot.providers.openai.client import OpenAI
 
 SDKS = ("anthropic", "openai")  # optional; google-genai comes with Kaiwa
 
@@ -70,7 +70,7 @@ def _demo(settings: Settings, _model: str, _asker: str) -> Provider:
 
 
 def _gemini(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.gemini import Gemini
+    from bot.providers.gemini.client import Gemini
 
     return Gemini(
         settings.gemini_api_key.get_secret_value(),
@@ -93,7 +93,7 @@ def _vertex(settings: Settings, model: str, asker: str) -> Provider:
 
 
 def _openai(settings: Settings, model: str, asker: str) -> OpenAI:
-    from bot.providers.openai import OpenAI
+    from bot.providers.openai.client import OpenAI
 
     return OpenAI(
         settings.openai_api_key.get_secret_value(),
@@ -104,13 +104,13 @@ def _openai(settings: Settings, model: str, asker: str) -> OpenAI:
 
 
 def _json_mode(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.json_mode import JsonMode
+    from bot.providers.json_mode.client import JsonMode
 
     return JsonMode(_openai(settings, model, asker))
 
 
 def _anthropic(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.anthropic import Anthropic
+    from bot.providers.anthropic.client import Anthropic
 
     return Anthropic(
         settings.anthropic_api_key.get_secret_value(),
@@ -121,7 +121,7 @@ def _anthropic(settings: Settings, model: str, asker: str) -> Provider:
 
 
 def _ollama(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.ollama import Ollama
+    from bot.providers.ollama.client import Ollama
 
     return Ollama(
         model,

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, enveloped
-from bot.providers.anthropic.habits import Habits
-from bot.providers.attachments import Inline, in_base64
-from bot.providers.fitting import VOCABULARY, Dialect, closed, fit
-from bot.providers.portable import portable_id, portable_name, seen
+from bot.providers.anthropic.capabilities import Capabilities
+from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.portable import portable_id, portable_name, seen
+from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -38,14 +38,14 @@ STRICT_DIALECT = Dialect(
 _blocks = Decoder(list[JSON]).decode
 
 
-def declarations(tools: Sequence[ToolDefinition], habits: Habits) -> list[JSON]:
+def declarations(tools: Sequence[ToolDefinition], capabilities: Capabilities) -> list[JSON]:
     """The tools; strict where the tool asks for it, the model knows it and the schema can be said so."""
-    return [_declaration(tool, habits) for tool in tools]
+    return [_declaration(tool, capabilities) for tool in tools]
 
 
-def tool_choice_of(choice: ToolChoice, habits: Habits) -> JSON:
+def tool_choice_of(choice: ToolChoice, capabilities: Capabilities) -> JSON:
     """Which tools may be called; a model that takes no forced choice has its own."""
-    if is_forced(choice) and not habits.takes_forced_calls:
+    if is_forced(choice) and not capabilities.takes_forced_calls:
         return {"type": "auto"}
     return {"type": MODES[choice.mode]} | ({"name": choice.name} if choice.mode == "one" else {})
 
@@ -107,12 +107,12 @@ def began_without_thought(messages: Sequence[Message], model: str) -> bool:
     return first is not None and not _own_blocks(first, model)
 
 
-def _declaration(tool: ToolDefinition, habits: Habits) -> JSON:
-    if tool.strict and habits.takes_strict_tools:
-        shut = closed(fit(tool.parameters, STRICT_DIALECT).schema)
-        if shut is not None:
-            return {"name": tool.name, "description": tool.description, "input_schema": shut, "strict": True}
-    schema = fit(tool.parameters, DIALECT).schema
+def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
+    if tool.strict and capabilities.takes_strict_tools:
+        strict = strict_form(adapt(tool.parameters, STRICT_DIALECT).schema)
+        if strict is not None:
+            return {"name": tool.name, "description": tool.description, "input_schema": strict, "strict": True}
+    schema = adapt(tool.parameters, DIALECT).schema
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 

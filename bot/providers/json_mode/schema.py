@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice
-from bot.providers.fitting import VOCABULARY, Dialect, fit
+from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt
 from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
@@ -38,7 +38,7 @@ def _call(tool: ToolDefinition) -> JSON:
         "type": "object",
         "properties": {
             "name": {"type": "string", "enum": [tool.name]},
-            "arguments": fit(tool.parameters, WHOLE).schema,
+            "arguments": adapt(tool.parameters, WHOLE).schema,
         },
         "required": ["name", "arguments"],
         "additionalProperties": False,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice, enveloped
-from bot.providers.attachments import Inline, in_base64
-from bot.providers.fitting import Dialect, fit
-from bot.providers.portable import portable_name, seen
+from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.portable import portable_name, seen
+from bot.providers.shared.schema_dialect import Dialect, adapt
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -39,7 +39,7 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": fit(tool.parameters, DIALECT).schema,
+                "parameters": adapt(tool.parameters, DIALECT).schema,
             },
         }
         for tool in tools

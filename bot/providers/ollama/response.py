@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.answers import answer
-from bot.providers.calls import Calls
 from bot.providers.ollama.failures import Refusals
 from bot.providers.ollama.request import PROVIDER
+from bot.providers.shared.responses import answer
+from bot.providers.shared.tool_call_deltas import Calls
 from bot.transcript import Message, Opaque, Text, Usage
 
 STOP_REASONS: dict[str, StopReason] = {"stop": "end_turn", "length": "max_tokens"}

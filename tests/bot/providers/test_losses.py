@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.providers import ToolChoice
-from bot.providers.anthropic.habits import habits_of
+from bot.providers.anthropic.capabilities import capabilities_of
 from bot.providers.anthropic.request import declarations as to_anthropic
 from bot.providers.gemini.request import declarations as to_gemini
 from bot.providers.json_mode.schema import schema_of
@@ -66,7 +66,7 @@ def _compatible(tool: ToolDefinition) -> Any:
 
 
 def _anthropic(tool: ToolDefinition) -> Any:
-    return to_anthropic([tool], habits_of("claude-sonnet-5", "low"))[0]["input_schema"]
+    return to_anthropic([tool], capabilities_of("claude-sonnet-5", "low"))[0]["input_schema"]
 
 
 def _json(tool: ToolDefinition) -> Any:

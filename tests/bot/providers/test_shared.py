@@ -8,10 +8,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import pytest
 
 from bot.providers import StopReason
-from bot.providers.answers import answer, merged
-from bot.providers.event_stream import events_of
-from bot.providers.portable import portable_id, portable_name, seen
-from bot.providers.time_outs import in_time
+from bot.providers.shared.options import Options
+from bot.providers.shared.portable import portable_id, portable_name, seen
+from bot.providers.shared.responses import answer, merged
+from bot.providers.shared.sse import events_of
+from bot.providers.shared.timeouts import with_timeouts
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, Usage
 
 CALL = ToolCall("call_1", "a", {})
@@ -30,13 +31,20 @@ async def ticking(*waits: float, closed: list[bool]) -> AsyncGenerator[int]:
 async def test_events_in_time_pass() -> None:
     """All of them, and the source is closed."""
     closed: list[bool] = []
-    assert [one async for one in in_time(ticking(0, 0, 0, closed=closed), 5, 5)] == [0, 1, 2]
+    assert [one async for one in with_timeouts(ticking(0, 0, 0, closed=closed), 5, Options(request_timeout_s=5))] == [
+        0,
+        1,
+        2,
+    ]
     assert closed == [True]
 
 
 async def test_only_the_first_event_must_be_early() -> None:
     """What follows has the time of the whole answer."""
-    assert [one async for one in in_time(ticking(0, 0.05, closed=[]), 0.02, 5)] == [0, 1]
+    assert [one async for one in with_timeouts(ticking(0, 0.05, closed=[]), 0.02, Options(request_timeout_s=5))] == [
+        0,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(("waits", "before"), [((60.0,), []), ((0.0, 60.0), [0])])
@@ -45,7 +53,7 @@ async def test_a_late_event_ends_the_stream(waits: Sequence[float], before: list
     closed: list[bool] = []
     seen_before: list[int] = []
     with pytest.raises(TimeoutError):
-        await _gather(in_time(ticking(*waits, closed=closed), 0.02, 0.04), seen_before)
+        await _gather(with_timeouts(ticking(*waits, closed=closed), 0.02, Options(request_timeout_s=0.04)), seen_before)
     assert (seen_before, closed) == (before, [True])
 
 

@@ -16,8 +16,8 @@ NO_PICTURES = re.compile(  # as llama.cpp (500), vLLM (400, twice), OpenRouter (
 OPTIONAL = ("stream_options", "reasoning_effort", "reasoning_content", "reasoning_details", "reasoning", "strict")
 
 
-class Habits:
-    """One server's habits.
+class Capabilities:
+    """What one server takes.
 
     Args:
         is_openai: OpenAI's own models refuse the older name of the output limit, and others do not know the newer.

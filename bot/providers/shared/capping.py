@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from bot.providers import TOKEN_BYTES, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta
-from bot.providers.event_stream import StreamTooLong
-from bot.providers.shortening import tokens_of
+from bot.providers.shared.context_window import estimate_tokens
+from bot.providers.shared.sse import StreamTooLong
 from bot.transcript import Message, Text, Usage, new_id
 
 WORDS_CAP = 100_000  # characters of an answer; eight messages in Slack
@@ -16,7 +16,7 @@ CALLS_CAP = 1024 * 1024  # characters of all its calls together; a file that a t
 CALL_COSTS = 1_000  # characters that a call counts for, however little it says
 
 
-async def capped(
+async def cap_answer(
     events: AsyncGenerator[StreamEvent], model: str, asked: Sequence[Message], most: int = WORDS_CAP
 ) -> AsyncGenerator[StreamEvent]:
     """The events of one answer; one that gets too long ends there, as if the model had used up its tokens.
@@ -56,5 +56,5 @@ async def capped(
 
 def _cut(text: str, model: str, asked: Sequence[Message]) -> ModelResponse:
     message = Message(new_id("msg"), "model", (Text(text),) if text else (), time.time_ns() // 1_000_000)
-    usage = Usage(input=tokens_of(asked), output=len(text.encode(errors="replace")) // TOKEN_BYTES)
+    usage = Usage(input=estimate_tokens(asked), output=len(text.encode(errors="replace")) // TOKEN_BYTES)
     return ModelResponse(message, "max_tokens", usage, model, "longer than anybody reads")

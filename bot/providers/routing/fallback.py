@@ -10,20 +10,10 @@ from contextlib import aclosing
 
 from bot.errors import ModelError, TooLong
 from bot.metrics import Metrics
-from bot.providers import (
-    AUTO,
-    PATIENCE_S,
-    Completed,
-    Provider,
-    Restarted,
-    StreamEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolChoice,
-)
-from bot.providers.candidate import Candidate
-from bot.providers.capping import capped
-from bot.providers.course import RetryPolicy
+from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, MALFORMED_REPEATS, RetryPolicy
+from bot.providers.routing.candidate import Candidate
+from bot.providers.shared.capping import cap_answer
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
@@ -67,52 +57,55 @@ class FallbackProvider:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-        patience_s: float = PATIENCE_S,
+        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask until there is an answer.
 
         Args:
-            patience_s: over all attempts and models.
+            first_token_timeout_s: over all attempts and models.
 
         Raises:
             ModelError: of all models' failures the one that leaves most hope.
         """
-        course = RetryPolicy(self._candidates, self._clock, self._jitter, patience_s)
-        forgiving, whole = True, messages
+        policy = RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
+        malformed_repeats, whole = 0, messages
         while True:
-            candidate, shown = course.candidate, False
-            sent = candidate.fitting(messages)
-            asked = candidate.provider.stream(system, sent, tools, tool_choice, course.patience_s)
+            candidate, shown = policy.candidate, False
+            sent = candidate.trim(messages)
+            asked = candidate.provider.stream(system, sent, tools, tool_choice, policy.first_token_timeout_s)
             try:
-                async with aclosing(capped(asked, candidate.provider.model, sent)) as events:
+                async with aclosing(cap_answer(asked, candidate.provider.model, sent)) as events:
                     async for event in events:
                         if isinstance(event, Completed):
-                            candidate.answered()
-                            if forgiving and event.response.stop_reason == "malformed" and course.repeat():
-                                forgiving = False
+                            candidate.record_answer()
+                            is_malformed = event.response.stop_reason == "malformed"
+                            if is_malformed and malformed_repeats < MALFORMED_REPEATS and policy.repeat():
+                                malformed_repeats += 1
                                 break
                         shown = shown or isinstance(event, TextDelta | ToolCallDelta)
                         yield event
                     else:
                         return
             except ModelError as error:
-                shorter = await self._recovered(course, error, sent)
-                messages = shorter or (messages if course.candidate is candidate else whole)
+                shorter = await self._recover(policy, error, sent)
+                messages = shorter or (messages if policy.candidate is candidate else whole)
             if shown:
                 yield Restarted()
 
-    async def _recovered(self, course: RetryPolicy, error: ModelError, sent: Sequence[Message]) -> Sequence[Message]:
+    async def _recover(
+        self, policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]
+    ) -> Sequence[Message]:
         """Wait until it is time for the next attempt; what to send then, where that is not the same.
 
         Raises:
             ModelError: there is none.
         """
-        course.candidate.failed(error)
+        policy.candidate.record_failure(error)
         if isinstance(error, TooLong):
-            shorter = course.candidate.shorter(sent, error)
-            if len(shorter) < len(sent) and not course.is_scarce and course.repeat():
+            shorter = policy.candidate.trim_more(sent, error)
+            if len(shorter) < len(sent) and not policy.is_scarce and policy.repeat():
                 return shorter
-        await self._sleep(course.go_on(error))
+        await self._sleep(policy.advance(error))
         return ()
 
     async def check(self) -> str:

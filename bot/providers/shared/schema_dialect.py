@@ -1,4 +1,4 @@
-"""JSON Schema made to fit what a vendor takes, for a request only: our own validation keeps the full schema."""
+"""JSON Schema adapted to what a vendor takes, for a request only: our own validation keeps the full schema."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class AdaptedSchema:
     """A schema that fits, and what it no longer says: ``/properties/location: pattern``."""
 
     schema: JSON
     losses: tuple[str, ...]
 
 
-def fit(schema: Mapping[str, Any], dialect: Dialect) -> Fitted:
+def adapt(schema: Mapping[str, Any], dialect: Dialect) -> AdaptedSchema:
     """Inline what is referred to, drop what the vendor does not know, and name each loss.
 
     The result is an object's schema without unions at its top: no vendor takes those for arguments.
     """
-    fitting = _Fitting(schema, dialect)
-    top = fitting.fit(schema, "", ())
+    adapter = _Adapter(schema, dialect)
+    top = adapter.adapt(schema, "", ())
     for keyword in sorted(top.keys() & UNIONS):
-        fitting.lose("", keyword)
+        adapter.lose("", keyword)
         del top[keyword]
-    return Fitted({**top, "type": "object", "properties": top.get("properties", {})}, tuple(fitting.losses))
+    return AdaptedSchema({**top, "type": "object", "properties": top.get("properties", {})}, tuple(adapter.losses))
 
 
-def closed(schema: JSON) -> JSON | None:
-    """A fitted schema in the form of strict modes: no property beyond those named, and none left out.
+def strict_form(schema: JSON) -> JSON | None:
+    """An adapted schema in the form of strict modes: no property beyond those named, and none left out.
 
     None where a property is optional or its names are free: strict mode would forbid what the tool allows.
     """
@@ -72,29 +72,29 @@ def closed(schema: JSON) -> JSON | None:
         schema = {**schema, "additionalProperties": False, "required": list(properties)}
     elif not schema.keys() & {"type", "enum", "const", "anyOf"}:
         return None
-    shut: JSON = {}
+    strict: JSON = {}
     for keyword, value in schema.items():
-        changed = _closed_value(keyword, value)
+        changed = _strict_value(keyword, value)
         if changed is None and value is not None:
             return None
-        shut[keyword] = changed
-    return shut
+        strict[keyword] = changed
+    return strict
 
 
-def _closed_value(keyword: str, value: Any) -> Any:
+def _strict_value(keyword: str, value: Any) -> Any:
     if keyword == "items":
-        return closed(value)
+        return strict_form(value)
     if keyword == "anyOf":
-        branches = [closed(branch) for branch in value]
+        branches = [strict_form(branch) for branch in value]
         return None if None in branches else branches
     if keyword == "properties":
-        inner = {name: closed(one) for name, one in value.items()}
+        inner = {name: strict_form(one) for name, one in value.items()}
         return None if None in inner.values() else inner
     return value
 
 
 @dataclass(slots=True)
-class _Fitting:
+class _Adapter:
     root: Mapping[str, Any]
     dialect: Dialect
     losses: list[str] = field(default_factory=list)
@@ -102,34 +102,34 @@ class _Fitting:
     def lose(self, where: str, keyword: str) -> None:
         self.losses.append(f"{where or '/'}: {keyword}")
 
-    def fit(self, schema: Any, where: str, through: tuple[str, ...]) -> JSON:
+    def adapt(self, schema: Any, where: str, through: tuple[str, ...]) -> JSON:
         """One schema; ``through`` are the references that led to it."""
         if not isinstance(schema, Mapping):  # true and false are schemas too
             return {}
         if "$ref" in schema:
             return self._inlined(schema, where, through)
-        fitted: JSON = {}
+        adapted: JSON = {}
         for keyword, value in self._rephrased(schema, where).items():
             if keyword in INLINED or keyword in SILENT:
                 continue
             if keyword in self.dialect.keywords and self._is_known(keyword, value):
-                fitted[keyword] = self._value(keyword, value, f"{where}/{keyword}", through)
+                adapted[keyword] = self._value(keyword, value, f"{where}/{keyword}", through)
             else:
                 self.lose(where, keyword)
-        if fitted.get("type") == "array" and "items" in self.dialect.keywords:
-            fitted.setdefault("items", {})
-        return fitted
+        if adapted.get("type") == "array" and "items" in self.dialect.keywords:
+            adapted.setdefault("items", {})
+        return adapted
 
     def _is_known(self, keyword: str, value: Any) -> bool:
         return keyword != "format" or self.dialect.formats is None or value in self.dialect.formats
 
     def _value(self, keyword: str, value: Any, where: str, through: tuple[str, ...]) -> Any:
         if keyword in SCHEMAS:
-            return value if isinstance(value, bool) else self.fit(value, where, through)
+            return value if isinstance(value, bool) else self.adapt(value, where, through)
         if keyword in LISTS:
-            return [self.fit(one, f"{where}/{place}", through) for place, one in enumerate(value)]
+            return [self.adapt(one, f"{where}/{place}", through) for place, one in enumerate(value)]
         if keyword in MAPS:
-            return {name: self.fit(one, f"{where}/{name}", through) for name, one in value.items()}
+            return {name: self.adapt(one, f"{where}/{name}", through) for name, one in value.items()}
         return value
 
     def _inlined(self, schema: Mapping[str, Any], where: str, through: tuple[str, ...]) -> JSON:
@@ -139,8 +139,8 @@ class _Fitting:
         beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
         if target is None or ref in through:
             self.lose(where, "$ref")
-            return self.fit(beside, where, through)
-        return self.fit({**target, **beside}, where, (*through, ref))
+            return self.adapt(beside, where, through)
+        return self.adapt({**target, **beside}, where, (*through, ref))
 
     def _target(self, ref: Any) -> Mapping[str, Any] | None:
         """What a reference into the schema itself points at, None for all others."""

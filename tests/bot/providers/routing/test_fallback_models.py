@@ -11,10 +11,9 @@ from structlog.testing import capture_logs
 from bot.errors import ModelError, TryAgain
 from bot.metrics import Metrics
 from bot.providers import Completed, Restarted, TextDelta
-from bot.providers.breaker import OPEN_AFTER, OPEN_S
-from bot.providers.candidate import Candidate
-from bot.providers.course import RetryPolicy
-from bot.providers.retrying import FallbackProvider
+from bot.providers.retry_policy import BREAKER_FAILURES, BREAKER_OPEN_S, RetryPolicy
+from bot.providers.routing.candidate import Candidate
+from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
 from tests.bot.providers.asking import ask, user
 from tests.bot.providers.failing import (
@@ -109,10 +108,10 @@ def test_a_model_with_others_behind_it_has_a_share_of_the_time(time: Time) -> No
     """The last one has all that is left."""
     candidates = [Candidate(model, Metrics(), lambda: time.now) for model in (Scripted([]), Scripted([]))]
     course = RetryPolicy(candidates, lambda: time.now, lambda: 1.0)
-    assert course.patience_s == pytest.approx(14)
+    assert course.first_token_timeout_s == pytest.approx(14)
     time.now += 14
-    course.go_on(SLOW)
-    assert course.patience_s == pytest.approx(6)
+    course.advance(SLOW)
+    assert course.first_token_timeout_s == pytest.approx(6)
 
 
 async def test_words_of_a_model_that_broke_off_are_voided(time: Time) -> None:
@@ -127,9 +126,9 @@ async def test_words_of_a_model_that_broke_off_are_voided(time: Time) -> None:
 
 async def test_a_model_that_keeps_failing_is_left_alone(time: Time) -> None:
     """Once its breaker is open the next model is asked at once; one request in ten seconds tries it."""
-    retrying = time.around([*[fails(DOWN)] * (OPEN_AFTER + 1), OK, OK], [OK] * 9)
+    retrying = time.around([*[fails(DOWN)] * (BREAKER_FAILURES + 1), OK, OK], [OK] * 9)
     asked = []
-    for pause in (0, 0, 0, OPEN_S, 0, OPEN_S, 0):
+    for pause in (0, 0, 0, BREAKER_OPEN_S, 0, BREAKER_OPEN_S, 0):
         time.now += pause
         asked.append((await answered(retrying), time.requests[0]))
     assert asked == [("m1", 2), ("m1", 3), ("m1", 3), ("m1", 4), ("m1", 4), ("m0", 5), ("m0", 6)]
@@ -151,8 +150,8 @@ async def test_an_open_model_is_the_last_hope(time: Time) -> None:
 
 async def test_who_refuses_a_request_is_not_left_alone(time: Time) -> None:
     """It answers; only this request is not to its taste."""
-    retrying = time.around([fails(REFUSED)] * OPEN_AFTER + [OK], [OK] * OPEN_AFTER)
-    assert [await answered(retrying) for _ in range(OPEN_AFTER + 1)] == ["m1"] * OPEN_AFTER + ["m0"]
+    retrying = time.around([fails(REFUSED)] * BREAKER_FAILURES + [OK], [OK] * BREAKER_FAILURES)
+    assert [await answered(retrying) for _ in range(BREAKER_FAILURES + 1)] == ["m1"] * BREAKER_FAILURES + ["m0"]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ async def test_the_operator_is_told_once(time: Time, step: ScriptedAnswer, level
         with capture_logs() as lines:
             await answered(retrying)
         told.append([(line["log_level"], line["event"], line["model"]) for line in lines])
-        time.now += OPEN_S
+        time.now += BREAKER_OPEN_S
     trouble, end = (level, "the model cannot be asked", "m0"), ("info", "the model answers again", "m0")
     assert told == [[trouble], [], [], [], [end], [trouble]]
     assert time.metrics.registry.get_sample_value("kaiwa_model_failures_total", {"model": "m0", "cause": cause}) == 5

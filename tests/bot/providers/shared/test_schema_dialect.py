@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.providers.fitting import Dialect, Fitted, closed, fit
 from bot.providers.openai.request import COMPATIBLE, LOOSE, STRICT
+from bot.providers.shared.schema_dialect import AdaptedSchema, Dialect, adapt, strict_form
 from tests.bot.providers.asking import declared
 
 BARE = Dialect(
@@ -17,9 +17,9 @@ UNIONS = Dialect(BARE.keywords | {"anyOf", "additionalProperties"})
 STRING = {"type": "string"}
 
 
-def fitted(properties: dict[str, Any], dialect: Dialect = BARE, defs: Any = None) -> tuple[Any, tuple[str, ...]]:
+def adapted(properties: dict[str, Any], dialect: Dialect = BARE, defs: Any = None) -> tuple[Any, tuple[str, ...]]:
     """What becomes of an object's properties, and what is lost."""
-    made = fit({"type": "object", "properties": properties, "$defs": defs or {}}, dialect)
+    made = adapt({"type": "object", "properties": properties, "$defs": defs or {}}, dialect)
     assert made.schema["type"] == "object"
     return made.schema["properties"], made.losses
 
@@ -27,13 +27,13 @@ def fitted(properties: dict[str, Any], dialect: Dialect = BARE, defs: Any = None
 def test_what_is_known_stays_as_it_is() -> None:
     """Byte for byte, so that requests cache."""
     schema = {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}, "required": ["a"]}
-    assert fit(schema, BARE) == Fitted(schema, ())
+    assert adapt(schema, BARE) == AdaptedSchema(schema, ())
 
 
 def test_what_is_not_known_is_dropped_and_named() -> None:
     """At every depth, with its place."""
     inner = {"type": "array", "items": {"type": "string", "pattern": "^x"}, "maxItems": 3}
-    made = fit({"type": "object", "properties": {"a": inner}, "additionalProperties": False}, BARE)
+    made = adapt({"type": "object", "properties": {"a": inner}, "additionalProperties": False}, BARE)
     assert made.schema == {"type": "object", "properties": {"a": {"type": "array", "items": STRING}}}
     assert made.losses == ("/properties/a/items: pattern", "/properties/a: maxItems", "/: additionalProperties")
 
@@ -41,13 +41,13 @@ def test_what_is_not_known_is_dropped_and_named() -> None:
 def test_formats_have_a_list_of_their_own() -> None:
     """One that is not known is dropped, unless any is taken."""
     properties = {"a": {"type": "string", "format": "date"}, "b": {"type": "string", "format": "iban"}}
-    assert fitted(properties) == ({"a": properties["a"], "b": STRING}, ("/properties/b: format",))
-    assert fitted(properties, UNIONS) == (properties, ())
+    assert adapted(properties) == ({"a": properties["a"], "b": STRING}, ("/properties/b: format",))
+    assert adapted(properties, UNIONS) == (properties, ())
 
 
 def test_references_are_inlined() -> None:
     """With what stands beside them; nothing is lost, and no definitions are left."""
-    made = fit(
+    made = adapt(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
@@ -57,13 +57,13 @@ def test_references_are_inlined() -> None:
         BARE,
     )
     properties = {"a": {"type": "string", "description": "Where"}, "b": STRING}
-    assert made == Fitted({"type": "object", "properties": properties}, ())
+    assert made == AdaptedSchema({"type": "object", "properties": properties}, ())
 
 
 def test_a_reference_to_itself_or_elsewhere_is_lost() -> None:
     """It allows anything from there on."""
     tree = {"type": "object", "properties": {"next": {"$ref": "#/$defs/tree"}}}
-    properties, losses = fitted(
+    properties, losses = adapted(
         {"a": {"$ref": "#/$defs/tree"}, "b": {"$ref": "https://x/y"}, "c": {"$ref": "#/nowhere"}},
         defs={"tree": tree},
     )
@@ -81,7 +81,7 @@ def test_unions_are_rephrased() -> None:
         ]
     }
     base = {"type": "object", "properties": {"x": STRING}, "required": ["x"]}
-    properties, losses = fitted({"a": one_of, "b": all_of}, UNIONS, {"base": base})
+    properties, losses = adapted({"a": one_of, "b": all_of}, UNIONS, {"base": base})
     assert properties == {
         "a": {"anyOf": [STRING, {"enum": [5]}]},
         "b": {"type": "object", "properties": {"x": STRING, "y": STRING}, "required": ["x", "y"]},
@@ -91,13 +91,13 @@ def test_unions_are_rephrased() -> None:
 
 def test_the_top_is_an_object_without_unions() -> None:
     """No vendor takes another one for arguments."""
-    assert fit({"anyOf": [STRING]}, UNIONS) == Fitted({"type": "object", "properties": {}}, ("/: anyOf",))
-    assert fit({}, BARE) == Fitted({"type": "object", "properties": {}}, ())
+    assert adapt({"anyOf": [STRING]}, UNIONS) == AdaptedSchema({"type": "object", "properties": {}}, ("/: anyOf",))
+    assert adapt({}, BARE) == AdaptedSchema({"type": "object", "properties": {}}, ())
 
 
 def test_an_array_says_what_it_holds() -> None:
     """OpenAI refuses one that does not; a schema may also be just true."""
-    assert fitted({"a": {"type": "array"}, "b": True}) == ({"a": {"type": "array", "items": {}}, "b": {}}, ())
+    assert adapted({"a": {"type": "array"}, "b": True}) == ({"a": {"type": "array", "items": {}}, "b": {}}, ())
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_an_array_says_what_it_holds() -> None:
 )
 def test_what_openai_is_not_told_of_our_own_tools(dialect: Dialect, losses: dict[str, tuple[str, ...]]) -> None:
     """The whole list, so that a new loss is noticed."""
-    assert {tool.name: made for tool in declared() if (made := fit(tool.parameters, dialect).losses)} == losses
+    assert {tool.name: made for tool in declared() if (made := adapt(tool.parameters, dialect).losses)} == losses
 
 
 def test_strict_closes_what_can_be_closed() -> None:
@@ -143,10 +143,14 @@ def test_strict_closes_what_can_be_closed() -> None:
         "properties": {"a": inner, "b": {"type": "array", "items": inner}, "c": {"anyOf": [inner, {"type": "null"}]}},
         "required": ["c", "b", "a"],
     }
-    shut = {**inner, "additionalProperties": False}
-    assert closed(schema) == {
+    strict = {**inner, "additionalProperties": False}
+    assert strict_form(schema) == {
         "type": "object",
-        "properties": {"a": shut, "b": {"type": "array", "items": shut}, "c": {"anyOf": [shut, {"type": "null"}]}},
+        "properties": {
+            "a": strict,
+            "b": {"type": "array", "items": strict},
+            "c": {"anyOf": [strict, {"type": "null"}]},
+        },
         "required": ["a", "b", "c"],
         "additionalProperties": False,
     }
@@ -164,4 +168,4 @@ def test_strict_closes_what_can_be_closed() -> None:
 )
 def test_strict_forbids_nothing_that_is_allowed(one: dict[str, Any]) -> None:
     """An optional property, free names, anything at all: then not strict."""
-    assert closed({"type": "object", "properties": {"a": one}, "required": ["a"]}) is None
+    assert strict_form({"type": "object", "properties": {"a": one}, "required": ["a"]}) is None

@@ -6,10 +6,10 @@ import pytest
 
 from bot.errors import ModelError, RequestRefused, TooLong
 from bot.metrics import Metrics
-from bot.providers.failures import too_long
-from bot.providers.retrying import FallbackProvider
+from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
-from bot.providers.shortening import shortened, tokens_of
+from bot.providers.shared.context_window import estimate_tokens, trim_oldest
+from bot.providers.shared.failures import too_long
 from bot.transcript import SUMMARY_ID, Media, Message, Text, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
 
@@ -20,32 +20,39 @@ TALK = [
     *(user(f"2 {LONG}"), user("and more"), model("two")),
     *(user(f"3 {LONG}"), CALLING, results(CALLING, {"n": 1}), user("joined")),
 ]
-NOTE = Message(SUMMARY_ID, "user", (Text("KeyValue"),), 1)
+NOTE = Message(SUMMARY_ID, "user", (Text("Notes"),), 1)
 
 
 @pytest.mark.parametrize(
     ("tokens", "first"),
-    [(10_000, "1"), (tokens_of(TALK), "1"), (tokens_of(TALK) - 1, "2"), (2_300, "2"), (1_500, "3"), (0, "3")],
+    [
+        (10_000, "1"),
+        (estimate_tokens(TALK), "1"),
+        (estimate_tokens(TALK) - 1, "2"),
+        (2_300, "2"),
+        (1_500, "3"),
+        (0, "3"),
+    ],
 )
 def test_whole_turns_are_left_out(tokens: int, first: str) -> None:
     """The oldest ones, and never a piece of one; the turn under way stays whatever its length."""
-    kept = shortened(TALK, tokens)
+    kept = trim_oldest(TALK, tokens)
     assert kept[0].text.startswith(first)
     assert kept == TALK[-len(kept) :]
 
 
 def test_the_summary_stays() -> None:
     """It stands for what was left out before."""
-    assert [message.text[:5] for message in shortened([NOTE, *TALK], 1_500)] == ["KeyValue", "3 xxx", "", "", "joine"]
-    assert shortened([NOTE, *TALK], 10_000) == [NOTE, *TALK]
-    assert shortened([NOTE], 0) == [NOTE]
-    assert shortened([], 0) == []
+    assert [message.text[:5] for message in trim_oldest([NOTE, *TALK], 1_500)] == ["Notes", "3 xxx", "", "", "joine"]
+    assert trim_oldest([NOTE, *TALK], 10_000) == [NOTE, *TALK]
+    assert trim_oldest([NOTE], 0) == [NOTE]
+    assert trim_oldest([], 0) == []
 
 
 def test_a_picture_weighs_what_vendors_reckon() -> None:
     """However many bytes it has."""
     picture = Media("1", "image/png", 9, b"x" * 100_000)
-    assert 1_000 < tokens_of([user(picture)]) < 1_100
+    assert 1_000 < estimate_tokens([user(picture)]) < 1_100
 
 
 def too_much(window: int) -> Step:
@@ -56,10 +63,10 @@ def test_a_summary_that_leaves_no_room_for_the_question_goes_last() -> None:
     """Another model wrote it, which reads more: an answer without it is better than none."""
     long = Message(SUMMARY_ID, "user", (Text(LONG),), 1)
     talk = [user("1"), model("one"), user("2")]
-    assert shortened([long, *talk], 500) == talk[-1:]
-    assert shortened([long, *talk], 1_080) == [long, *talk[-1:]]
+    assert trim_oldest([long, *talk], 500) == talk[-1:]
+    assert trim_oldest([long, *talk], 1_080) == [long, *talk[-1:]]
     asked = user(LONG)
-    assert shortened([NOTE, asked], 500) == [NOTE, asked]
+    assert trim_oldest([NOTE, asked], 500) == [NOTE, asked]
 
 
 async def test_a_request_that_is_too_long_is_sent_again_without_its_oldest_turns() -> None:

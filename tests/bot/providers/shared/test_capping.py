@@ -10,17 +10,17 @@ from msgspec.json import encode
 from bot.metrics import Metrics
 from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.anthropic.response import Answer as AnthropicAnswer
-from bot.providers.calls import Calls
-from bot.providers.capping import CALLS_CAP, WORDS_CAP, capped
-from bot.providers.event_stream import STREAM_CAP, StreamTooLong, events_of, lines_of
-from bot.providers.failures import Failures
 from bot.providers.gemini.response import Answer as GeminiAnswer
 from bot.providers.gemini.response import read as read_event
 from bot.providers.json_mode.growing import GrowingReply
 from bot.providers.json_mode.reading import read
 from bot.providers.openai.response import Answer as OpenAIAnswer
-from bot.providers.retrying import FallbackProvider
+from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
+from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
+from bot.providers.shared.failures import Failures
+from bot.providers.shared.sse import STREAM_CAP, StreamTooLong, events_of, lines_of
+from bot.providers.shared.tool_call_deltas import Calls
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear
 
@@ -47,7 +47,7 @@ class Endless:
 async def last_of(model: Endless) -> tuple[str, Completed]:
     """The words that were shown, and the end."""
     shown = []
-    async for event in capped(model.stream(), "endless", [user("hi")]):
+    async for event in cap_answer(model.stream(), "endless", [user("hi")]):
         if isinstance(event, TextDelta):
             shown.append(event.text)
     assert isinstance(event, Completed)
@@ -125,7 +125,7 @@ async def test_what_was_said_before_a_stream_went_on_for_ever_is_the_answer() ->
         async for _ in lines_of(endless_pieces(b"x" * 65_536)):
             pass
 
-    events = [event async for event in capped(thinking(), "thinker", [user("hi")])]
+    events = [event async for event in cap_answer(thinking(), "thinker", [user("hi")])]
     assert isinstance(events[-1], Completed)
     assert (events[-1].response.message.text, events[-1].response.stop_reason) == ("Let me see.", "max_tokens")
 

@@ -8,7 +8,7 @@ from time import time
 import pytest
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
-from bot.providers.failures import Failures, retry_after, status_of
+from bot.providers.shared.failures import Failures, retry_after, status_of
 
 FAILURES = Failures("m-1", "VENDOR_API_KEY", "secret-key")
 

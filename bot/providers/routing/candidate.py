@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
+from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong
 from bot.metrics import Metrics
 from bot.providers import Provider
-from bot.providers.breaker import Breaker
-from bot.providers.shortening import shortened, tokens_of
+from bot.providers.retry_policy import Breaker, wants_too_long_a_wait
+from bot.providers.shared.context_window import estimate_tokens, trim_oldest
 from bot.transcript import Message
 
 log = structlog.stdlib.get_logger(__name__)
-
-CAP_S = 10.0  # the longest wait, also one that a vendor may ask for
 
 
 class Candidate:
@@ -32,33 +30,28 @@ class Candidate:
         self._metrics = metrics
         self._told: set[str] = set()
 
-    def answered(self) -> None:
-        """Note an answer."""
+    def record_answer(self) -> None:
+        """The model has answered: close its breaker."""
         if self.breaker.is_open:
             self._told.clear()
             log.info("the model answers again", model=self.provider.model)
         self.breaker.close()
 
-    def failed(self, error: ModelError) -> None:
-        """Note a failure. Who refuses a request is there, and its breaker stays closed."""
+    def record_failure(self, error: ModelError) -> None:
+        """Count and log a failure. Who refuses a request is there, and its breaker stays closed."""
         self._metrics.model_failures.labels(self.provider.model, error.apology).inc()
         if error.apology not in self._told:
             self._told.add(error.apology)
             tell = log.error if isinstance(error, ModelUnusable) else log.warning
             tell("the model cannot be asked", model=self.provider.model, why=error.apology, cause=error.cause)
         if not isinstance(error, RequestRefused):
-            self.breaker.fail(at_once=asks_for_too_long(error) or isinstance(error, ModelUnusable))
+            self.breaker.fail(at_once=wants_too_long_a_wait(error) or isinstance(error, ModelUnusable))
 
-    def fitting(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def trim(self, messages: Sequence[Message]) -> Sequence[Message]:
         """As many of the newest turns as have room beside the system prompt, the tools and an answer."""
-        return shortened(messages, self.window // 2) if self.window else messages
+        return trim_oldest(messages, self.window // 2) if self.window else messages
 
-    def shorter(self, messages: Sequence[Message], error: TooLong) -> Sequence[Message]:
+    def trim_more(self, messages: Sequence[Message], error: TooLong) -> Sequence[Message]:
         """What may be sent where all this was too long; the same where nothing can be left out."""
         self.window = error.window or self.window
-        return shortened(self.fitting(messages), tokens_of(messages) // 2)
-
-
-def asks_for_too_long(error: ModelError) -> bool:
-    """Whether the vendor wants to be left alone for longer than anybody waits."""
-    return isinstance(error, TryAgain) and (error.after or 0) > CAP_S
+        return trim_oldest(self.trim(messages), estimate_tokens(messages) // 2)

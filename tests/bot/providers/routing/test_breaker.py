@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.providers.breaker import OPEN_AFTER, OPEN_S, Breaker
+from bot.providers.retry_policy import BREAKER_FAILURES, BREAKER_OPEN_S, Breaker
 from tests.bot.providers.failing import Time
 
 
@@ -28,7 +28,7 @@ def fail(breaker: Breaker, times: int) -> None:
 
 def test_it_opens_after_a_few_failures_in_a_row(breaker: Breaker) -> None:
     """One more than is usual, and none is forgotten."""
-    fail(breaker, OPEN_AFTER - 1)
+    fail(breaker, BREAKER_FAILURES - 1)
     assert (breaker.is_open, breaker.admit()) == (False, True)
     fail(breaker, 1)
     assert (breaker.is_open, breaker.admit()) == (True, False)
@@ -36,9 +36,9 @@ def test_it_opens_after_a_few_failures_in_a_row(breaker: Breaker) -> None:
 
 def test_an_answer_in_between_starts_the_count_anew(breaker: Breaker) -> None:
     """A model that fails now and then is no broken one."""
-    fail(breaker, OPEN_AFTER - 1)
+    fail(breaker, BREAKER_FAILURES - 1)
     breaker.close()
-    fail(breaker, OPEN_AFTER - 1)
+    fail(breaker, BREAKER_FAILURES - 1)
     assert breaker.admit()
 
 
@@ -50,10 +50,10 @@ def test_it_opens_at_once_where_that_is_asked_for(breaker: Breaker) -> None:
 
 def test_one_request_tries_the_model_when_the_time_is_over(breaker: Breaker, time: Time) -> None:
     """The others go on as before, until it has answered; a probe that is never heard of again holds up nobody."""
-    fail(breaker, OPEN_AFTER)
-    time.now += OPEN_S
+    fail(breaker, BREAKER_FAILURES)
+    time.now += BREAKER_OPEN_S
     assert [breaker.admit() for _ in range(3)] == [True, False, False]
-    time.now += OPEN_S
+    time.now += BREAKER_OPEN_S
     assert [breaker.admit() for _ in range(3)] == [True, False, False]
     breaker.close()
     assert [breaker.admit() for _ in range(3)] == [True, True, True]
@@ -67,5 +67,5 @@ def test_no_failure_holds_it_open_any_longer(breaker: Breaker, time: Time) -> No
         if breaker.admit():
             waited, since = max(waited, time.now - since), time.now
         breaker.fail(at_once=True)
-    assert waited == OPEN_S
-    assert OPEN_S <= 20
+    assert waited == BREAKER_OPEN_S
+    assert BREAKER_OPEN_S <= 20

@@ -26,8 +26,8 @@ FIRST_WITHOUT_FORCED_CALLS: Version = (5, 1)  # nor can they be told not to thin
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
-    """The habits of one model; one with an unknown name is told nothing about thinking.
+class Capabilities:
+    """What one model takes; one with an unknown name is told nothing about thinking.
 
     Attributes:
         version: (0, 0) where the name tells none.
@@ -68,12 +68,12 @@ class Habits:
         return {"max_tokens": max_output_tokens + budget, "thinking": thinking}
 
 
-def habits_of(model: str, thinking_level: str) -> Habits:
+def capabilities_of(model: str, thinking_level: str) -> Capabilities:
     """What a model's name tells about it."""
     match = FAMILY.match(model)
     if match is None:
-        return Habits((0, 0), False, thinking_level)
+        return Capabilities((0, 0), False, thinking_level)
     major, minor = (match["old"], match["old_minor"]) if match["old"] else (match["major"], match["minor"])
     version = (int(major or 0), int(minor or 0))
     always = version >= FIRST_WITHOUT_FORCED_CALLS or (match["line"] in ALWAYS_THINK and version >= (5, 0))
-    return Habits(version, always, thinking_level)
+    return Capabilities(version, always, thinking_level)
