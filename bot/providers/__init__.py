@@ -128,7 +128,7 @@ class Provider(Protocol):
         ...
 
 
-def enveloped(result: ToolResult) -> dict[str, Any]:
+def wrap_result(result: ToolResult) -> dict[str, Any]:
     """A tool's result as every model gets it; the system prompt says that what is inside is data.
 
     The tool's own object is never the outermost one, so that nothing in it can pass for an error of ours or for

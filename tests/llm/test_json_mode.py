@@ -8,7 +8,7 @@ import pytest
 
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.json_mode.client import JsonMode
-from bot.providers.json_mode.reading import MARKS
+from bot.providers.json_mode.response import MARKS
 from bot.transcript import ToolCall
 from tests.bot.providers.asking import Reply, ask, model, results, user
 from tests.llm.asking import TIME, TOOLS, WEATHER, asked_at, assert_valid

@@ -1,1 +1,29 @@
 """Anthropic's models."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, SecretStr
+
+from bot.providers import Provider
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.variables import ApiURL, Secret
+
+
+class Config(BaseModel):
+    """Key and address."""
+
+    anthropic_api_key: Secret = SecretStr("")
+    anthropic_base_url: ApiURL | Literal[""] = ""
+
+
+def open_model(config: Config, model: str, options: Options) -> Provider:
+    """A model by its name."""
+    from bot.providers.anthropic.client import Anthropic
+
+    return Anthropic(config.anthropic_api_key.get_secret_value(), model, config.anthropic_base_url, options)
+
+
+ENTRY = ProviderEntry("anthropic", Config, open_model, needs=("ANTHROPIC_API_KEY",), sdk="anthropic")

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice, enveloped
+from bot.providers import ToolChoice, wrap_result
 from bot.providers.anthropic.capabilities import Capabilities
 from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_id, portable_name, seen
+from bot.providers.shared.portable import portable_id, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -84,7 +84,7 @@ def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64) ->
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
-            role, content = "user", [_seen(part, inline) for part in seen(message) if not _is_blank(part)]
+            role, content = "user", [_seen(part, inline) for part in visible_parts(message) if not _is_blank(part)]
         if content and said and said[-1]["role"] == role:
             said[-1]["content"] += content
         elif content:
@@ -138,7 +138,7 @@ def _call(call: ToolCall) -> JSON:
 
 def _result(result: ToolResult) -> JSON:
     answer = {"type": "tool_result", "tool_use_id": portable_id(result.call_id)}
-    return {**answer, "content": encode(enveloped(result)).decode(), "is_error": result.is_error}
+    return {**answer, "content": encode(wrap_result(result)).decode(), "is_error": result.is_error}
 
 
 def _seen(part: Text | Media, inline: Inline) -> JSON:

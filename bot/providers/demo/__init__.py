@@ -1,1 +1,27 @@
 """Rules in the place of a model."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from bot.providers import Provider
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.texts import load
+from bot.variables import Language
+
+
+class Config(BaseModel):
+    """The language of answers to words that are of none."""
+
+    language: Language = "en"
+
+
+def open_model(config: Config, _model: str, _options: Options) -> Provider:
+    """The one there is."""
+    from bot.providers.demo.client import Demo
+
+    return Demo(load(), config.language)
+
+
+ENTRY = ProviderEntry("demo", Config, open_model)

@@ -1,7 +1,7 @@
 """Tools for models without function calling: they write every answer as one JSON object by a schema.
 
-``prompt.py`` says how, ``schema.py`` what it may hold, ``growing.py`` shows the words of one that is still being
-written, ``reading.py`` reads the whole. The object itself is never shown to anybody.
+``request.py`` writes how to answer, and by which schema; ``response.py`` shows the words of an answer that is still
+being written and reads the whole. The object itself is never shown to anybody.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.providers import AUTO, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
-from bot.providers.json_mode.growing import GrowingReply
-from bot.providers.json_mode.prompt import conversation, instructions, repair
-from bot.providers.json_mode.reading import Reading, looks_like_json, read
-from bot.providers.json_mode.schema import schema_of
+from bot.providers.json_mode.request import conversation, instructions, repair, schema_of
+from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
-from bot.providers.shared.responses import answer
+from bot.providers.shared.responses import build_response
 from bot.providers.shared.tool_call_deltas import Calls
 from bot.transcript import Message, Text, ToolCall, Usage
 from toolset.tool import ToolDefinition
@@ -112,7 +110,7 @@ class JsonMode:
         may_call = bool(tools) and tool_choice.mode != "none"
         tries: list[_Try] = []
         written = cap_answer(self._writer.write(*asked, first_token_timeout_s), self.model, asked[1], LONGEST)
-        async with aclosing(_shown(written, may_call, tries)) as events:
+        async with aclosing(_stream_reply(written, may_call, tries)) as events:
             async for event in events:
                 yield event
         if not tries[0].is_usable:
@@ -120,7 +118,7 @@ class JsonMode:
                 yield Restarted()
             again = [*asked[1], *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
             written = cap_answer(self._writer.write(asked[0], again, asked[2]), self.model, again, LONGEST)
-            async with aclosing(_shown(written, may_call, tries)) as events:
+            async with aclosing(_stream_reply(written, may_call, tries)) as events:
                 async for event in events:
                     yield event
         for event in _ending(tries, messages):
@@ -135,7 +133,7 @@ class JsonMode:
         await self._writer.aclose()
 
 
-async def _shown(
+async def _stream_reply(
     written: AsyncGenerator[StreamEvent], may_call: bool, tries: list[_Try]
 ) -> AsyncGenerator[StreamEvent]:
     """The words of one answer while it is written; the whole is added to ``tries``."""
@@ -165,7 +163,7 @@ def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEv
     events += [delta for delta, _ in calls]
     parts: list[Text | ToolCall] = [Text(reply), *(call for _, call in calls)]
     reason = last.response.stop_reason
-    response = answer(
+    response = build_response(
         parts,
         "end_turn" if last.reading else reason,
         model=last.response.model,

@@ -1,1 +1,29 @@
 """Models that Ollama serves."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field, SecretStr
+
+from bot.providers import Provider
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.variables import OllamaHost, Secret
+
+
+class Config(BaseModel):
+    """Address, key and the tokens that a model reads."""
+
+    ollama_host: OllamaHost = "127.0.0.1:11434"
+    ollama_api_key: Secret = SecretStr("")
+    ollama_context_length: int = Field(0, ge=0)
+
+
+def open_model(config: Config, model: str, options: Options) -> Provider:
+    """A model by its name."""
+    from bot.providers.ollama.client import Ollama
+
+    key = config.ollama_api_key.get_secret_value()
+    return Ollama(model, config.ollama_host, options, config.ollama_context_length, key)
+
+
+ENTRY = ProviderEntry("ollama", Config, open_model)

@@ -1,8 +1,8 @@
 """Ollama's native chat over aiohttp: one request in, a stream of events out.
 
-``request.py`` writes what is sent, ``response.py`` reads what comes back, ``address.py`` knows where. Ollama's SDK is
-not used: its models drop the parts of a schema and of a call that they do not know, its HTTP client becomes slow beyond
-a hundred requests in flight, and what is left, JSON lines from one address, is little.
+``request.py`` writes what is sent, ``response.py`` reads what comes back. Ollama's SDK is not used: its models drop the
+parts of a schema and of a call that they do not know, its HTTP client becomes slow beyond a hundred requests in flight,
+and what is left, JSON lines from one address, is little.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from urllib.parse import urlsplit
 
 import aiohttp
 from msgspec import DecodeError
@@ -17,7 +18,6 @@ from msgspec.json import Decoder
 
 from bot.errors import ModelError
 from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
-from bot.providers.ollama.address import address_of
 from bot.providers.ollama.failures import Refusals, translating
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offered, thinking
 from bot.providers.ollama.response import Answer
@@ -31,6 +31,9 @@ from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 DEFAULT_WINDOW = 4_096  # of a server that is told nothing; what goes beyond it is lost without a word
+PORT = 11434
+PORTS = {"http": 80, "https": 443}  # where a scheme is written
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- where a server listens is nowhere to be reached
 
 _read = Decoder(JSON).decode
 
@@ -123,14 +126,14 @@ class Ollama:
 
     async def _lines(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
         async with (
-            await self._answered(body, attachments) as response,
+            await self._open_chat(body, attachments) as response,
             aclosing(lines_of(response.content.iter_any())) as lines,
         ):
             async for line in lines:
                 if line.strip():
                     yield line
 
-    async def _answered(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
+    async def _open_chat(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
         """The response, which begins once the model is loaded; who cannot wait so long has it loaded for the next."""
         try:
             return await self._post("/api/chat", body, self._thinking, attachments)
@@ -168,6 +171,16 @@ class Ollama:
             self._thinking = {}
             return await self._post(path, body, attachments=attachments)
         raise self._refusals.refusal(response.status, words, retry_after(response.headers))
+
+
+def address_of(host: str) -> str:
+    """The base URL of OLLAMA_HOST as Ollama's own clients read it: scheme, host and port may each be left out."""
+    scheme, separator, _ = host.partition("://")
+    parts = urlsplit(host if separator else f"http://{host}")
+    port = parts.port or (PORTS.get(scheme, PORT) if separator else PORT)
+    name = parts.hostname or "127.0.0.1"
+    name = EVERYWHERE.get(name, name)
+    return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}:{port}{parts.path.rstrip('/')}"
 
 
 def _words_of(body: bytes) -> str:

@@ -1,1 +1,31 @@
 """OpenAI's models, and every server that speaks like it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, SecretStr
+
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.variables import ApiURL, Secret
+
+if TYPE_CHECKING:
+    from bot.providers.openai.client import OpenAI
+
+
+class Config(BaseModel):
+    """Key and address; a server of one's own wants no key."""
+
+    openai_api_key: Secret = SecretStr("")
+    openai_base_url: ApiURL | Literal[""] = ""
+
+
+def open_model(config: Config, model: str, options: Options) -> OpenAI:
+    """A model by its name."""
+    from bot.providers.openai.client import OpenAI
+
+    return OpenAI(config.openai_api_key.get_secret_value(), model, config.openai_base_url, options)
+
+
+ENTRY = ProviderEntry("openai", Config, open_model, needs=("OPENAI_API_KEY", "OPENAI_BASE_URL"), sdk="openai")

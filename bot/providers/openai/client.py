@@ -95,7 +95,7 @@ class OpenAI:
         """
         fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
         answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
-        async with aclosing(self._asked(system, messages, fields, answer, first_token_timeout_s)) as events:
+        async with aclosing(self._ask(system, messages, fields, answer, first_token_timeout_s)) as events:
             async for event in events:
                 yield event
 
@@ -113,7 +113,7 @@ class OpenAI:
         """
         fields = {"response_format": response_format(schema, self._dialects)}
         answer = Answer(self.model, messages, self._failures, may_call=False)
-        async with aclosing(self._asked(system, messages, fields, answer, first_token_timeout_s)) as events:
+        async with aclosing(self._ask(system, messages, fields, answer, first_token_timeout_s)) as events:
             async for event in events:
                 yield event
 
@@ -134,7 +134,7 @@ class OpenAI:
         """Close the connections."""
         await self._client.close()
 
-    async def _asked(
+    async def _ask(
         self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer, first_token_timeout_s: float
     ) -> AsyncGenerator[StreamEvent]:
         attachments = Attachments()

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice, enveloped
+from bot.providers import ToolChoice, wrap_result
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_id, portable_name, seen
+from bot.providers.shared.portable import portable_id, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -123,7 +123,7 @@ def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
 
 def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:
     """Words alone as a string, which every server takes; beside pictures as parts."""
-    parts = list(seen(message, sees_pictures=capabilities.sees_pictures))
+    parts = list(visible_parts(message, sees_pictures=capabilities.sees_pictures))
     if any(isinstance(part, Media) for part in parts):
         return [_part(part, inline) for part in parts]
     return PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
@@ -171,5 +171,5 @@ def _assistant(message: Message, model: str, capabilities: Capabilities) -> list
 
 
 def _tool(result: ToolResult) -> JSON:
-    content = encode(enveloped(result)).decode()
+    content = encode(wrap_result(result)).decode()
     return {"role": "tool", "tool_call_id": portable_id(result.call_id), "content": content}

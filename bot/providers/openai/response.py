@@ -17,7 +17,7 @@ from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.openai.failures import kind_of
 from bot.providers.openai.request import PROVIDER, Kept
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.responses import answer
+from bot.providers.shared.responses import build_response
 from bot.providers.shared.tool_call_deltas import Calls
 from bot.transcript import Message, Opaque, Text, Usage, encode
 
@@ -147,7 +147,7 @@ class Answer:
         if blocks := self._blocks.whole():
             self._kept.message["reasoning_details"] = blocks
         kept = self._kept if reason in ("end_turn", "tool_use") else Kept(self._kept.message)
-        return answer(
+        return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             reason,
             model=self._model,

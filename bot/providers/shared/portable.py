@@ -24,7 +24,7 @@ def portable_name(name: str) -> str:
     return FOREIGN.sub("_", name)[:NAME_CAP] or "_"
 
 
-def seen(message: Message, *, sees_pictures: bool = True) -> Iterator[Text | Media]:
+def visible_parts(message: Message, *, sees_pictures: bool = True) -> Iterator[Text | Media]:
     """What a user's message shows to a model: context, words, pictures, and a word for what it cannot see."""
     if message.context:
         yield Text(message.context)

@@ -12,7 +12,7 @@ from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
 USUAL = ("end_turn", "tool_use")
 
 
-def answer(
+def build_response(
     parts: Sequence[Text | ToolCall],
     reason: StopReason,
     *,
@@ -32,12 +32,12 @@ def answer(
         detail: what the vendor said about an unusual stop.
     """
     settled = _settled(parts, reason)
-    kept = merged(parts if settled == "tool_use" else [part for part in parts if isinstance(part, Text)])
+    kept = merge_texts(parts if settled == "tool_use" else [part for part in parts if isinstance(part, Text)])
     message = Message(new_id("msg"), "model", kept, time.time_ns() // 1_000_000, opaque=opaque)
     return ModelResponse(message, settled, usage, model, "" if settled in USUAL else detail)
 
 
-def merged(parts: Iterable[Text | ToolCall]) -> tuple[Text | ToolCall, ...]:
+def merge_texts(parts: Iterable[Text | ToolCall]) -> tuple[Text | ToolCall, ...]:
     """The pieces of one text put together, without empty ones."""
     whole: list[Text | ToolCall] = []
     for is_text, group in groupby(parts, lambda part: isinstance(part, Text)):

@@ -11,10 +11,8 @@ import pytest
 
 from bot.providers import AUTO, NONE, Restarted, TextDelta, ToolChoice
 from bot.providers.json_mode.client import JsonMode
-from bot.providers.json_mode.growing import GrowingReply
-from bot.providers.json_mode.prompt import EXAMPLES, instructions
-from bot.providers.json_mode.reading import Reading, looks_like_json, read
-from bot.providers.json_mode.schema import schema_of
+from bot.providers.json_mode.request import EXAMPLES, instructions, schema_of
+from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.openai.client import OpenAI
 from bot.transcript import Text, ToolCall, Usage
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user

@@ -11,7 +11,7 @@ from bot.providers import ToolChoice
 from bot.providers.anthropic.capabilities import capabilities_of
 from bot.providers.anthropic.request import declarations as to_anthropic
 from bot.providers.gemini.request import declarations as to_gemini
-from bot.providers.json_mode.schema import schema_of
+from bot.providers.json_mode.request import schema_of
 from bot.providers.ollama.request import declarations as to_ollama
 from bot.providers.openai.request import COMPATIBLE, OPENAIS, response_format
 from bot.providers.openai.request import declarations as to_openai

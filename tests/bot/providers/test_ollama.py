@@ -9,8 +9,7 @@ import pytest
 
 from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.providers import AUTO, NONE, TextDelta, ToolChoice
-from bot.providers.ollama.address import address_of
-from bot.providers.ollama.client import Ollama
+from bot.providers.ollama.client import Ollama, address_of
 from bot.providers.shared.options import Options
 from bot.transcript import Media, Message, ToolCall, Usage, encode
 from tests.bot.providers.asking import ask, declared, model, results, user

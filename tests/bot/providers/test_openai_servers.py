@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import ModelUnusable, RequestRefused, TryAgain
 from bot.providers import AUTO, NONE
-from bot.providers.json_mode.schema import schema_of
+from bot.providers.json_mode.request import schema_of
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import COMPATIBLE, OPENAIS, declarations, response_format

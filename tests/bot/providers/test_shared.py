@@ -9,8 +9,8 @@ import pytest
 
 from bot.providers import StopReason
 from bot.providers.shared.options import Options
-from bot.providers.shared.portable import portable_id, portable_name, seen
-from bot.providers.shared.responses import answer, merged
+from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.responses import build_response, merge_texts
 from bot.providers.shared.sse import events_of
 from bot.providers.shared.timeouts import with_timeouts
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, Usage
@@ -102,7 +102,7 @@ def test_an_answer_is_settled(
 ) -> None:
     """By what it holds; only a complete one keeps its calls."""
     opaque = Opaque("p", "m", b"x")
-    made = answer(parts, reason, model="m-1", usage=Usage(1), opaque=opaque, detail="why")
+    made = build_response(parts, reason, model="m-1", usage=Usage(1), opaque=opaque, detail="why")
     assert (made.stop_reason, made.message.parts, made.model, made.usage) == (settled, kept, "m-1", Usage(1))
     assert (made.message.role, made.message.opaque) == ("model", opaque)
     assert made.detail == ("" if settled in ("end_turn", "tool_use") else "why")
@@ -110,7 +110,7 @@ def test_an_answer_is_settled(
 
 def test_pieces_of_text_are_merged() -> None:
     """Around calls, never across them."""
-    assert merged([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (Text("ab"), CALL, Text("c"))
+    assert merge_texts([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (Text("ab"), CALL, Text("c"))
 
 
 def test_ids_are_portable() -> None:
@@ -139,4 +139,4 @@ def test_a_user_shows_words_and_pictures() -> None:
     video = Media("3", "video/mp4", data=b"x")
     message = Message("m", "user", (Text("Look"), Text(""), picture, gone, video), 1, context="[Monday]")
     words = [Text("[Monday]"), Text("Look"), picture, Text("[image: not available]"), Text("[video: not available]")]
-    assert list(seen(message)) == words
+    assert list(visible_parts(message)) == words

@@ -12,8 +12,7 @@ from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.anthropic.response import Answer as AnthropicAnswer
 from bot.providers.gemini.response import Answer as GeminiAnswer
 from bot.providers.gemini.response import read as read_event
-from bot.providers.json_mode.growing import GrowingReply
-from bot.providers.json_mode.reading import read
+from bot.providers.json_mode.response import GrowingReply, read
 from bot.providers.openai.response import Answer as OpenAIAnswer
 from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step

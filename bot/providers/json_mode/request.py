@@ -1,11 +1,12 @@
-"""What a model without function calling is told: how to answer, by which tools, and what was said so far."""
+"""What a model without function calling is sent: how to answer, its tools, what was said, and the answer's schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from bot.providers import enveloped
+from bot.providers import ToolChoice, wrap_result
+from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt
 from bot.transcript import Message, Text, ToolResult, encode, new_id
 from toolset.tool import ToolDefinition
 
@@ -86,7 +87,7 @@ def _said(message: Message, results: dict[str, ToolResult]) -> Iterator[Message]
         call_object = {"name": call.name, "arguments": call.arguments}
         yield _message("model", _object("", call_object, "" if place else message.text))
         if result := results.get(call.id):
-            yield _message("user", f"Result of {result.name}: {encode(enveloped(result)).decode()}")
+            yield _message("user", f"Result of {result.name}: {encode(wrap_result(result)).decode()}")
 
 
 def _object(thought: str, call: dict[str, Any] | None, reply: str) -> str:
@@ -95,3 +96,39 @@ def _object(thought: str, call: dict[str, Any] | None, reply: str) -> str:
 
 def _message(role: Any, text: str) -> Message:
     return Message(new_id("msg"), role, (Text(text),), 0)
+
+
+JSON = dict[str, Any]
+
+WHOLE = Dialect(VOCABULARY)
+
+
+def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
+    """What an answer may hold under a tool choice."""
+    callable_tools = [tool for tool in tools if choice.mode != "none" and choice.name in ("", tool.name)]
+    branches = [_call(tool) for tool in callable_tools]
+    if choice.mode in ("auto", "none") or not branches:
+        branches.insert(0, {"type": "null"})
+    return {
+        "type": "object",
+        "properties": {
+            "thought": {"type": "string"},
+            "tool_call": branches[0] if len(branches) == 1 else {"anyOf": branches},
+            "reply": {"type": "string"},
+        },
+        "required": ["thought", "tool_call", "reply"],
+        "additionalProperties": False,
+    }
+
+
+def _call(tool: ToolDefinition) -> JSON:
+    """A call, with references written out: those of a schema inside another one would lead nowhere."""
+    return {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "enum": [tool.name]},
+            "arguments": adapt(tool.parameters, WHOLE).schema,
+        },
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
