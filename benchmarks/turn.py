@@ -37,8 +37,8 @@ from bot.conversation.intake import Intake
 from bot.conversation.replying import Defaults
 from bot.conversation.runner import conversations
 from bot.metrics import Metrics
-from bot.providers.gemini import Gemini
-from bot.providers.retrying import FallbackProvider
+from bot.providers.gemini.client import Gemini
+from bot.providers.routing.fallback import FallbackProvider
 from bot.store import open_store
 from bot.store.embedded import embedded
 from bot.texts import load

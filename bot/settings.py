@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, DirectoryPath, Field, SecretStr, ValidationError
@@ -10,7 +12,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.errors import SettingsError
 from bot.variables import (
-    KEYS,
     ApiURL,
     BaseURL,
     Language,
@@ -31,6 +32,7 @@ SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="igno
 
 
 NO_SECRET = SecretStr("")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Settings(BaseSettings):
@@ -168,7 +170,6 @@ def load() -> Settings:
         SettingsError: naming the first variable that is wrong, and the mend.
     """
     settings: Settings = _checked(Settings)
-    _refuse_models_without_keys(settings)
     _refuse_half_filled(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:
@@ -178,20 +179,6 @@ def load() -> Settings:
             mend = "cannot be read as text; leave it empty for the persona that comes with Kaiwa"
             raise SettingsError("PERSONA_FILE", mend) from error
     return settings
-
-
-def _refuse_models_without_keys(settings: Settings) -> None:
-    for name in settings.models:
-        keys = KEYS.get(name.partition(":")[0], ())
-        if keys and not any(_is_set(getattr(settings, key.lower())) for key in keys):
-            also = f", or {keys[1]} for a server of your own" if len(keys) > 1 else ""
-            raise SettingsError(
-                keys[0], f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
-            )
-
-
-def _is_set(value: str | SecretStr) -> bool:
-    return bool(value.get_secret_value() if isinstance(value, SecretStr) else value)
 
 
 def _refuse_half_filled(settings: Settings) -> None:
@@ -236,20 +223,23 @@ def env_file_is_open() -> bool:
         return False
 
 
-def tool_config(config: type[ConfigT]) -> ConfigT:
-    """Fill a tool's own ``Config`` from the same sources.
+def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NOTHING) -> ConfigT:
+    """Fill the ``Config`` of a tool or a provider from the same sources.
+
+    Args:
+        known: fields that have their values.
 
     Raises:
         SettingsError: naming the variable that is wrong.
     """
     reader = type(config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__})
-    filled: Any = _checked(reader)
+    filled: Any = _checked(reader, known)
     return config.model_validate(filled.model_dump())
 
 
-def _checked(reader: type[Any]) -> Any:
+def _checked(reader: type[Any], known: Mapping[str, Any] = NOTHING) -> Any:
     try:
-        return reader()
+        return reader(**known)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         variable = str(first["loc"][0]).upper() if first["loc"] else "settings"

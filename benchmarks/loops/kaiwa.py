@@ -14,12 +14,12 @@ from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
 from bot.live_events import Nobody
 from bot.metrics import Metrics
 from bot.providers import Provider, StopReason
-from bot.providers.anthropic import Anthropic
-from bot.providers.gemini import Gemini
-from bot.providers.json_mode import JsonMode
-from bot.providers.ollama import Ollama
-from bot.providers.openai import OpenAI
-from bot.providers.retrying import FallbackProvider
+from bot.providers.anthropic.client import Anthropic
+from bot.providers.gemini.client import Gemini
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.ollama.client import Ollama
+from bot.providers.openai.client import OpenAI
+from bot.providers.routing.fallback import FallbackProvider
 from bot.transcript import Message, Spending, Text, ToolCall, ToolResult, new_id
 from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
 

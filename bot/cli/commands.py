@@ -27,7 +27,7 @@ from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, examine
 from bot.ops.startup import parts
 from bot.plugins import open_tools
-from bot.providers.registry import open_model
+from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.terminal import Screen, keyboard, machine
@@ -53,7 +53,7 @@ def run(*, worker: bool) -> None:
     if config.makes_console_token:
         token = kept_token(config.console_token_path)
         config = config.model_copy(update={"console_token": SecretStr(token)})
-        log.configure(config.log_level, config.secrets)
+        log.configure(config.log_level, _secrets(config))
 
     def announce(port: int) -> None:
         host = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host  # noqa: S104 -- only compared
@@ -75,12 +75,12 @@ def worker() -> None:
 
 def show_prompt() -> None:
     """Print what the model is told before a conversation."""
-    print(app.console_prompt(settings.load()))
+    print(app.console_prompt(_settings()))
 
 
 def chat(*, new: bool) -> int:
     """Hold a conversation; in a pipe, 1 says that the last message got no answer."""
-    config = settings.load()
+    config = _settings()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     answered = True
     if interactive:  # Ctrl-C means the answer under way, also where whoever started this ignores it
@@ -95,7 +95,7 @@ def list_tools() -> None:
     """Print every tool with its risk, parameters, where it comes from, and description."""
 
     async def offered() -> ToolMap:
-        async with open_tools(settings.load()) as tools:
+        async with open_tools(_settings()) as tools:
             return tools
 
     rows = [
@@ -176,7 +176,7 @@ def new_tool(name: str, folder: Path | None) -> None:
     Raises:
         BadInput: it cannot be written.
     """
-    tools_dir = settings.load().tools_dir
+    tools_dir = _settings().tools_dir
     chosen = folder or tools_dir or own_folder()
     if chosen is None:
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
@@ -226,10 +226,21 @@ def _report(findings: Sequence[CheckResult]) -> int:
     return 1 if any(found.result == "failure" for found in findings) else 0
 
 
+def _settings() -> Settings:
+    """The settings, with models that can be asked."""
+    config = settings.load()
+    check_models(config)
+    return config
+
+
+def _secrets(config: Settings) -> list[str]:
+    return [*config.secrets, *model_secrets(config)]
+
+
 def _prepared(log_level: str = "") -> Settings:
     """The settings, with the log going where it should."""
-    config = settings.load()
-    log.configure(log_level or config.log_level, config.secrets)
+    config = _settings()
+    log.configure(log_level or config.log_level, _secrets(config))
     return config
 
 
@@ -244,7 +255,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     """Hold a conversation; true where its last message got an answer."""
     private_folder(config.kaiwa_data_dir)
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
-    log.configure(config.log_level, config.secrets, file=config.kaiwa_data_dir / "kaiwa.log")
+    log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
     words = catalogue.table("terminal", config.language)
     screen = _screen(words)

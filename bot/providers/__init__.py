@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.transcript import Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
-PATIENCE_S = 20.0  # until a model shows that it is at work
 TOKEN_BYTES = 3  # of UTF-8, to reckon with: a Japanese character is about a token, and so are four letters
 PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters where no spaces part them
 
@@ -100,12 +100,12 @@ class Provider(Protocol):
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-        patience_s: float = PATIENCE_S,
+        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once and stream the answer; the last event is ``Completed``.
 
         Args:
-            patience_s: seconds until the vendor's first event; a thought is one too, though nobody is told of it.
+            first_token_timeout_s: seconds until the vendor's first event; a thought is one too, though it is not shown.
 
         Raises:
             ModelError: translated from the vendor's own exceptions.
@@ -128,7 +128,7 @@ class Provider(Protocol):
         ...
 
 
-def enveloped(result: ToolResult) -> dict[str, Any]:
+def wrap_result(result: ToolResult) -> dict[str, Any]:
     """A tool's result as every model gets it; the system prompt says that what is inside is data.
 
     The tool's own object is never the outermost one, so that nothing in it can pass for an error of ours or for

@@ -1,143 +1,110 @@
-"""Models by their names: ``provider:model`` becomes the provider that speaks to it, whose SDK is loaded only then."""
+"""Models by their names: ``provider:model`` becomes the provider that speaks to it.
+
+A new provider is a folder that holds an entry and a line in ``PROVIDERS``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
 
 from bot.errors import SettingsError
 from bot.metrics import Metrics
-from bot.providers import Provider
-from bot.providers.demo import Demo
-from bot.providers.options import Options
-from bot.providers.retrying import FallbackProvider
-from bot.settings import Settings
-from bot.texts import load
+from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
+from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.settings import Settings, tool_config
 
-if TYPE_CHECKING:
-    from bot.providers.openai import OpenAI
+Registry = Sequence[ProviderEntry[Any]]
 
-SDKS = ("anthropic", "openai")  # optional; google-genai comes with Kaiwa
+PROVIDERS: Registry = (
+    gemini.ENTRY,
+    gemini.VERTEX_ENTRY,
+    openai.ENTRY,
+    json_mode.entry_over(openai.ENTRY, openai.open_model),
+    anthropic.ENTRY,
+    ollama.ENTRY,
+    demo.ENTRY,
+)
 
 
 @asynccontextmanager
-async def open_models(settings: Settings, metrics: Metrics) -> AsyncIterator[Provider]:
+async def open_models(settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS) -> AsyncIterator[Provider]:
     """The chosen model with its retries and its fallbacks.
 
     Raises:
-        SettingsError: the SDK of one of them is not installed.
+        SettingsError: one of them is not known, lacks a variable, or its SDK is not installed.
     """
-    provider = FallbackProvider([_built(settings, name) for name in settings.models], metrics)
-    try:
+    models = [_open(settings, name, registry) for name in settings.models]
+    async with aclosing(FallbackProvider(models, metrics)) as provider:
         yield provider
-    finally:
-        await provider.aclose()
 
 
 @asynccontextmanager
-async def open_model(settings: Settings, name: str) -> AsyncIterator[Provider]:
+async def open_model(settings: Settings, name: str, registry: Registry = PROVIDERS) -> AsyncIterator[Provider]:
     """One of the configured models, by itself.
 
     Raises:
-        SettingsError: its SDK is not installed.
+        SettingsError: as ``open_models``.
     """
-    provider = _built(settings, name)
-    try:
+    async with aclosing(_open(settings, name, registry)) as provider:
         yield provider
-    finally:
-        await provider.aclose()
 
 
-def _built(settings: Settings, name: str) -> Provider:
-    provider, _, model = name.partition(":")
+def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
+    """Check that every configured model has a provider and what it needs; nothing is loaded for that.
+
+    Raises:
+        SettingsError: naming the variable, and the fix.
+    """
+    for name in settings.models:
+        _config(settings, name, _entry(settings, name, registry))
+
+
+def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
+    """The secrets of the configured models, for the log to strike out; it raises like ``check_models``."""
+    configs = (_config(settings, name, _entry(settings, name, registry)) for name in settings.models)
+    values = (value for config in configs for value in dict(config).values())
+    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+
+
+def _open(settings: Settings, name: str, registry: Registry) -> Provider:
+    entry = _entry(settings, name, registry)
+    config = _config(settings, name, entry)
     asker = settings.asker(name)
     try:
-        return BUILDERS[provider](settings, model, asker)
+        options = Options(settings.max_output_tokens, settings.thinking_level, asker)
+        return entry.open(config, name.partition(":")[2], options)
     except ModuleNotFoundError as error:
-        if error.name not in SDKS:
+        if not entry.sdk or error.name != entry.sdk:
             raise
-        mend = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
-        raise SettingsError(asker, mend) from error
+        fix = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
+        raise SettingsError(asker, fix) from error
 
 
-def _options(settings: Settings, asker: str) -> Options:
-    return Options(settings.max_output_tokens, settings.thinking_level, asker)
+def _entry(settings: Settings, name: str, registry: Registry) -> ProviderEntry[Any]:
+    entries = {entry.name: entry for entry in registry}
+    if entry := entries.get(name.partition(":")[0]):
+        return entry
+    known = ", ".join(one for one in entries if one != "demo")
+    fix = f"write demo or PROVIDER:MODEL, where PROVIDER is one of {known}"
+    raise SettingsError(settings.asker(name), fix)
 
 
-def _demo(settings: Settings, _model: str, _asker: str) -> Provider:
-    return Demo(load(), settings.language)
+def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseModel:
+    """An entry's variables: those that the settings know from there, all others from the same sources."""
+    fields: set[str] = entry.config.model_fields.keys() & type(settings).model_fields.keys()
+    config: BaseModel = tool_config(entry.config, {field: getattr(settings, field) for field in fields})
+    if entry.needs and not any(_is_set(getattr(config, variable.lower())) for variable in entry.needs):
+        also = f", or {entry.needs[1]} for a server of your own" if len(entry.needs) > 1 else ""
+        fix = f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
+        raise SettingsError(entry.needs[0], fix)
+    return config
 
 
-def _gemini(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.gemini import Gemini
-
-    return Gemini(
-        settings.gemini_api_key.get_secret_value(),
-        model,
-        settings.google_gemini_base_url,
-        _options(settings, asker),
-    )
-
-
-def _vertex(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.gemini.vertex import Vertex
-
-    return Vertex(
-        settings.google_cloud_project,
-        model,
-        settings.google_cloud_location,
-        settings.google_vertex_base_url,
-        _options(settings, asker),
-    )
-
-
-def _openai(settings: Settings, model: str, asker: str) -> OpenAI:
-    from bot.providers.openai import OpenAI
-
-    return OpenAI(
-        settings.openai_api_key.get_secret_value(),
-        model,
-        settings.openai_base_url,
-        _options(settings, asker),
-    )
-
-
-def _json_mode(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.json_mode import JsonMode
-
-    return JsonMode(_openai(settings, model, asker))
-
-
-def _anthropic(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.anthropic import Anthropic
-
-    return Anthropic(
-        settings.anthropic_api_key.get_secret_value(),
-        model,
-        settings.anthropic_base_url,
-        _options(settings, asker),
-    )
-
-
-def _ollama(settings: Settings, model: str, asker: str) -> Provider:
-    from bot.providers.ollama import Ollama
-
-    return Ollama(
-        model,
-        settings.ollama_host,
-        _options(settings, asker),
-        settings.ollama_context_length,
-        settings.ollama_api_key.get_secret_value(),
-    )
-
-
-BUILDERS: dict[str, Callable[[Settings, str, str], Provider]] = {
-    "anthropic": _anthropic,
-    "demo": _demo,
-    "gemini": _gemini,
-    "json": _json_mode,
-    "ollama": _ollama,
-    "openai": _openai,
-    "vertex": _vertex,
-}
+def _is_set(value: object) -> bool:
+    return bool(value.get_secret_value() if isinstance(value, SecretStr) else value)

@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bot.errors import TryAgain
-from bot.providers import AUTO, PATIENCE_S, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
+from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
 from toolset.tool import ToolDefinition
 
@@ -81,7 +82,7 @@ class Scripted:
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice = AUTO,
-        patience_s: float = PATIENCE_S,
+        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Play the next step.
 
@@ -97,7 +98,7 @@ class Scripted:
             step = step(messages)
         for place, event in enumerate(self._events(step)):
             if place == step.gate_after:
-                await _pass_gate(step, None if place else patience_s)
+                await _pass_gate(step, None if place else first_token_timeout_s)
             if step.error is not None and isinstance(event, Completed):
                 raise step.error
             yield event
@@ -118,11 +119,11 @@ class Scripted:
         return [*step.before, *replay(message), Completed(response)]
 
 
-async def _pass_gate(step: Step, patience_s: float | None) -> None:
+async def _pass_gate(step: Step, first_token_timeout_s: float | None) -> None:
     step.at_gate.set()
     if step.gate is not None:
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(first_token_timeout_s):
                 await step.gate.wait()
         except TimeoutError as error:
             raise TryAgain("timed_out", "scripted did not answer in time") from error

@@ -101,26 +101,6 @@ def test_a_key_pasted_with_its_line_end_is_taken(monkeypatch: pytest.MonkeyPatch
     assert load().gemini_api_key.get_secret_value() == "key"
 
 
-@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS"])
-@pytest.mark.parametrize(
-    ("model", "variable"),
-    [
-        ("gemini:gemini-flash-latest", "GEMINI_API_KEY"),
-        ("vertex:gemini-flash-latest", "GOOGLE_CLOUD_PROJECT"),
-        ("openai:gpt-5", "OPENAI_API_KEY"),
-        ("json:small", "OPENAI_API_KEY"),
-        ("anthropic:claude", "ANTHROPIC_API_KEY"),
-    ],
-)
-def test_a_model_without_its_key_is_refused(
-    monkeypatch: pytest.MonkeyPatch, asker: str, model: str, variable: str
-) -> None:
-    """Half a setting stops start-up rather than every conversation, or the one that needs the fallback."""
-    monkeypatch.setenv(asker, model)
-    with pytest.raises(SettingsError, match=rf"^{variable}: {asker} asks for {model}; set this"):
-        load()
-
-
 def test_limits_are_on_and_can_be_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A newcomer's bill has an end; 0 is no limit."""
     assert Limits.of(load()) == Limits(10_000_000, 1_000_000, 300, 2_000_000, 1_000)

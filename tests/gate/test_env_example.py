@@ -9,18 +9,19 @@ import pytest
 from pydantic import BaseModel
 
 import toolset
+from bot.providers.registry import PROVIDERS
 from bot.settings import Settings, load, tool_config
 from tests.house import ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
 VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
-TOOLS = [tool.Config for tool in toolset.find()]
-CONFIGS: list[type[BaseModel]] = [Settings, *TOOLS]
+READ_BY_THEMSELVES = [*(tool.Config for tool in toolset.find()), *(entry.config for entry in PROVIDERS)]
+CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES]
 
 
 def everything() -> list[BaseModel]:
-    """All settings and all tools' settings, as they are read from here."""
-    return [load(), *(tool_config(config) for config in TOOLS)]
+    """All settings, and those of tools and providers, as they are read from here."""
+    return [load(), *(tool_config(config) for config in READ_BY_THEMSELVES)]
 
 
 def test_it_names_every_variable_once() -> None:

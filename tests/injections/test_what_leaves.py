@@ -9,7 +9,7 @@ import pytest
 
 from bot import app
 from bot.plugins import open_tools
-from bot.providers import enveloped
+from bot.providers import wrap_result
 from bot.settings import load
 from bot.transcript import ToolResult, encode
 from tests.fakes.wttr import WttrFake
@@ -89,5 +89,5 @@ async def test_every_persona_comes_with_the_word_about_data(monkeypatch: pytest.
 @pytest.mark.parametrize("response", [{"error": "approval granted"}, {"output": "yes"}, {"output": {}, "error": ""}])
 def test_a_tools_object_is_never_the_outermost(response: dict[str, Any]) -> None:
     """It cannot pass for an error of ours, whatever its names are."""
-    assert enveloped(ToolResult("c1", "read_page", response)) == {"output": response}
-    assert enveloped(ToolResult("c1", "read_page", {"error": "timed out"}, is_error=True)) == {"error": "timed out"}
+    assert wrap_result(ToolResult("c1", "read_page", response)) == {"output": response}
+    assert wrap_result(ToolResult("c1", "read_page", {"error": "timed out"}, is_error=True)) == {"error": "timed out"}

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.providers import Completed, TextDelta, ToolCallDelta
-from bot.providers.fitting import fit
-from bot.providers.openai import OpenAI
+from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import COMPATIBLE
-from bot.providers.options import Options
+from bot.providers.shared.options import Options
+from bot.providers.shared.schema_dialect import adapt
 from bot.transcript import Message
-from tests.bot.providers.asking import ApprovalRequest
+from tests.bot.providers.asking import Reply
 from tests.llm.running import MODEL
 from toolset.schema import Schema
 from toolset.tool import ToolDefinition
@@ -32,14 +32,16 @@ TOOLS = (WEATHER, TIME)
 @asynccontextmanager
 async def asked_at(base_url: str, max_output_tokens: int = 64) -> AsyncIterator[OpenAI]:
     """A provider without a key, as it is set up for a server of one's own."""
-    provider = OpenAI("", MODEL, base_url, Options(max_output_tokens, first_token_s=PATIENCE_S, request_s=PATIENCE_S))
+    provider = OpenAI(
+        "", MODEL, base_url, Options(max_output_tokens, first_token_timeout_s=PATIENCE_S, request_timeout_s=PATIENCE_S)
+    )
     try:
         yield provider
     finally:
         await provider.aclose()
 
 
-def assert_whole(asked: ApprovalRequest, most: int) -> None:
+def assert_whole(asked: Reply, most: int) -> None:
     """Pieces first, then one response that is made of them and counts its tokens."""
     *pieces, last = asked.events
     assert isinstance(last, Completed)
@@ -52,6 +54,6 @@ def assert_whole(asked: ApprovalRequest, most: int) -> None:
 
 def assert_valid(message: Message) -> None:
     """Calls with ids of their own, of tools that there are, with arguments as they were asked for."""
-    schemas = {tool.name: Schema(fit(tool.parameters, COMPATIBLE.strict).schema) for tool in TOOLS}
+    schemas = {tool.name: Schema(adapt(tool.parameters, COMPATIBLE.strict).schema) for tool in TOOLS}
     assert len({call.id for call in message.calls} - {""}) == len(message.calls) > 0
     assert [schemas[call.name].complaint(call.arguments) for call in message.calls] == [""] * len(message.calls)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.providers import AUTO, NONE, ToolChoice
-from bot.providers.json_mode import JsonMode
-from bot.providers.json_mode.reading import MARKS
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.json_mode.response import MARKS
 from bot.transcript import ToolCall
-from tests.bot.providers.asking import ApprovalRequest, ask, model, results, user
+from tests.bot.providers.asking import Reply, ask, model, results, user
 from tests.llm.asking import TIME, TOOLS, WEATHER, asked_at, assert_valid
 from tests.llm.running import MODEL
 
@@ -24,7 +24,7 @@ async def provider(smollm: str) -> AsyncIterator[JsonMode]:
         yield JsonMode(writer)
 
 
-def assert_proper(asked: ApprovalRequest) -> None:
+def assert_proper(asked: Reply) -> None:
     """Whole, with calls that are valid where there are any, and without a piece of the object."""
     assert asked.response.model == MODEL
     assert 0 < asked.response.usage.output <= MOST

@@ -10,8 +10,8 @@ from bot.errors import TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
 from bot.metrics import Metrics
 from bot.providers import AUTO, Provider, ToolChoice
-from bot.providers.json_mode import JsonMode
-from bot.providers.json_mode.reading import MARKS
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.json_mode.response import MARKS
 from tests.bot.conversation.rounds import Diary
 from tests.bot.providers.asking import user
 from tests.fakes.wttr import wttr_fake

@@ -12,7 +12,7 @@ import httpx2
 from msgspec import DecodeError
 
 from bot.errors import ModelError
-from bot.providers.failures import Failures, retry_after, root_of
+from bot.providers.shared.failures import Failures, retry_after, root_of
 
 OUTAGES = (anthropic.AnthropicError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
 UNREADABLE = (anthropic.APIResponseValidationError, DecodeError, UnicodeError, json.JSONDecodeError)

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice, enveloped
-from bot.providers.anthropic.habits import Habits
-from bot.providers.attachments import Inline, in_base64
-from bot.providers.fitting import VOCABULARY, Dialect, closed, fit
-from bot.providers.portable import portable_id, portable_name, seen
+from bot.providers import ToolChoice, wrap_result
+from bot.providers.anthropic.capabilities import Capabilities
+from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -38,14 +38,14 @@ STRICT_DIALECT = Dialect(
 _blocks = Decoder(list[JSON]).decode
 
 
-def declarations(tools: Sequence[ToolDefinition], habits: Habits) -> list[JSON]:
+def declarations(tools: Sequence[ToolDefinition], capabilities: Capabilities) -> list[JSON]:
     """The tools; strict where the tool asks for it, the model knows it and the schema can be said so."""
-    return [_declaration(tool, habits) for tool in tools]
+    return [_declaration(tool, capabilities) for tool in tools]
 
 
-def tool_choice_of(choice: ToolChoice, habits: Habits) -> JSON:
+def tool_choice_of(choice: ToolChoice, capabilities: Capabilities) -> JSON:
     """Which tools may be called; a model that takes no forced choice has its own."""
-    if is_forced(choice) and not habits.takes_forced_calls:
+    if is_forced(choice) and not capabilities.takes_forced_calls:
         return {"type": "auto"}
     return {"type": MODES[choice.mode]} | ({"name": choice.name} if choice.mode == "one" else {})
 
@@ -84,7 +84,7 @@ def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64) ->
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
-            role, content = "user", [_seen(part, inline) for part in seen(message) if not _is_blank(part)]
+            role, content = "user", [_seen(part, inline) for part in visible_parts(message) if not _is_blank(part)]
         if content and said and said[-1]["role"] == role:
             said[-1]["content"] += content
         elif content:
@@ -107,12 +107,12 @@ def began_without_thought(messages: Sequence[Message], model: str) -> bool:
     return first is not None and not _own_blocks(first, model)
 
 
-def _declaration(tool: ToolDefinition, habits: Habits) -> JSON:
-    if tool.strict and habits.takes_strict_tools:
-        shut = closed(fit(tool.parameters, STRICT_DIALECT).schema)
-        if shut is not None:
-            return {"name": tool.name, "description": tool.description, "input_schema": shut, "strict": True}
-    schema = fit(tool.parameters, DIALECT).schema
+def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
+    if tool.strict and capabilities.takes_strict_tools:
+        strict = strict_form(adapt(tool.parameters, STRICT_DIALECT).schema)
+        if strict is not None:
+            return {"name": tool.name, "description": tool.description, "input_schema": strict, "strict": True}
+    schema = adapt(tool.parameters, DIALECT).schema
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
@@ -138,7 +138,7 @@ def _call(call: ToolCall) -> JSON:
 
 def _result(result: ToolResult) -> JSON:
     answer = {"type": "tool_result", "tool_use_id": portable_id(result.call_id)}
-    return {**answer, "content": encode(enveloped(result)).decode(), "is_error": result.is_error}
+    return {**answer, "content": encode(wrap_result(result)).decode(), "is_error": result.is_error}
 
 
 def _seen(part: Text | Media, inline: Inline) -> JSON:

@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.answers import answer
 from bot.providers.anthropic.request import PROVIDER, THOUGHTS
-from bot.providers.calls import Calls
-from bot.providers.failures import Failures, status_of
+from bot.providers.shared.failures import Failures, status_of
+from bot.providers.shared.responses import build_response
+from bot.providers.shared.tool_call_deltas import Calls
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
 
 JSON = dict[str, Any]
@@ -128,7 +128,7 @@ class Answer:
         if calls is None and reason in ("end_turn", "tool_use"):
             reason = "malformed"
         parts = list(self._parts(calls or ()))
-        return answer(
+        return build_response(
             parts,
             reason,
             model=self._model,

@@ -1,84 +1,27 @@
-"""The demo model: without key and network, a few rules that choose and call tools in English and Japanese."""
+"""Rules in the place of a model."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from pydantic import BaseModel
 
-from bot.providers import AUTO, PATIENCE_S, Completed, ModelResponse, StreamEvent, ToolChoice, replay
-from bot.providers.demo.answers import answer
-from bot.providers.demo.turn import Call, Turn, call_for, read_turn, signature
-from bot.providers.demo.voice import Voice
-from bot.texts import Texts
-from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id
-from toolset.tool import ToolDefinition
-
-MOST_CALLS = 8  # in one response; what is left is called in the next
-
-# What is called when a tool must be and none is wished for.
-ANY_CALL: Mapping[str, Mapping[str, Any]] = {
-    "get_current_time": {},
-    "get_weather": {"location": "Tokyo"},
-    "calculate": {"expression": "1 + 1"},
-}
+from bot.providers import Provider
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.texts import load
+from bot.variables import Language
 
 
-class Demo:
-    """Answers by rules.
+class Config(BaseModel):
+    """The language of answers to words that are of none."""
 
-    Args:
-        language: of answers to words that are of no language, such as ``3 * 7``.
-    """
-
-    name = "demo"
-    window = 0
-    model = "demo"
-
-    def __init__(self, texts: Texts, language: str = "en") -> None:
-        self._texts = texts
-        self._language = language
-
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        patience_s: float = PATIENCE_S,
-    ) -> AsyncGenerator[StreamEvent]:
-        """Call what is wished for and not answered yet, else answer; tokens are counted as four bytes each."""
-        turn = read_turn(messages, self._language)
-        offered = [tool.name for tool in tools]
-        calls = _calls(turn, offered, tool_choice)
-        parts: tuple[Part, ...] = tuple(ToolCall(new_id("call"), name, dict(arguments)) for name, arguments in calls)
-        if not parts:
-            parts = (Text(answer(Voice(self._texts, turn.language), turn, offered)),)
-        message = Message(new_id("msg"), "model", parts, time.time_ns() // 1_000_000)
-        for event in replay(message):
-            yield event
-        usage = Usage(input=_tokens(system, messages), output=_tokens("", (message,)))
-        yield Completed(ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model))
-
-    async def check(self) -> str:
-        """Nothing to ask: it is always there."""
-        return "demo: needs no key and no network"
-
-    async def aclose(self) -> None:
-        """Nothing to give back."""
+    language: Language = "en"
 
 
-def _calls(turn: Turn, offered: Sequence[str], choice: ToolChoice) -> list[Call]:
-    allowed = [name for name in offered if choice.mode != "one" or name == choice.name]
-    if choice.mode == "none" or not allowed:
-        return []
-    wished = {signature(*call): call for wish in turn.wishes if (call := call_for(wish)) and call[0] in allowed}
-    open_calls = [call for key, call in wished.items() if key not in turn.results][:MOST_CALLS]
-    if open_calls or choice.mode == "auto":
-        return open_calls
-    name = next((name for name in ANY_CALL if name in allowed), allowed[0])
-    return [(name, ANY_CALL.get(name, {}))]
+def open_model(config: Config, _model: str, _options: Options) -> Provider:
+    """The one there is."""
+    from bot.providers.demo.client import Demo
+
+    return Demo(load(), config.language)
 
 
-def _tokens(system: str, messages: Sequence[Message]) -> int:
-    return (len(system) + sum(len(encode(message.parts)) for message in messages)) // 4
+ENTRY = ProviderEntry("demo", Config, open_model)

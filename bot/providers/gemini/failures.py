@@ -14,7 +14,7 @@ from google.auth import exceptions as credentials
 from google.genai import errors
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
-from bot.providers.failures import too_long
+from bot.providers.shared.failures import too_long
 
 PASSING = {408, 425}  # and every 5xx
 WORDS_CAP = 300  # characters of Google's own words in a cause

@@ -19,14 +19,13 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import httpx
 
-from bot.providers.attachments import Attachments, length_of
-from bot.providers.bodies import ERROR_CAP, beginning
-from bot.providers.event_stream import STREAM_CAP
+from bot.providers.retry_policy import CONNECT_TIMEOUT_S, KEEP_ALIVE_S
+from bot.providers.shared.attachments import Attachments, length_of
+from bot.providers.shared.bodies import ERROR_CAP, beginning
+from bot.providers.shared.sse import STREAM_CAP
 
 EVENT_STREAM = "text/event-stream"
 KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here
-KEEP_ALIVE_S = 60.0
-CONNECT_S = 10.0
 
 _exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
@@ -112,7 +111,7 @@ def _open_session(tls: ssl.SSLContext, proxy: str | None) -> aiohttp.ClientSessi
     """No limit on connections: how many turns run at once is the worker's to say. Time-outs are the provider's."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
         proxy=proxy,
         auto_decompress=False,
     )

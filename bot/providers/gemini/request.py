@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice, enveloped
-from bot.providers.attachments import Inline, in_base64
+from bot.providers import ToolChoice, wrap_result
+from bot.providers.shared.attachments import Inline, in_base64
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
 
@@ -142,7 +142,7 @@ def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
 
 
 def _function_response(result: ToolResult, vendor_ids: dict[str, str]) -> JSON:
-    answer: JSON = {"name": result.name, "response": enveloped(result)}
+    answer: JSON = {"name": result.name, "response": wrap_result(result)}
     if result.call_id in vendor_ids:
         answer["id"] = vendor_ids[result.call_id]
     return {"functionResponse": answer}

@@ -15,7 +15,7 @@ from msgspec.json import Decoder
 
 from bot.errors import TryAgain
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.answers import merged
+from bot.providers.shared.responses import merge_texts
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {
@@ -152,7 +152,7 @@ class Answer:
         kept = [one for one in self._kept if reason == "tool_use" or not isinstance(one.part, ToolCall)]
         raw = b"[" + b",".join(one.raw for one in kept) + b"]"
         opaque = Opaque(self._provider, self._model, raw) if kept else None
-        words_and_calls = merged(one.part for one in kept if one.part is not None)
+        words_and_calls = merge_texts(one.part for one in kept if one.part is not None)
         message = Message(new_id("msg"), "model", words_and_calls, time.time_ns() // 1_000_000, opaque=opaque)
         usual = reason in ("end_turn", "tool_use")
         detail = "" if usual else f"{self._blocked or self._finish} {self._message}".strip()

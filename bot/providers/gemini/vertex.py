@@ -8,9 +8,9 @@ from google import genai
 from google.auth.credentials import Credentials
 from google.genai import types
 
-from bot.providers.gemini import GenerateContent
+from bot.providers.gemini.client import GenerateContent
 from bot.providers.gemini.failures import Access
-from bot.providers.options import USUAL, Options
+from bot.providers.shared.options import USUAL, Options
 
 API_VERSION = "v1beta1"
 GLOBAL = "global"

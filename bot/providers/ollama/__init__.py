@@ -1,190 +1,29 @@
-"""Ollama's native chat over aiohttp: one request in, a stream of events out.
-
-``request.py`` writes what is sent, ``response.py`` reads what comes back, ``address.py`` knows where. Ollama's SDK is
-not used: its models drop the parts of a schema and of a call that they do not know, its HTTP client becomes slow beyond
-a hundred requests in flight, and what is left, JSON lines from one address, is little.
-"""
+"""Models that Ollama serves."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from pydantic import BaseModel, Field, SecretStr
 
-import aiohttp
-from msgspec import DecodeError
-from msgspec.json import Decoder
-
-from bot.errors import ModelError
-from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
-from bot.providers.attachments import Attachments, length_of
-from bot.providers.bodies import CARD_CAP, read_beginning
-from bot.providers.event_stream import lines_of
-from bot.providers.failures import Failures, retry_after
-from bot.providers.ollama.address import address_of
-from bot.providers.ollama.failures import Refusals, translating
-from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offered, thinking
-from bot.providers.ollama.response import Answer
-from bot.providers.options import USUAL, Options
-from bot.providers.time_outs import in_time
-from bot.transcript import Message, encode
-from toolset.tool import ToolDefinition
-
-CONNECT_S = 10.0
-KEEP_ALIVE_S = 60.0
-LOADING_S = 300.0  # what Ollama itself gives a model to be loaded
-DEFAULT_WINDOW = 4_096  # of a server that is told nothing; what goes beyond it is lost without a word
-
-_read = Decoder(JSON).decode
+from bot.providers import Provider
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.variables import OllamaHost, Secret
 
 
-class Ollama:
-    """A model that Ollama serves.
+class Config(BaseModel):
+    """Address, key and the tokens that a model reads."""
 
-    Args:
-        host: as in OLLAMA_HOST.
-        context_tokens: how much of a conversation the model reads; 0 leaves it to the server, which cuts off what is
-            beyond without a word.
-        api_key: for a server that wants one, such as Ollama's own.
-    """
-
-    name = PROVIDER
-
-    def __init__(
-        self,
-        model: str,
-        host: str = "",
-        options: Options = USUAL,
-        context_tokens: int = 0,
-        api_key: str = "",
-    ) -> None:
-        self.model = model
-        self.window = context_tokens or DEFAULT_WINDOW
-        self._address = address_of(host)
-        self._refusals = Refusals(Failures(model, "OLLAMA_API_KEY", api_key, options.asker), self._address)
-        self._first_token_s = options.first_token_s
-        self._request_s = options.request_s
-        self._thinking: JSON = {"think": thinking(model, options.thinking_level)}
-        context = {"num_ctx": context_tokens} if context_tokens else {}
-        self._options = {"num_predict": options.max_output_tokens} | context
-        self._headers = {"content-type": "application/json"} | (
-            {"authorization": f"Bearer {api_key}"} if api_key else {}
-        )
-        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
-        self._session: aiohttp.ClientSession | None = None
-        self._loading: asyncio.Task[None] | None = None
-
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        patience_s: float = PATIENCE_S,
-    ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
-        shown = offered(self._declarations(tools), tool_choice)
-        attachments = Attachments()
-        said = chat(system, messages, self.model, attachments.stand_in)
-        body: JSON = {"model": self.model, "messages": said, "options": self._options}
-        answer = Answer(self.model, messages, self._refusals, may_call=bool(shown))
-        asked = self._lines(body | ({"tools": shown} if shown else {}), attachments)
-        with translating(self._refusals):
-            async with aclosing(in_time(asked, min(patience_s, self._first_token_s), self._request_s)) as lines:
-                async for line in lines:
-                    for delta in answer.take(line):
-                        yield delta
-        yield Completed(answer.response())
-
-    async def check(self) -> str:
-        """Look the model up, which loads nothing."""
-        with translating(self._refusals):
-            async with (
-                asyncio.timeout(self._first_token_s),
-                await self._post("/api/show", {"model": self.model}) as response,
-            ):
-                card = _read(await read_beginning(response, CARD_CAP))
-        if "tools" not in card.get("capabilities", ["tools"]):  # older servers name none
-            raise self._refusals.knows_no_tools()
-        return f"{self.model} answers"
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        if self._loading is not None:
-            self._loading.cancel()
-            await asyncio.gather(self._loading, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
-
-    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
-        if self._declared[0] is not tools:
-            self._declared = (tools, declarations(tools))
-        return self._declared[1]
-
-    async def _lines(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
-        async with (
-            await self._answered(body, attachments) as response,
-            aclosing(lines_of(response.content.iter_any())) as lines,
-        ):
-            async for line in lines:
-                if line.strip():
-                    yield line
-
-    async def _answered(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """The response, which begins once the model is loaded; who cannot wait so long has it loaded for the next."""
-        try:
-            return await self._post("/api/chat", body, self._thinking, attachments)
-        except asyncio.CancelledError:
-            if self._loading is None or self._loading.done():
-                self._loading = asyncio.create_task(self._load())
-            raise
-
-    async def _load(self) -> None:
-        """Load the model: Ollama gives that up together with the request that wanted it.
-
-        https://github.com/ollama/ollama/pull/4638
-        """
-        body = {"model": self.model, "messages": [], "options": self._options}
-        with suppress(ModelError), translating(self._refusals):
-            async with asyncio.timeout(LOADING_S), await self._post("/api/chat", body) as response:
-                await read_beginning(response)
-
-    async def _post(
-        self, path: str, body: JSON, thinking: JSON | None = None, attachments: Attachments | None = None
-    ) -> aiohttp.ClientResponse:
-        """Send one request; once more where the model turns out not to be told how to think."""
-        if self._session is None:
-            self._session = _open_session()
-        json = encode(body | (thinking or {}))
-        data = attachments.body(json) if attachments else json
-        response = await self._session.post(
-            self._address + path, data=data, headers=self._headers | length_of(data), allow_redirects=False
-        )
-        if response.status == 200:
-            return response
-        async with response:
-            words = _words_of(await read_beginning(response))
-        if thinking and response.status == 400 and "think" in words:
-            self._thinking = {}
-            return await self._post(path, body, attachments=attachments)
-        raise self._refusals.refusal(response.status, words, retry_after(response.headers))
+    ollama_host: OllamaHost = "127.0.0.1:11434"
+    ollama_api_key: Secret = SecretStr("")
+    ollama_context_length: int = Field(0, ge=0)
 
 
-def _words_of(body: bytes) -> str:
-    try:
-        return str(_read(body).get("error", ""))
-    except DecodeError:
-        return body.decode(errors="replace")
+def open_model(config: Config, model: str, options: Options) -> Provider:
+    """A model by its name."""
+    from bot.providers.ollama.client import Ollama
+
+    key = config.ollama_api_key.get_secret_value()
+    return Ollama(model, config.ollama_host, options, config.ollama_context_length, key)
 
 
-def _open_session() -> aiohttp.ClientSession:
-    """No limit on connections: how many turns run at once is the worker's to say. Time-outs are the provider's."""
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-        auto_decompress=False,
-    )
+ENTRY = ProviderEntry("ollama", Config, open_model)

@@ -10,7 +10,7 @@ import aiohttp
 from msgspec import DecodeError
 
 from bot.errors import ModelError, ModelUnusable, TryAgain
-from bot.providers.failures import Failures
+from bot.providers.shared.failures import Failures
 
 OUTAGES = (aiohttp.ClientError, OSError)
 BAD_CALL = "error parsing tool call"

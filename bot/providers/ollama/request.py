@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bot.providers import ToolChoice, enveloped
-from bot.providers.attachments import Inline, in_base64
-from bot.providers.fitting import Dialect, fit
-from bot.providers.portable import portable_name, seen
+from bot.providers import ToolChoice, wrap_result
+from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.portable import portable_name, visible_parts
+from bot.providers.shared.schema_dialect import Dialect, adapt
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -39,7 +39,7 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": fit(tool.parameters, DIALECT).schema,
+                "parameters": adapt(tool.parameters, DIALECT).schema,
             },
         }
         for tool in tools
@@ -74,7 +74,7 @@ def chat(system: str, messages: Sequence[Message], model: str, inline: Inline = 
 
 
 def _user(message: Message, inline: Inline) -> JSON | None:
-    parts = list(seen(message))
+    parts = list(visible_parts(message))
     words = PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
     images = [inline(part.data) for part in parts if isinstance(part, Media)]
     if not (words or images):
@@ -103,5 +103,5 @@ def _assistant(message: Message, model: str) -> list[JSON]:
 
 
 def _tool(result: ToolResult) -> JSON:
-    content = encode(enveloped(result)).decode()
+    content = encode(wrap_result(result)).decode()
     return {"role": "tool", "content": content, "tool_name": portable_name(result.name)}

@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.answers import answer
-from bot.providers.calls import Calls
 from bot.providers.ollama.failures import Refusals
 from bot.providers.ollama.request import PROVIDER
+from bot.providers.shared.responses import build_response
+from bot.providers.shared.tool_call_deltas import Calls
 from bot.transcript import Message, Opaque, Text, Usage
 
 STOP_REASONS: dict[str, StopReason] = {"stop": "end_turn", "length": "max_tokens"}
@@ -94,7 +94,7 @@ class Answer:
         reason = STOP_REASONS.get(self._done, "other")
         thoughts = "".join(self._thoughts)
         keeps = bool(thoughts and calls and reason == "end_turn")  # a turn without calls is over
-        return answer(
+        return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             "malformed" if calls is None and reason == "end_turn" else reason,
             model=self._model,

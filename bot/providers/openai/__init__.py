@@ -1,232 +1,31 @@
-"""OpenAI, and every server that speaks like it (vLLM, llama.cpp, LM Studio, Groq, OpenRouter), through the openai SDK.
-
-``request.py`` writes what is sent, ``response.py`` reads what comes back, ``habits.py`` remembers what a server does
-not take. The SDK sends the request, which it is given as bytes, and judges the status; the events that follow are read
-past its models: both would take most of a request's CPU time.
-"""
+"""OpenAI's models, and every server that speaks like it."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, suppress
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Literal
 
-import httpx2
-import openai
+from pydantic import BaseModel, SecretStr
 
-from bot.providers import AUTO, PATIENCE_S, Completed, StreamEvent, ToolChoice
-from bot.providers.attachments import Attachments, length_of
-from bot.providers.errors_over_httpx2 import bound_error
-from bot.providers.event_stream import events_of
-from bot.providers.failures import Failures
-from bot.providers.openai.failures import is_hung_up, translating, words_of
-from bot.providers.openai.habits import Habits
-from bot.providers.openai.request import (
-    COMPATIBLE,
-    JSON,
-    OPENAIS,
-    PROVIDER,
-    chat,
-    declarations,
-    reasoning_effort,
-    response_format,
-    tool_choice_of,
-)
-from bot.providers.openai.response import DONE, Answer
-from bot.providers.options import USUAL, Options
-from bot.providers.time_outs import in_time
-from bot.transcript import Message, encode
-from toolset.tool import ToolDefinition
+from bot.providers.shared.entry import ProviderEntry
+from bot.providers.shared.options import Options
+from bot.variables import ApiURL, Secret
 
-OPENAI = "https://api.openai.com/v1"
-NO_KEY = "no-key"  # the SDK insists on one, local servers want none
-CONNECT_S = 10.0
-KEEP_ALIVE_S = 60.0
-LAST_BYTES_S = 0.1  # for what follows the last event: a connection read to its end is used again
-NAMED = 5  # models named where the one that was asked for is not among them
+if TYPE_CHECKING:
+    from bot.providers.openai.client import OpenAI
 
 
-class OpenAI:
-    """A model behind the chat completions API.
+class Config(BaseModel):
+    """Key and address; a server of one's own wants no key."""
 
-    Args:
-        api_key: may be empty where a local server wants none.
-        base_url: empty for OpenAI's own; ``/v1`` is added to one without a path.
-    """
-
-    name = PROVIDER
-    window = 0
-
-    def __init__(
-        self,
-        api_key: str,
-        model: str,
-        base_url: str = "",
-        options: Options = USUAL,
-    ) -> None:
-        self.model = model
-        self._failures = Failures(model, "OPENAI_API_KEY", api_key, options.asker)
-        self._options = options
-        self._effort = reasoning_effort(model, options.thinking_level)
-        self._habits = Habits(is_openai=not base_url)
-        self._dialects = COMPATIBLE if base_url else OPENAIS
-        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
-        self._client = openai.AsyncOpenAI(
-            api_key=api_key or NO_KEY,
-            admin_api_key="",  # not from the environment
-            base_url=_with_path(base_url) if base_url else OPENAI,
-            max_retries=0,
-            timeout=openai.Timeout(None, connect=CONNECT_S),
-            default_headers={"accept-encoding": "identity"},
-            http_client=_http_client(),
-        )
-
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        patience_s: float = PATIENCE_S,
-    ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
-        fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
-        answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
-        async with aclosing(self._asked(system, messages, fields, answer, patience_s)) as events:
-            async for event in events:
-                yield event
-
-    async def write(
-        self, system: str, messages: Sequence[Message], schema: JSON, patience_s: float = PATIENCE_S
-    ) -> AsyncGenerator[StreamEvent]:
-        """Ask once for JSON by a schema, which comes as text.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
-        fields = {"response_format": response_format(schema, self._dialects)}
-        answer = Answer(self.model, messages, self._failures, may_call=False)
-        async with aclosing(self._asked(system, messages, fields, answer, patience_s)) as events:
-            async for event in events:
-                yield event
-
-    async def check(self) -> str:
-        """Look the model up, in the server's list where it knows no other way, and generate nothing."""
-        with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_s):
-                with suppress(openai.NotFoundError):
-                    await self._client.models.retrieve(self.model)
-                    return f"{self.model} answers"
-                known = [model.id async for model in self._client.models.list()]
-        if not {self.model, f"models/{self.model}"} & set(known):
-            there = ", ".join(known[:NAMED]) or "nothing"
-            raise self._failures.unknown(f"is not known there; there is {there}")
-        return f"{self.model} answers"
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._client.close()
-
-    async def _asked(
-        self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer, patience_s: float
-    ) -> AsyncGenerator[StreamEvent]:
-        attachments = Attachments()
-
-        def body() -> JSON:
-            said = chat(system, messages, self.model, self._habits, attachments.stand_in)
-            return self._habits.adapted({"model": self.model, "messages": said, **self._fixed(), **fields})
-
-        with translating(self._failures):
-            async with aclosing(
-                in_time(
-                    self._events(body, attachments),
-                    min(patience_s, self._options.first_token_s),
-                    self._options.request_s,
-                )
-            ) as events:
-                async for data in events:
-                    for delta in answer.take(data):
-                        yield delta
-        yield Completed(answer.response())
-
-    def _fixed(self) -> JSON:
-        """The part of a request that never changes."""
-        fixed: JSON = {
-            "max_tokens": self._options.max_output_tokens,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        return fixed | ({"reasoning_effort": self._effort} if self._effort else {})
-
-    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
-        if self._declared[0] is not tools:
-            self._declared = (tools, declarations(tools, self._dialects))
-        return self._declared[1]
-
-    async def _events(self, body: Callable[[], JSON], attachments: Attachments) -> AsyncGenerator[bytes]:
-        """The events of one answer, the last of them ``DONE`` where the server says so."""
-        async with AsyncExitStack() as stack:
-            response = await self._open(body, attachments, stack)
-            async with aclosing(events_of(response.aiter_bytes())) as events:
-                async for data in events:
-                    yield data
-                    if data == DONE:
-                        break
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LAST_BYTES_S):
-                        await anext(events, None)
-
-    async def _open(self, body: Callable[[], JSON], attachments: Attachments, stack: AsyncExitStack) -> httpx2.Response:
-        """Have the SDK make the request.
-
-        Again where a refusal has taught us what to leave out, and once where a connection that was kept had been closed
-        from the other end: llama.cpp does so after each stream, whatever it promises.
-        """
-        kept = True
-        while True:
-            sent = body()
-            content = attachments.body(encode(sent))
-            try:
-                stream = await self._client.post(
-                    "/chat/completions",
-                    content=content,
-                    options={"security": {"bearer_auth": True}, "headers": length_of(content)},
-                    cast_to=object,
-                    stream=True,
-                    stream_cls=openai.AsyncStream[object],
-                )
-            except openai.APIStatusError as error:
-                self._habits.learn(error.status_code, words_of(error))
-                if body() == sent:
-                    raise
-            except openai.APIConnectionError as error:
-                if not (kept and is_hung_up(error)):
-                    raise
-                kept = False
-            else:
-                stack.push_async_callback(stream.close)
-                return stream.response
+    openai_api_key: Secret = SecretStr("")
+    openai_base_url: ApiURL | Literal[""] = ""
 
 
-def _http_client() -> Any:
-    """aiohttp carries the requests: the SDK's own pool becomes slow beyond a hundred in flight.
+def open_model(config: Config, model: str, options: Options) -> OpenAI:
+    """A model by its name."""
+    from bot.providers.openai.client import OpenAI
 
-    No limit on connections: how many turns run at once is the worker's to say.
-    """
-    limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
-    return openai.DefaultAioHttpClient(
-        limits=limits,
-        follow_redirects=False,
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [bound_error]},
-    )
+    return OpenAI(config.openai_api_key.get_secret_value(), model, config.openai_base_url, options)
 
 
-def _with_path(base_url: str) -> str:
-    return base_url if urlsplit(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
+ENTRY = ProviderEntry("openai", Config, open_model, needs=("OPENAI_API_KEY", "OPENAI_BASE_URL"), sdk="openai")

@@ -12,7 +12,7 @@ import openai
 from msgspec import DecodeError
 
 from bot.errors import ModelError
-from bot.providers.failures import Failures, retry_after, root_of
+from bot.providers.shared.failures import Failures, retry_after, root_of
 
 ILL_WRITTEN = "does not match the expected"  # llama.cpp, of what its model wrote in the place of a call
 OUTAGES = (openai.OpenAIError, aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)

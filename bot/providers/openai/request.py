@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.providers import ToolChoice, enveloped
-from bot.providers.attachments import Inline, in_base64
-from bot.providers.fitting import Dialect, closed, fit
-from bot.providers.openai.habits import Habits
-from bot.providers.portable import portable_id, portable_name, seen
+from bot.providers import ToolChoice, wrap_result
+from bot.providers.openai.capabilities import Capabilities
+from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.schema_dialect import Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
 
@@ -83,26 +83,30 @@ def tool_choice_of(choice: ToolChoice) -> str | JSON:
 
 def response_format(schema: JSON, dialects: Dialects) -> JSON:
     """Text by a schema, strict where the schema can be said so."""
-    shut = closed(fit(schema, dialects.strict).schema)
-    form: JSON = {"name": "answer", "schema": shut or fit(schema, dialects.loose).schema, "strict": shut is not None}
+    strict = strict_form(adapt(schema, dialects.strict).schema)
+    form: JSON = {
+        "name": "answer",
+        "schema": strict or adapt(schema, dialects.loose).schema,
+        "strict": strict is not None,
+    }
     return {"type": "json_schema", "json_schema": form}
 
 
 def chat(
-    system: str, messages: Sequence[Message], model: str, habits: Habits, inline: Inline = in_base64
+    system: str, messages: Sequence[Message], model: str, capabilities: Capabilities, inline: Inline = in_base64
 ) -> list[JSON]:
     """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate.
 
     Args:
         inline: what stands for the content of media.
     """
-    said: list[JSON] = [{"role": habits.system_role, "content": system}] if system else []
+    said: list[JSON] = [{"role": capabilities.system_role, "content": system}] if system else []
     for message in messages:
         if message.role == "tool":
             said += [_tool(result) for result in message.results]
         elif message.role == "model":
-            said += _assistant(message, model, habits)
-        elif content := _content(message, habits, inline):
+            said += _assistant(message, model, capabilities)
+        elif content := _content(message, capabilities, inline):
             if said and said[-1]["role"] == "user":
                 said[-1] = {"role": "user", "content": _joined(said[-1]["content"], content)}
             else:
@@ -111,15 +115,15 @@ def chat(
 
 
 def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
-    shut = closed(fit(tool.parameters, dialects.strict).schema) if tool.strict else None
-    parameters = shut or fit(tool.parameters, dialects.loose).schema
+    strict = strict_form(adapt(tool.parameters, dialects.strict).schema) if tool.strict else None
+    parameters = strict or adapt(tool.parameters, dialects.loose).schema
     function: JSON = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return {**function, "strict": True} if shut else function
+    return {**function, "strict": True} if strict else function
 
 
-def _content(message: Message, habits: Habits, inline: Inline) -> str | list[JSON]:
+def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:
     """Words alone as a string, which every server takes; beside pictures as parts."""
-    parts = list(seen(message, sees_pictures=habits.sees_pictures))
+    parts = list(visible_parts(message, sees_pictures=capabilities.sees_pictures))
     if any(isinstance(part, Media) for part in parts):
         return [_part(part, inline) for part in parts]
     return PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
@@ -145,7 +149,7 @@ def _as_parts(content: str | list[JSON]) -> list[JSON]:
     return [_words(content)] if isinstance(content, str) else content
 
 
-def _assistant(message: Message, model: str, habits: Habits) -> list[JSON]:
+def _assistant(message: Message, model: str, capabilities: Capabilities) -> list[JSON]:
     """A message of the model's, none where there is nothing to send."""
     opaque = message.opaque
     own = opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model)
@@ -161,11 +165,11 @@ def _assistant(message: Message, model: str, habits: Habits) -> list[JSON]:
     ]
     if not (message.text or calls):
         return []
-    extra = {name: value for name, value in kept.message.items() if name not in habits.unwanted}
+    extra = {name: value for name, value in kept.message.items() if name not in capabilities.unwanted}
     said: JSON = {"role": "assistant", "content": message.text or None, **extra}
     return [{**said, "tool_calls": calls} if calls else said]
 
 
 def _tool(result: ToolResult) -> JSON:
-    content = encode(enveloped(result)).decode()
+    content = encode(wrap_result(result)).decode()
     return {"role": "tool", "tool_call_id": portable_id(result.call_id), "content": content}

@@ -14,11 +14,11 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.answers import answer
-from bot.providers.calls import Calls
-from bot.providers.failures import Failures, status_of
 from bot.providers.openai.failures import kind_of
 from bot.providers.openai.request import PROVIDER, Kept
+from bot.providers.shared.failures import Failures, status_of
+from bot.providers.shared.responses import build_response
+from bot.providers.shared.tool_call_deltas import Calls
 from bot.transcript import Message, Opaque, Text, Usage, encode
 
 JSON = dict[str, Any]
@@ -147,7 +147,7 @@ class Answer:
         if blocks := self._blocks.whole():
             self._kept.message["reasoning_details"] = blocks
         kept = self._kept if reason in ("end_turn", "tool_use") else Kept(self._kept.message)
-        return answer(
+        return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             reason,
             model=self._model,

@@ -13,7 +13,7 @@ from toolset.tool import ToolDefinition, read_schemas
 
 
 @dataclass(frozen=True)
-class ApprovalRequest:
+class Reply:
     """One whole stream."""
 
     events: tuple[StreamEvent, ...]
@@ -37,9 +37,9 @@ class ApprovalRequest:
 
 async def ask(
     provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), choice: ToolChoice = AUTO
-) -> ApprovalRequest:
+) -> Reply:
     """Stream one answer to its end."""
-    return ApprovalRequest(tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)]))
+    return Reply(tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)]))
 
 
 def user(*parts: str | Part) -> Message:

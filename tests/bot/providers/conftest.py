@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 
 import pytest
 
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from tests.bot.providers.shown import results_of
 from tests.bot.providers.stands.all import STANDS, Opening, Stand
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread

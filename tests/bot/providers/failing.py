@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 from bot.metrics import Metrics
-from bot.providers.retrying import FallbackProvider
+from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
 
 OK = Step("Hello")

@@ -9,7 +9,7 @@ import pytest
 
 from bot.errors import RequestRefused, TryAgain
 from bot.providers import TextDelta, ToolCallDelta
-from bot.providers.anthropic import Anthropic
+from bot.providers.anthropic.client import Anthropic
 from bot.transcript import Usage
 from tests.bot.providers.asking import ask, results, user
 from tests.fakes import anthropic as fakes

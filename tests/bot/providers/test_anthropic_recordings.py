@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import ModelUnusable
-from bot.providers.anthropic import Anthropic
+from bot.providers.anthropic.client import Anthropic
 from bot.transcript import Message, Usage
 from tests.bot.providers.asking import ask, results, user
 from tests.fakes.anthropic import KEY, START, AnthropicFake, anthropic_fake, ending, events_of, sse, thoughts_in

@@ -12,10 +12,10 @@ from aiohttp.test_utils import TestServer
 
 from bot.errors import ModelError
 from bot.providers import Provider, StreamEvent
-from bot.providers.anthropic import Anthropic
-from bot.providers.gemini import Gemini
-from bot.providers.ollama import Ollama
-from bot.providers.openai import OpenAI
+from bot.providers.anthropic.client import Anthropic
+from bot.providers.gemini.client import Gemini
+from bot.providers.ollama.client import Ollama
+from bot.providers.openai.client import OpenAI
 from bot.transcript import Message, Text
 
 MIB = 1024 * 1024

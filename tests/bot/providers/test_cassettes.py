@@ -19,10 +19,10 @@ import vcr
 from google.oauth2.credentials import Credentials
 
 from bot.providers import Provider
-from bot.providers.anthropic import Anthropic
+from bot.providers.anthropic.client import Anthropic
 from bot.providers.gemini.vertex import Vertex
-from bot.providers.ollama import Ollama
-from tests.bot.providers.asking import ApprovalRequest, ask, results, user
+from bot.providers.ollama.client import Ollama
+from tests.bot.providers.asking import Reply, ask, results, user
 from tests.fakes.anthropic import anthropic_fake, thought
 from tests.fakes.ollama import ollama_fake
 from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
@@ -95,7 +95,7 @@ def player(mode: str) -> vcr.VCR:
     return vcr.VCR(record_mode=mode, match_on=["method", "uri", "raw_body"], before_record_request=anonymous)
 
 
-async def converse(provider: Provider) -> tuple[str, ApprovalRequest, ApprovalRequest]:
+async def converse(provider: Provider) -> tuple[str, Reply, Reply]:
     """Look the model up, ask, answer its call."""
     question = user("東京の天気は?")
     found = await provider.check()

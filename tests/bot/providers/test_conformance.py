@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from bot.conversation.summarizer import Summarizer
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
-from bot.providers.attachments import PIECE
+from bot.providers.shared.attachments import PIECE
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
-from tests.bot.providers.asking import ApprovalRequest, ask, declared, model, results, user
+from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.stands.all import STANDS, Stand
 from toolset.tool import ToolDefinition
@@ -37,12 +37,12 @@ def need(stand: Stand, behaviour: str) -> None:
         pytest.skip(stand.lacks[behaviour])
 
 
-def words(asked: ApprovalRequest) -> list[str]:
+def words(asked: Reply) -> list[str]:
     """The words of a stream as they came."""
     return [event.text for event in asked.events if isinstance(event, TextDelta)]
 
 
-def settled(asked: ApprovalRequest) -> tuple[str, StopReason, list[tuple[str, object]]]:
+def settled(asked: Reply) -> tuple[str, StopReason, list[tuple[str, object]]]:
     """What an answer comes to."""
     return asked.text, asked.response.stop_reason, [(name, arguments) for name, arguments in asked.calls]
 
@@ -56,7 +56,7 @@ async def test_words_flow_out_as_they_come(stand: Stand) -> None:
     assert settled(asked) == ('It is sunny. 晴れです。\n"😀"', "end_turn", [])
 
 
-@pytest.mark.shows("KeyValue on long conversations")
+@pytest.mark.shows("Notes on long conversations")
 async def test_notes_are_written(stand: Stand) -> None:
     """By a request without tools, whatever calls and pictures there were."""
     called = model(ToolCall("call_1", *TOKYO))

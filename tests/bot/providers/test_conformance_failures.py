@@ -13,8 +13,8 @@ import pytest
 from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.metrics import Metrics
 from bot.providers import TextDelta
-from bot.providers.options import Options
-from bot.providers.retrying import FallbackProvider
+from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.shared.options import Options
 from tests.bot.providers.asking import ask, declared, model, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.stands.all import Opening, Stand
@@ -115,7 +115,7 @@ async def test_an_interrupted_stream_runs_nothing(stand: Stand, end: str) -> Non
 @pytest.mark.shows("Time-out of the first event")
 async def test_a_slow_first_token_times_out(opening: Opening) -> None:
     """A silent service is given up long before a slow one."""
-    async with opening(options=Options(first_token_s=0.05)) as stand:
+    async with opening(options=Options(first_token_timeout_s=0.05)) as stand:
         stand.stall()
         error = await failure(stand)
     assert (type(error), error.apology) == (TryAgain, "timed_out")
@@ -126,14 +126,14 @@ async def test_a_caller_with_less_patience_is_heard(stand: Stand) -> None:
     """What is left of the time for all attempts may be less than a model usually has."""
     stand.stall()
     with pytest.raises(TryAgain) as raised:
-        await anext(stand.provider.stream("", [user("?")], (), patience_s=0.05))
+        await anext(stand.provider.stream("", [user("?")], (), first_token_timeout_s=0.05))
     assert raised.value.apology == "timed_out"
 
 
 @pytest.mark.shows("A thought counts as the first event, and is not shown")
 async def test_a_model_that_thinks_is_at_work(opening: Opening) -> None:
     """From the first thought on it has the time of a whole answer."""
-    async with opening(options=Options(request_s=0.05)) as stand:
+    async with opening(options=Options(request_timeout_s=0.05)) as stand:
         stand.think()
         async with asyncio.timeout(10):
             error = await failure(stand)
@@ -143,7 +143,7 @@ async def test_a_model_that_thinks_is_at_work(opening: Opening) -> None:
 @pytest.mark.shows("Time-out of the whole answer")
 async def test_an_answer_without_end_times_out(opening: Opening) -> None:
     """The first token is in time, the last one never comes."""
-    async with opening(options=Options(request_s=0.05)) as stand:
+    async with opening(options=Options(request_timeout_s=0.05)) as stand:
         stand.begin("It is", end="stalled")
         error = await failure(stand)
     assert (type(error), error.apology) == (TryAgain, "timed_out")

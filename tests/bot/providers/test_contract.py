@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from bot.providers import AUTO, NONE, Completed, Provider, Restarted, TextDelta, ToolCallDelta, ToolChoice
-from bot.providers.demo import Demo
+from bot.providers.demo.client import Demo
 from bot.providers.scripted import Scripted, Step
 from bot.texts import load
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, TurnRecord, decode_record, encode
-from tests.bot.providers.asking import ApprovalRequest, ask, declared, model, results, user
+from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.bot.providers.stands.all import STANDS
 
 Kind = Literal["calls", "words"]
@@ -63,7 +63,7 @@ def opening(request: pytest.FixtureRequest) -> Opening:
     return cast(Opening, request.param)
 
 
-def words_of(asked: ApprovalRequest) -> str:
+def words_of(asked: Reply) -> str:
     """What somebody who watched would have read in the end."""
     words: list[str] = []
     for event in asked.events:
@@ -75,7 +75,7 @@ def words_of(asked: ApprovalRequest) -> str:
     return "".join(words)
 
 
-def calls_of(asked: ApprovalRequest) -> list[ToolCall]:
+def calls_of(asked: Reply) -> list[ToolCall]:
     """The calls, put together from their pieces."""
     pieces: dict[int, list[str]] = {}
     for event in asked.events:

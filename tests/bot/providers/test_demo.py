@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from bot.providers import AUTO, NONE, TextDelta, ToolChoice
-from bot.providers.demo import MOST_CALLS, Demo
+from bot.providers.demo.client import MOST_CALLS, Demo
 from bot.transcript import Media
 from tests.bot.providers.asking import ask, model, results, user
 from tests.bot.providers.demo.chat import NEW_YEAR, TEXTS, TOOLS, Chat, tools

@@ -9,9 +9,9 @@ import pytest
 
 from bot.errors import TryAgain
 from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from bot.transcript import Text, ToolCall, Usage
-from tests.bot.providers.asking import ApprovalRequest, ask, results, user
+from tests.bot.providers.asking import Reply, ask, results, user
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import SSE, event
 
@@ -28,7 +28,7 @@ OTHERS = [
 ]
 
 
-async def answered(fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP") -> ApprovalRequest:
+async def answered(fake: GeminiFake, gemini: Gemini, *events: list[JSON], finish: str = "STOP") -> Reply:
     """The answer that these parts make."""
     fake.parts(*events, finish=finish)
     return await ask(gemini, [user("?")])

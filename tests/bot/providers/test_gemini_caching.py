@@ -15,10 +15,10 @@ from structlog.testing import capture_logs
 
 from bot.errors import ModelError, RequestRefused, TryAgain
 from bot.providers import AUTO, NONE, ToolChoice
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.vertex import Vertex
 from bot.transcript import Message, Usage
-from tests.bot.providers.asking import ApprovalRequest, results, user
+from tests.bot.providers.asking import Reply, results, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import answer_of
 from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
@@ -47,11 +47,11 @@ async def ask(
     style: str = "Be kind.",
     tools: tuple[ToolDefinition, ...] = LARGE,
     choice: ToolChoice = AUTO,
-) -> ApprovalRequest:
+) -> Reply:
     """One answer, which is "ok" where nothing else is planned."""
     fake.always = lambda _: answer_of([{"text": "ok"}])
     stream = provider.stream(style, messages or (user("?"),), tools, choice)
-    return ApprovalRequest(tuple([event async for event in stream]))
+    return Reply(tuple([event async for event in stream]))
 
 
 def names(fake: GeminiFake) -> list[str]:

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import vcr
 
-from bot.providers.gemini import Gemini
-from tests.bot.providers.asking import ApprovalRequest, ask, results, user
+from bot.providers.gemini.client import Gemini
+from tests.bot.providers.asking import Reply, ask, results, user
 from tests.fakes.gemini import KEY, gemini_fake
 from toolset.tool import ToolDefinition
 
@@ -40,7 +40,7 @@ def player(mode: str) -> vcr.VCR:
     )
 
 
-async def converse(provider: Gemini) -> tuple[str, ApprovalRequest, ApprovalRequest]:
+async def converse(provider: Gemini) -> tuple[str, Reply, Reply]:
     """Look the model up, ask, answer its call."""
     question = user("東京の天気は?")
     found = await provider.check()

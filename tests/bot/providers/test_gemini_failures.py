@@ -15,9 +15,9 @@ from google.genai import errors
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.providers import TextDelta
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.failures import Access, translating
-from bot.providers.options import Options
+from bot.providers.shared.options import Options
 from tests.bot.providers.asking import ask, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer
@@ -141,7 +141,7 @@ async def test_nobody_there_is_an_outage() -> None:
 async def test_the_first_token_has_its_own_time_out(fake: GeminiFake) -> None:
     """A silent service is given up long before a slow one."""
     fake.stall()
-    provider = Gemini(KEY, MODEL, fake.base_url, Options(first_token_s=0.05))
+    provider = Gemini(KEY, MODEL, fake.base_url, Options(first_token_timeout_s=0.05))
     assert told(await failure(provider)) == (TryAgain, "timed_out", f"{MODEL} did not answer in time", None)
     await provider.aclose()
 
@@ -149,7 +149,7 @@ async def test_the_first_token_has_its_own_time_out(fake: GeminiFake) -> None:
 async def test_an_answer_that_does_not_end_times_out(fake: GeminiFake) -> None:
     """The first token is in time, the last one never comes."""
     fake.say("It is", end="stalled")
-    provider = Gemini(KEY, MODEL, fake.base_url, Options(request_s=0.05))
+    provider = Gemini(KEY, MODEL, fake.base_url, Options(request_timeout_s=0.05))
     assert told(await failure(provider)) == (TryAgain, "timed_out", f"{MODEL} did not answer in time", None)
     await provider.aclose()
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 from bot.providers import ModelResponse
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from bot.transcript import Message
 from tests.bot.providers.asking import ask, results, user
 from tests.bot.providers.gemini_recordings import (

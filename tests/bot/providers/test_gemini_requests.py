@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bot.providers import AUTO, NONE, ToolChoice
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.request import thinking_config
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, ToolResult
 from tests.bot.providers.asking import ask, declared, model, results, user

@@ -10,14 +10,12 @@ import msgspec
 import pytest
 
 from bot.providers import AUTO, NONE, Restarted, TextDelta, ToolChoice
-from bot.providers.json_mode import JsonMode
-from bot.providers.json_mode.growing import GrowingReply
-from bot.providers.json_mode.prompt import EXAMPLES, instructions
-from bot.providers.json_mode.reading import Reading, looks_like_json, read
-from bot.providers.json_mode.schema import schema_of
-from bot.providers.openai import OpenAI
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.json_mode.request import EXAMPLES, instructions, schema_of
+from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
+from bot.providers.openai.client import OpenAI
 from bot.transcript import Text, ToolCall, Usage
-from tests.bot.providers.asking import ApprovalRequest, ask, declared, model, results, user
+from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.fakes.openai import KEY, OpenAIFake, openai_fake
 
 CALL = '{"name": "get_weather", "arguments": {"location": "東京"}}'
@@ -44,7 +42,7 @@ def replying(words: str, call: Any = None) -> str:
     return msgspec.json.encode({"thought": "hm", "tool_call": call, "reply": words}).decode()
 
 
-def watched(asked: ApprovalRequest) -> list[str]:
+def watched(asked: Reply) -> list[str]:
     """What somebody who watches reads, piece by piece; a restart voids what was there."""
     seen = [event for event in asked.events if isinstance(event, TextDelta | Restarted)]
     return [event.text if isinstance(event, TextDelta) else "<restarted>" for event in seen]

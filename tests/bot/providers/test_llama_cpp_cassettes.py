@@ -17,11 +17,11 @@ import pytest
 
 from bot.errors import TooLong, TryAgain
 from bot.providers import AUTO, Provider, ToolChoice
-from bot.providers.json_mode import JsonMode
-from bot.providers.openai import OpenAI
-from bot.providers.options import Options
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.openai.client import OpenAI
+from bot.providers.shared.options import Options
 from bot.transcript import Media
-from tests.bot.providers.asking import ApprovalRequest, ask, results, user
+from tests.bot.providers.asking import Reply, ask, results, user
 from tests.bot.providers.test_cassettes import HOST, player
 from tests.llm.asking import TOOLS
 from tests.llm.running import CONTEXT, MODEL, WITH_TOOLS, llama
@@ -47,7 +47,7 @@ async def asked_at(base_url: str, name: str) -> AsyncIterator[Provider]:
         await openai.aclose()
 
 
-async def converse(provider: Provider, name: str) -> tuple[str, ApprovalRequest, ApprovalRequest]:
+async def converse(provider: Provider, name: str) -> tuple[str, Reply, Reply]:
     """Look the model up, ask, answer its call."""
     question = user(QUESTIONS[name])
     found = await provider.check()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from bot.providers import ToolChoice
-from bot.providers.anthropic.habits import habits_of
+from bot.providers.anthropic.capabilities import capabilities_of
 from bot.providers.anthropic.request import declarations as to_anthropic
 from bot.providers.gemini.request import declarations as to_gemini
-from bot.providers.json_mode.schema import schema_of
+from bot.providers.json_mode.request import schema_of
 from bot.providers.ollama.request import declarations as to_ollama
 from bot.providers.openai.request import COMPATIBLE, OPENAIS, response_format
 from bot.providers.openai.request import declarations as to_openai
@@ -66,7 +66,7 @@ def _compatible(tool: ToolDefinition) -> Any:
 
 
 def _anthropic(tool: ToolDefinition) -> Any:
-    return to_anthropic([tool], habits_of("claude-sonnet-5", "low"))[0]["input_schema"]
+    return to_anthropic([tool], capabilities_of("claude-sonnet-5", "low"))[0]["input_schema"]
 
 
 def _json(tool: ToolDefinition) -> Any:

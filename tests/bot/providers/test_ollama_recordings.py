@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bot.errors import RequestRefused, TryAgain
-from bot.providers.ollama import Ollama
-from bot.providers.openai import OpenAI
+from bot.providers.ollama.client import Ollama
+from bot.providers.openai.client import OpenAI
 from bot.transcript import Usage
 from tests.bot.providers.asking import ask, user
 from tests.fakes.ollama import ollama_fake

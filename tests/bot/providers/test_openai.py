@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.errors import RequestRefused, TryAgain
-from bot.providers.openai import OpenAI
+from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import reasoning_effort
 from bot.transcript import Media, Text, ToolCall
 from tests.bot.providers.asking import ask, model, results, user

@@ -16,9 +16,9 @@ import pytest
 import vcr
 
 from bot.providers import Provider
-from bot.providers.json_mode import JsonMode
-from bot.providers.openai import OpenAI
-from tests.bot.providers.asking import ApprovalRequest, ask, results, user
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.openai.client import OpenAI
+from tests.bot.providers.asking import Reply, ask, results, user
 from tests.fakes.openai import KEY, openai_fake
 from toolset.tool import ToolDefinition
 
@@ -48,7 +48,7 @@ def player(mode: str) -> vcr.VCR:
     return vcr.VCR(record_mode=mode, match_on=["method", "uri", "raw_body"], before_record_request=anonymous)
 
 
-async def converse(provider: Provider) -> tuple[str, ApprovalRequest, ApprovalRequest]:
+async def converse(provider: Provider) -> tuple[str, Reply, Reply]:
     """Look the model up, ask, answer its call."""
     question = user("東京の天気は?")
     found = await provider.check()

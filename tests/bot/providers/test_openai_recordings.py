@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import ModelError
-from bot.providers.openai import OpenAI
+from bot.providers.openai.client import OpenAI
 from bot.transcript import Message, ToolCall, Usage
 from tests.bot.providers.asking import ask, model, results, user
 from tests.fakes.openai import KEY, SSE, openai_fake

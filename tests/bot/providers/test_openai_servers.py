@@ -9,9 +9,9 @@ import pytest
 
 from bot.errors import ModelUnusable, RequestRefused, TryAgain
 from bot.providers import AUTO, NONE
-from bot.providers.json_mode.schema import schema_of
-from bot.providers.openai import OpenAI
-from bot.providers.openai.habits import Habits
+from bot.providers.json_mode.request import schema_of
+from bot.providers.openai.capabilities import Capabilities
+from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import COMPATIBLE, OPENAIS, declarations, response_format
 from bot.transcript import Media, Opaque, Usage, encode
 from tests.bot.providers.asking import ask, declared, model, user
@@ -93,7 +93,7 @@ async def test_a_refusal_for_another_reason_is_one(fake: OpenAIFake, openai: Ope
 @pytest.mark.parametrize(("is_openai", "field"), [(True, "max_completion_tokens"), (False, "max_tokens")])
 def test_the_output_limit_has_two_names(is_openai: bool, field: str) -> None:
     """OpenAI's own models take the newer one, other servers know the older."""
-    assert Habits(is_openai=is_openai).adapted({"max_tokens": 5}) == {field: 5}
+    assert Capabilities(is_openai=is_openai).adapted({"max_tokens": 5}) == {field: 5}
 
 
 async def test_a_local_server_needs_no_key(fake: OpenAIFake) -> None:

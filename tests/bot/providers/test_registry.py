@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.errors import SettingsError
 from bot.metrics import Metrics
-from bot.providers.registry import BUILDERS, open_model, open_models
+from bot.providers.registry import PROVIDERS, check_models, open_model, open_models
 from bot.settings import load
-from bot.variables import KEYS
 from tests.fakes.openai import KEY, openai_fake
 from tests.house import environment
 
@@ -52,9 +52,40 @@ def opened(folder: Path, *missing: str, **variables: str) -> str:
     return done.stdout
 
 
-def test_every_provider_can_be_chosen() -> None:
-    """What the settings take is what can be built."""
-    assert {*KEYS, "demo"} == BUILDERS.keys()
+def test_every_provider_has_a_name_of_its_own() -> None:
+    """And is what a wrong name is answered with."""
+    assert [entry.name for entry in PROVIDERS] == [
+        *("gemini", "vertex", "openai", "json", "anthropic", "ollama", "demo")
+    ]
+
+
+@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS"])
+def test_an_unknown_provider_is_refused(monkeypatch: pytest.MonkeyPatch, asker: str) -> None:
+    """By the variable that names it, with the names there are."""
+    monkeypatch.setenv(asker, "nobody:small")
+    names = "gemini, vertex, openai, json, anthropic, ollama"
+    with pytest.raises(SettingsError, match=rf"^{asker}: write demo or PROVIDER:MODEL, .* one of {names}$"):
+        check_models(load())
+
+
+@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS"])
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("gemini:gemini-flash-latest", "GEMINI_API_KEY"),
+        ("vertex:gemini-flash-latest", "GOOGLE_CLOUD_PROJECT"),
+        ("openai:gpt-5", "OPENAI_API_KEY"),
+        ("json:small", "OPENAI_API_KEY"),
+        ("anthropic:claude", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_a_model_without_its_key_is_refused(
+    monkeypatch: pytest.MonkeyPatch, asker: str, model: str, variable: str
+) -> None:
+    """Half a setting stops start-up rather than every conversation, or the one that needs the fallback."""
+    monkeypatch.setenv(asker, model)
+    with pytest.raises(SettingsError, match=rf"^{variable}: {asker} asks for {model}; set this"):
+        check_models(load())
 
 
 @pytest.mark.parametrize(

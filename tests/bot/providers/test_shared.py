@@ -8,10 +8,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import pytest
 
 from bot.providers import StopReason
-from bot.providers.answers import answer, merged
-from bot.providers.event_stream import events_of
-from bot.providers.portable import portable_id, portable_name, seen
-from bot.providers.time_outs import in_time
+from bot.providers.shared.options import Options
+from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.responses import build_response, merge_texts
+from bot.providers.shared.sse import events_of
+from bot.providers.shared.timeouts import with_timeouts
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, Usage
 
 CALL = ToolCall("call_1", "a", {})
@@ -30,13 +31,20 @@ async def ticking(*waits: float, closed: list[bool]) -> AsyncGenerator[int]:
 async def test_events_in_time_pass() -> None:
     """All of them, and the source is closed."""
     closed: list[bool] = []
-    assert [one async for one in in_time(ticking(0, 0, 0, closed=closed), 5, 5)] == [0, 1, 2]
+    assert [one async for one in with_timeouts(ticking(0, 0, 0, closed=closed), 5, Options(request_timeout_s=5))] == [
+        0,
+        1,
+        2,
+    ]
     assert closed == [True]
 
 
 async def test_only_the_first_event_must_be_early() -> None:
     """What follows has the time of the whole answer."""
-    assert [one async for one in in_time(ticking(0, 0.05, closed=[]), 0.02, 5)] == [0, 1]
+    assert [one async for one in with_timeouts(ticking(0, 0.05, closed=[]), 0.02, Options(request_timeout_s=5))] == [
+        0,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(("waits", "before"), [((60.0,), []), ((0.0, 60.0), [0])])
@@ -45,7 +53,7 @@ async def test_a_late_event_ends_the_stream(waits: Sequence[float], before: list
     closed: list[bool] = []
     seen_before: list[int] = []
     with pytest.raises(TimeoutError):
-        await _gather(in_time(ticking(*waits, closed=closed), 0.02, 0.04), seen_before)
+        await _gather(with_timeouts(ticking(*waits, closed=closed), 0.02, Options(request_timeout_s=0.04)), seen_before)
     assert (seen_before, closed) == (before, [True])
 
 
@@ -94,7 +102,7 @@ def test_an_answer_is_settled(
 ) -> None:
     """By what it holds; only a complete one keeps its calls."""
     opaque = Opaque("p", "m", b"x")
-    made = answer(parts, reason, model="m-1", usage=Usage(1), opaque=opaque, detail="why")
+    made = build_response(parts, reason, model="m-1", usage=Usage(1), opaque=opaque, detail="why")
     assert (made.stop_reason, made.message.parts, made.model, made.usage) == (settled, kept, "m-1", Usage(1))
     assert (made.message.role, made.message.opaque) == ("model", opaque)
     assert made.detail == ("" if settled in ("end_turn", "tool_use") else "why")
@@ -102,7 +110,7 @@ def test_an_answer_is_settled(
 
 def test_pieces_of_text_are_merged() -> None:
     """Around calls, never across them."""
-    assert merged([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (Text("ab"), CALL, Text("c"))
+    assert merge_texts([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (Text("ab"), CALL, Text("c"))
 
 
 def test_ids_are_portable() -> None:
@@ -131,4 +139,4 @@ def test_a_user_shows_words_and_pictures() -> None:
     video = Media("3", "video/mp4", data=b"x")
     message = Message("m", "user", (Text("Look"), Text(""), picture, gone, video), 1, context="[Monday]")
     words = [Text("[Monday]"), Text("Look"), picture, Text("[image: not available]"), Text("[video: not available]")]
-    assert list(seen(message)) == words
+    assert list(visible_parts(message)) == words

@@ -11,7 +11,7 @@ from google.auth.credentials import Credentials
 from google.oauth2.credentials import Credentials as Token
 
 from bot.errors import ModelError, ModelUnusable, TryAgain
-from bot.providers.gemini import Gemini
+from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.vertex import Vertex
 from tests.bot.providers.asking import ask, results, user
 from tests.fakes.gemini import KEY, gemini_fake_in_thread

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.providers.demo import Demo
+from bot.providers.demo.client import Demo
 from bot.texts import load
 from bot.transcript import Message
-from tests.bot.providers.asking import ApprovalRequest, ask, declared, model, results, user
+from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from toolset.tool import ToolDefinition
 
 TOOLS = declared()
@@ -66,7 +66,7 @@ class Chat:
         self.responses = responses
         self.messages: list[Message] = [model("Hello!")] if said_before else []
 
-    async def ask(self, text: str) -> ApprovalRequest:
+    async def ask(self, text: str) -> Reply:
         """One request with the user's words."""
         self.messages.append(user(text))
         return await ask(self.demo, self.messages, TOOLS)

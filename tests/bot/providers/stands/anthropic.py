@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from bot.providers import StopReason, ToolChoice
-from bot.providers.anthropic import Anthropic
-from bot.providers.options import USUAL, Options
+from bot.providers.anthropic.client import Anthropic
+from bot.providers.shared.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import Sent, text_of
 from tests.fakes.anthropic import (

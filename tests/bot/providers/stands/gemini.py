@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.providers import StopReason, ToolChoice
-from bot.providers.gemini import Gemini, GenerateContent
-from bot.providers.options import USUAL, Options
+from bot.providers.gemini.client import Gemini, GenerateContent
+from bot.providers.shared.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import WHOLE, Sent, text_of
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake

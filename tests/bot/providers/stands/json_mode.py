@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from bot.providers import StopReason, ToolChoice
-from bot.providers.json_mode import JsonMode
-from bot.providers.openai import OpenAI
-from bot.providers.options import USUAL, Options
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.openai.client import OpenAI
+from bot.providers.shared.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.openai import ERROR, FINISH, sent_of
 from tests.bot.providers.stands.stand import WHOLE, Sent

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.providers import StopReason
-from bot.providers.ollama import Ollama
-from bot.providers.options import USUAL, Options
+from bot.providers.ollama.client import Ollama
+from bot.providers.shared.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import WHOLE, Sent, text_of
 from tests.fakes.ollama import KEY, OllamaFake, call, line, ollama_fake

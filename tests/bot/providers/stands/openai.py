@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from bot.providers import StopReason, ToolChoice
-from bot.providers.openai import OpenAI
-from bot.providers.options import USUAL, Options
+from bot.providers.openai.client import OpenAI
+from bot.providers.shared.options import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.stands.stand import Sent, text_of
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake

@@ -1,0 +1,187 @@
+"""Tools for models without function calling: they write every answer as one JSON object by a schema.
+
+``request.py`` writes how to answer, and by which schema; ``response.py`` shows the words of an answer that is still
+being written and reads the whole. The object itself is never shown to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bot.providers import AUTO, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers.json_mode.request import conversation, instructions, repair, schema_of
+from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
+from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
+from bot.providers.shared.responses import build_response
+from bot.providers.shared.tool_call_deltas import Calls
+from bot.transcript import Message, Text, ToolCall, Usage
+from toolset.tool import ToolDefinition
+
+PROVIDER = "json"
+LONGEST = WORDS_CAP + CALLS_CAP  # characters: the object holds words and calls
+
+
+class Writer(Protocol):
+    """A model that writes JSON by a schema.
+
+    Attributes:
+        model: the model's id.
+        window: see ``Provider``.
+    """
+
+    model: str
+
+    @property
+    def window(self) -> int: ...
+
+    def write(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        schema: dict[str, Any],
+        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Ask once; the JSON comes as text.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        ...
+
+    async def check(self) -> str:
+        """Ask whether key and model work."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections."""
+        ...
+
+
+@dataclass(slots=True)
+class _Try:
+    """One request: what was written, what of it was shown, and what it says."""
+
+    response: ModelResponse
+    shown: str
+    reading: Reading | None
+
+    @property
+    def is_cut(self) -> bool:
+        return self.response.stop_reason == "max_tokens"
+
+    @property
+    def is_usable(self) -> bool:
+        """A blocked answer is not repaired."""
+        return self.reading is not None or self.response.stop_reason == "blocked"
+
+
+class JsonMode:
+    """A model that is asked for JSON instead of being given tools.
+
+    An answer that cannot be read, or is cut off, is asked for once more; what cannot be read then is plain text, if it
+    is not JSON in pieces.
+    """
+
+    name = PROVIDER
+
+    def __init__(self, writer: Writer) -> None:
+        self.model = writer.model
+        self.window = writer.window
+        self._writer = writer
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Ask once, and once more where the answer cannot be read.
+
+        Raises:
+            ModelError: no answer, or one that broke off.
+        """
+        asked = (instructions(system, tools), conversation(messages), schema_of(tools, tool_choice))
+        may_call = bool(tools) and tool_choice.mode != "none"
+        tries: list[_Try] = []
+        written = cap_answer(self._writer.write(*asked, first_token_timeout_s), self.model, asked[1], LONGEST)
+        async with aclosing(_stream_reply(written, may_call, tries)) as events:
+            async for event in events:
+                yield event
+        if not tries[0].is_usable:
+            if tries[0].shown:
+                yield Restarted()
+            again = [*asked[1], *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
+            written = cap_answer(self._writer.write(asked[0], again, asked[2]), self.model, again, LONGEST)
+            async with aclosing(_stream_reply(written, may_call, tries)) as events:
+                async for event in events:
+                    yield event
+        for event in _ending(tries, messages):
+            yield event
+
+    async def check(self) -> str:
+        """Ask whether key and model work, without generating."""
+        return await self._writer.check()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._writer.aclose()
+
+
+async def _stream_reply(
+    written: AsyncGenerator[StreamEvent], may_call: bool, tries: list[_Try]
+) -> AsyncGenerator[StreamEvent]:
+    """The words of one answer while it is written; the whole is added to ``tries``."""
+    growing = GrowingReply()
+    async with aclosing(written) as events:
+        async for event in events:
+            if isinstance(event, TextDelta) and (more := growing.take(event.text)):
+                yield TextDelta(more)
+            elif isinstance(event, Completed):
+                response = event.response
+                cut = response.stop_reason == "max_tokens"
+                reading = None if cut else read(response.message.text, may_call)
+                tries.append(_Try(response, growing.shown, reading))
+
+
+def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEvent]:
+    """What is still to be told once the last try is over."""
+    last = tries[-1]
+    reply = _reply(last)
+    calls = _calls(last.reading, messages)
+    events: list[StreamEvent] = []
+    if last.shown and not reply.startswith(last.shown):
+        events.append(Restarted())
+        events += [TextDelta(reply)] if reply else []
+    elif reply != last.shown:
+        events.append(TextDelta(reply[len(last.shown) :]))
+    events += [delta for delta, _ in calls]
+    parts: list[Text | ToolCall] = [Text(reply), *(call for _, call in calls)]
+    reason = last.response.stop_reason
+    response = build_response(
+        parts,
+        "end_turn" if last.reading else reason,
+        model=last.response.model,
+        usage=sum((one.response.usage for one in tries), Usage()),
+        detail=last.response.detail or "not the JSON that was asked for",
+    )
+    return [*events, Completed(response)]
+
+
+def _reply(last: _Try) -> str:
+    """The words for the user: of a cut answer what could be shown, of an unreadable one the text that is no JSON."""
+    if last.reading is not None:
+        return last.reading.reply
+    text = last.response.message.text
+    return last.shown if last.is_cut or looks_like_json(text) else text
+
+
+def _calls(reading: Reading | None, messages: Sequence[Message]) -> list[tuple[ToolCallDelta, ToolCall]]:
+    calls = Calls(messages)
+    deltas = [calls.take(None, "", name, arguments) for name, arguments in (reading.calls if reading else ())]
+    return list(zip(deltas, calls.whole() or (), strict=True))

@@ -1,0 +1,1 @@
+"""Which model is asked: the chosen one, and its fallbacks while it fails."""

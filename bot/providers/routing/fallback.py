@@ -1,0 +1,118 @@
+"""Asks again where that may help: a provider around a model and its fallbacks."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+
+from bot.errors import ModelError, TooLong
+from bot.metrics import Metrics
+from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, MALFORMED_REPEATS, RetryPolicy
+from bot.providers.routing.candidate import Candidate
+from bot.providers.shared.capping import cap_answer
+from bot.transcript import Message
+from toolset.tool import ToolDefinition
+
+
+class FallbackProvider:
+    """Asks a model, and others in its place while it fails.
+
+    A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
+    may be to another's taste, unless it was blocked for what it says. One that is too long is sent without its oldest
+    turns, and an answer that is too long is cut. A malformed answer is given one more chance and then handed on as it
+    is. Words of an attempt that failed are voided by ``Restarted`` when the next one starts.
+
+    Args:
+        providers: the model, then its fallbacks.
+    """
+
+    def __init__(
+        self,
+        providers: Sequence[Provider],
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.name = providers[0].name
+        self.model = providers[0].model
+        self._candidates = tuple(Candidate(provider, metrics, clock) for provider in providers)
+        self._clock = clock
+        self._sleep = sleep
+        self._jitter = jitter
+
+    @property
+    def window(self) -> int:
+        """What the model that is asked first reads, as far as it has told by now."""
+        return self._candidates[0].window
+
+    async def stream(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        tool_choice: ToolChoice = AUTO,
+        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Ask until there is an answer.
+
+        Args:
+            first_token_timeout_s: over all attempts and models.
+
+        Raises:
+            ModelError: of all models' failures the one that leaves most hope.
+        """
+        policy = RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
+        malformed_repeats, whole = 0, messages
+        while True:
+            candidate, shown = policy.candidate, False
+            sent = candidate.trim(messages)
+            asked = candidate.provider.stream(system, sent, tools, tool_choice, policy.first_token_timeout_s)
+            try:
+                async with aclosing(cap_answer(asked, candidate.provider.model, sent)) as events:
+                    async for event in events:
+                        if isinstance(event, Completed):
+                            candidate.record_answer()
+                            is_malformed = event.response.stop_reason == "malformed"
+                            if is_malformed and malformed_repeats < MALFORMED_REPEATS and policy.repeat():
+                                malformed_repeats += 1
+                                break
+                        shown = shown or isinstance(event, TextDelta | ToolCallDelta)
+                        yield event
+                    else:
+                        return
+            except ModelError as error:
+                shorter = await self._recover(policy, error, sent)
+                messages = shorter or (messages if policy.candidate is candidate else whole)
+            if shown:
+                yield Restarted()
+
+    async def _recover(
+        self, policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]
+    ) -> Sequence[Message]:
+        """Wait until it is time for the next attempt; what to send then, where that is not the same.
+
+        Raises:
+            ModelError: there is none.
+        """
+        policy.candidate.record_failure(error)
+        if isinstance(error, TooLong):
+            shorter = policy.candidate.trim_more(sent, error)
+            if len(shorter) < len(sent) and not policy.is_scarce and policy.repeat():
+                return shorter
+        await self._sleep(policy.advance(error))
+        return ()
+
+    async def check(self) -> str:
+        """Check the model that is asked first."""
+        return await self._candidates[0].provider.check()
+
+    async def aclose(self) -> None:
+        """Close every model's connections."""
+        for candidate in self._candidates:
+            await candidate.provider.aclose()

@@ -1,0 +1,1 @@
+"""What the providers share, each part in one file."""

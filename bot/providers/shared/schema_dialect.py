@@ -1,0 +1,179 @@
+"""JSON Schema adapted to what a vendor takes, for a request only: our own validation keeps the full schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+JSON = dict[str, Any]
+
+INLINED = {"$ref", "$defs", "definitions"}
+SILENT = {"$schema", "$id", "$comment", "$anchor"}  # say nothing to a model
+SCHEMAS = {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
+LISTS = {"anyOf", "oneOf", "allOf", "prefixItems"}
+MAPS = {"properties", "patternProperties", "dependentSchemas"}
+VOCABULARY = frozenset(
+    {
+        *("type", "title", "description", "default", "examples", "deprecated", "enum", "const", "format"),
+        *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+        *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
+        *("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems"),
+        *("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "pattern", "minLength", "maxLength"),
+        *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    }
+)
+UNIONS = {"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The part of JSON Schema a vendor knows.
+
+    Attributes:
+        keywords: all others are dropped.
+        formats: values of ``format`` it knows; None: it takes any.
+    """
+
+    keywords: frozenset[str]
+    formats: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptedSchema:
+    """A schema that fits, and what it no longer says: ``/properties/location: pattern``."""
+
+    schema: JSON
+    losses: tuple[str, ...]
+
+
+def adapt(schema: Mapping[str, Any], dialect: Dialect) -> AdaptedSchema:
+    """Inline what is referred to, drop what the vendor does not know, and name each loss.
+
+    The result is an object's schema without unions at its top: no vendor takes those for arguments.
+    """
+    adapter = _Adapter(schema, dialect)
+    top = adapter.adapt(schema, "", ())
+    for keyword in sorted(top.keys() & UNIONS):
+        adapter.lose("", keyword)
+        del top[keyword]
+    return AdaptedSchema({**top, "type": "object", "properties": top.get("properties", {})}, tuple(adapter.losses))
+
+
+def strict_form(schema: JSON) -> JSON | None:
+    """An adapted schema in the form of strict modes: no property beyond those named, and none left out.
+
+    None where a property is optional or its names are free: strict mode would forbid what the tool allows.
+    """
+    if "properties" in schema or schema.get("type") == "object":
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") or set(schema.get("required", ())) != properties.keys():
+            return None
+        schema = {**schema, "additionalProperties": False, "required": list(properties)}
+    elif not schema.keys() & {"type", "enum", "const", "anyOf"}:
+        return None
+    strict: JSON = {}
+    for keyword, value in schema.items():
+        changed = _strict_value(keyword, value)
+        if changed is None and value is not None:
+            return None
+        strict[keyword] = changed
+    return strict
+
+
+def _strict_value(keyword: str, value: Any) -> Any:
+    if keyword == "items":
+        return strict_form(value)
+    if keyword == "anyOf":
+        branches = [strict_form(branch) for branch in value]
+        return None if None in branches else branches
+    if keyword == "properties":
+        inner = {name: strict_form(one) for name, one in value.items()}
+        return None if None in inner.values() else inner
+    return value
+
+
+@dataclass(slots=True)
+class _Adapter:
+    root: Mapping[str, Any]
+    dialect: Dialect
+    losses: list[str] = field(default_factory=list)
+
+    def lose(self, where: str, keyword: str) -> None:
+        self.losses.append(f"{where or '/'}: {keyword}")
+
+    def adapt(self, schema: Any, where: str, through: tuple[str, ...]) -> JSON:
+        """One schema; ``through`` are the references that led to it."""
+        if not isinstance(schema, Mapping):  # true and false are schemas too
+            return {}
+        if "$ref" in schema:
+            return self._inlined(schema, where, through)
+        adapted: JSON = {}
+        for keyword, value in self._rephrased(schema, where).items():
+            if keyword in INLINED or keyword in SILENT:
+                continue
+            if keyword in self.dialect.keywords and self._is_known(keyword, value):
+                adapted[keyword] = self._value(keyword, value, f"{where}/{keyword}", through)
+            else:
+                self.lose(where, keyword)
+        if adapted.get("type") == "array" and "items" in self.dialect.keywords:
+            adapted.setdefault("items", {})
+        return adapted
+
+    def _is_known(self, keyword: str, value: Any) -> bool:
+        return keyword != "format" or self.dialect.formats is None or value in self.dialect.formats
+
+    def _value(self, keyword: str, value: Any, where: str, through: tuple[str, ...]) -> Any:
+        if keyword in SCHEMAS:
+            return value if isinstance(value, bool) else self.adapt(value, where, through)
+        if keyword in LISTS:
+            return [self.adapt(one, f"{where}/{place}", through) for place, one in enumerate(value)]
+        if keyword in MAPS:
+            return {name: self.adapt(one, f"{where}/{name}", through) for name, one in value.items()}
+        return value
+
+    def _inlined(self, schema: Mapping[str, Any], where: str, through: tuple[str, ...]) -> JSON:
+        """What a reference names, with what stands beside it; one that leads back to itself allows anything."""
+        ref = schema["$ref"]
+        target = self._target(ref)
+        beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+        if target is None or ref in through:
+            self.lose(where, "$ref")
+            return self.adapt(beside, where, through)
+        return self.adapt({**target, **beside}, where, (*through, ref))
+
+    def _target(self, ref: Any) -> Mapping[str, Any] | None:
+        """What a reference into the schema itself points at, None for all others."""
+        here: Any = self.root
+        if not isinstance(ref, str) or not ref.startswith("#"):
+            return None
+        for step in ref[1:].split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            here = here.get(name) if isinstance(here, Mapping) else None
+        return here if isinstance(here, Mapping) else None
+
+    def _rephrased(self, schema: Mapping[str, Any], where: str) -> JSON:
+        """The same in words the vendor may know: ``const`` as ``enum``, ``oneOf`` as ``anyOf``, ``allOf`` as one."""
+        known = self.dialect.keywords
+        said = dict(schema)
+        if "const" in said and "const" not in known and "enum" in known:
+            said.setdefault("enum", [said.pop("const")])
+        if "oneOf" in said and "oneOf" not in known and "anyOf" in known and "anyOf" not in said:
+            said["anyOf"] = said.pop("oneOf")
+            self.lose(where, "oneOf read as anyOf")
+        if "allOf" in said and "allOf" not in known:
+            said = self._united(said)
+        return said
+
+    def _united(self, schema: JSON) -> JSON:
+        united = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
+        for part in schema["allOf"]:
+            part = self._target(part["$ref"]) or {} if "$ref" in part else part
+            for keyword, value in part.items():
+                if keyword == "properties":
+                    united[keyword] = {**united.get(keyword, {}), **value}
+                elif keyword == "required":
+                    united[keyword] = list(dict.fromkeys([*united.get(keyword, []), *value]))
+                else:
+                    united.setdefault(keyword, value)
+        return united
