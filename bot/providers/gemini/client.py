@@ -84,11 +84,7 @@ class GenerateContent:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
+        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
         answer = Answer(self.name, self.model)
         prefix = self._prefix(system, tools, tool_choice)
         cached = self._cached.use(prefix) if tool_choice == AUTO else ""
@@ -187,13 +183,7 @@ class Gemini(GenerateContent):
 
     name = "gemini"
 
-    def __init__(
-        self,
-        api_key: str,
-        model: str,
-        base_url: str = "",
-        options: Options = USUAL,
-    ) -> None:
+    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key, options.asker)
         super().__init__(partial(_with_key, api_key), access, API_VERSION, base_url, options)
 
