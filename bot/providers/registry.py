@@ -5,7 +5,7 @@ A new provider is a folder that holds an entry and a line in ``PROVIDERS``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
 from bot.settings import Settings, tool_config
 
-Registry = Sequence[ProviderEntry[Any]]
+Registry = tuple[ProviderEntry[Any], ...]
 
 PROVIDERS: Registry = (
     gemini.ENTRY,

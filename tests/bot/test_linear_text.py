@@ -28,7 +28,7 @@ from bot.conversation.context import context_line
 from bot.conversation.tool_commands import choice_in
 from bot.errors import DeliveryRefused
 from bot.live_events import Answered, AnswerText
-from bot.providers.demo.turn import read_turn
+from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names

@@ -13,14 +13,11 @@ from bot.variables import ApiURL, Secret
 
 
 class Config(BaseModel):
-    """Key and address."""
-
     anthropic_api_key: Secret = SecretStr("")
     anthropic_base_url: ApiURL | Literal[""] = ""
 
 
 def open_model(config: Config, model: str, options: Options) -> Provider:
-    """A model by its name."""
     from bot.providers.anthropic.client import Anthropic
 
     return Anthropic(config.anthropic_api_key.get_secret_value(), model, config.anthropic_base_url, options)

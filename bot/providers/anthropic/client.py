@@ -51,13 +51,7 @@ class Anthropic:
     name = PROVIDER
     window = 0
 
-    def __init__(
-        self,
-        api_key: str,
-        model: str,
-        base_url: str = "",
-        options: Options = USUAL,
-    ) -> None:
+    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         self.model = model
         self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key, options.asker)
         self._options = options
@@ -80,11 +74,7 @@ class Anthropic:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
+        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
         answer = Answer(self.model, messages, self._failures)
         attachments = Attachments()
         body = attachments.body(encode(self._body(system, messages, tools, tool_choice, attachments.stand_in)))

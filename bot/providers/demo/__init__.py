@@ -18,7 +18,6 @@ class Config(BaseModel):
 
 
 def open_model(config: Config, _model: str, _options: Options) -> Provider:
-    """The one there is."""
     from bot.providers.demo.client import Demo
 
     return Demo(load(), config.language)

@@ -7,9 +7,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from bot.providers import AUTO, Completed, ModelResponse, StreamEvent, ToolChoice, replay
-from bot.providers.demo.answers import answer
-from bot.providers.demo.turn import Call, Turn, call_for, read_turn, signature
-from bot.providers.demo.voice import Voice
+from bot.providers.demo.request import Call, Turn, call_for, read_turn, signature
+from bot.providers.demo.response import Voice, answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.texts import Texts
 from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id

@@ -13,29 +13,23 @@ from bot.variables import BaseURL, Secret
 
 
 class Config(BaseModel):
-    """Key and address."""
-
     gemini_api_key: Secret = SecretStr("")
     google_gemini_base_url: BaseURL | Literal[""] = ""
 
 
 class VertexConfig(BaseModel):
-    """Project, region and address."""
-
     google_cloud_project: str = ""
     google_cloud_location: str = "global"
     google_vertex_base_url: BaseURL | Literal[""] = ""
 
 
 def open_model(config: Config, model: str, options: Options) -> Provider:
-    """A model by its name."""
     from bot.providers.gemini.client import Gemini
 
     return Gemini(config.gemini_api_key.get_secret_value(), model, config.google_gemini_base_url, options)
 
 
 def open_vertex_model(config: VertexConfig, model: str, options: Options) -> Provider:
-    """A model of a Google Cloud project by its name."""
     from bot.providers.gemini.vertex import Vertex
 
     project, region, base_url = config.google_cloud_project, config.google_cloud_location, config.google_vertex_base_url

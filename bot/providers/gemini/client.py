@@ -84,20 +84,16 @@ class GenerateContent:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
+        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
         answer = Answer(self.name, self.model)
         prefix = self._prefix(system, tools, tool_choice)
         cached = self._cached.use(prefix) if tool_choice == AUTO else ""
         attachments = Attachments()
         said = contents(messages, self.name, self.model, attachments.stand_in)
-        opened = partial(
+        open_stream = partial(
             self._open, {"contents": said, "generationConfig": self._generation}, prefix, cached, attachments
         )
-        async with aclosing(self._events(opened, first_token_timeout_s)) as events:
+        async with aclosing(self._events(open_stream, first_token_timeout_s)) as events:
             async for event in events:
                 for delta in answer.take(event):
                     yield delta
@@ -130,7 +126,7 @@ class GenerateContent:
         return self._declared[1]
 
     async def _events(
-        self, opened: Callable[[], Awaitable[aiohttp.ClientResponse]], first_token_timeout_s: float
+        self, open_stream: Callable[[], Awaitable[aiohttp.ClientResponse]], first_token_timeout_s: float
     ) -> AsyncGenerator[Event]:
         """The events of one answer, within the time-outs."""
         now = asyncio.get_running_loop().time
@@ -138,7 +134,7 @@ class GenerateContent:
         deadline = started + min(first_token_timeout_s, self._options.first_token_timeout_s)
         with translating(self._access):
             async with asyncio.timeout_at(deadline):
-                stream = await opened()
+                stream = await open_stream()
             async with stream, aclosing(events_of(stream.content.iter_any())) as events:
                 while True:
                     async with asyncio.timeout_at(deadline):
@@ -187,13 +183,7 @@ class Gemini(GenerateContent):
 
     name = "gemini"
 
-    def __init__(
-        self,
-        api_key: str,
-        model: str,
-        base_url: str = "",
-        options: Options = USUAL,
-    ) -> None:
+    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         access = Access(model, "GEMINI_API_KEY was refused ({}): set a valid key", api_key, options.asker)
         super().__init__(partial(_with_key, api_key), access, API_VERSION, base_url, options)
 

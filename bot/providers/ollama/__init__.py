@@ -19,7 +19,6 @@ class Config(BaseModel):
 
 
 def open_model(config: Config, model: str, options: Options) -> Provider:
-    """A model by its name."""
     from bot.providers.ollama.client import Ollama
 
     key = config.ollama_api_key.get_secret_value()

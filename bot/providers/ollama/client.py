@@ -52,12 +52,7 @@ class Ollama:
     name = PROVIDER
 
     def __init__(
-        self,
-        model: str,
-        host: str = "",
-        options: Options = USUAL,
-        context_tokens: int = 0,
-        api_key: str = "",
+        self, model: str, host: str = "", options: Options = USUAL, context_tokens: int = 0, api_key: str = ""
     ) -> None:
         self.model = model
         self.window = context_tokens or DEFAULT_WINDOW
@@ -82,11 +77,7 @@ class Ollama:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
+        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
         shown = offered(self._declarations(tools), tool_choice)
         attachments = Attachments()
         said = chat(system, messages, self.model, attachments.stand_in)

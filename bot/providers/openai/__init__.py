@@ -22,7 +22,6 @@ class Config(BaseModel):
 
 
 def open_model(config: Config, model: str, options: Options) -> OpenAI:
-    """A model by its name."""
     from bot.providers.openai.client import OpenAI
 
     return OpenAI(config.openai_api_key.get_secret_value(), model, config.openai_base_url, options)

@@ -57,13 +57,7 @@ class OpenAI:
     name = PROVIDER
     window = 0
 
-    def __init__(
-        self,
-        api_key: str,
-        model: str,
-        base_url: str = "",
-        options: Options = USUAL,
-    ) -> None:
+    def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         self.model = model
         self._failures = Failures(model, "OPENAI_API_KEY", api_key, options.asker)
         self._options = options
@@ -89,11 +83,7 @@ class OpenAI:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
+        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
         fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
         answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
         async with aclosing(self._ask(system, messages, fields, answer, first_token_timeout_s)) as events:

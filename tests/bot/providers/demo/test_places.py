@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.providers.demo.cities import CITIES, zone_of
+from bot.providers.demo.places import CITIES, zone_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.providers.demo.wishes import Focus, Wish, courtesy, read
+from bot.providers.demo.request import Focus, Wish, courtesy, read
 
 TODAY, TOMORROW, AFTER = (0,), (1,), (2,)
 
