@@ -56,7 +56,7 @@ async def test_words_flow_out_as_they_come(stand: Stand) -> None:
     assert settled(asked) == ('It is sunny. 晴れです。\n"😀"', "end_turn", [])
 
 
-@pytest.mark.shows("KeyValue on long conversations")
+@pytest.mark.shows("Notes on long conversations")
 async def test_notes_are_written(stand: Stand) -> None:
     """By a request without tools, whatever calls and pictures there were."""
     called = model(ToolCall("call_1", *TOKYO))

@@ -20,7 +20,7 @@ TALK = [
     *(user(f"2 {LONG}"), user("and more"), model("two")),
     *(user(f"3 {LONG}"), CALLING, results(CALLING, {"n": 1}), user("joined")),
 ]
-NOTE = Message(SUMMARY_ID, "user", (Text("KeyValue"),), 1)
+NOTE = Message(SUMMARY_ID, "user", (Text("Notes"),), 1)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_whole_turns_are_left_out(tokens: int, first: str) -> None:
 
 def test_the_summary_stays() -> None:
     """It stands for what was left out before."""
-    assert [message.text[:5] for message in shortened([NOTE, *TALK], 1_500)] == ["KeyValue", "3 xxx", "", "", "joine"]
+    assert [message.text[:5] for message in shortened([NOTE, *TALK], 1_500)] == ["Notes", "3 xxx", "", "", "joine"]
     assert shortened([NOTE, *TALK], 10_000) == [NOTE, *TALK]
     assert shortened([NOTE], 0) == [NOTE]
     assert shortened([], 0) == []
