@@ -43,7 +43,7 @@ class ToolError(Exception):
 
 
 class ToolSetupError(Exception):
-    """A tool that cannot be offered: bad name, duplicate, bad schema. CancelRegistry start-up."""
+    """A tool that cannot be offered: bad name, duplicate, bad schema. Stops start-up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""KeyValue within one process, for tests that need no Redis (``bot.channels.kv.KeyValue``)."""
+"""Notes within one process, for tests that need no Redis (``bot.channels.kv.KeyValue``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KeyValue: small, short-lived, shared."""
+"""The key-value store: small, short-lived, shared."""
 
 from __future__ import annotations
 

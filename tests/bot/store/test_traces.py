@@ -17,7 +17,7 @@ async def names(redis: Redis) -> set[str]:
 
 
 async def test_erasing_takes_what_bears_the_name_and_nothing_else(store: Store, redis: Redis) -> None:
-    """KeyValue, and seen-keys and fences of earlier versions; other channels' and people with a longer id stay."""
+    """Notes, and seen-keys and fences of earlier versions; other channels' and people with a longer id stay."""
     await store.inbox.accept(HERE, "m1", b"one")
     await redis.set(f"kaiwa:{{04}}:fence:{HERE}", 7, ex=60)
     for name in ("line:name:u1", "line:name:u12", "slack:name:u1", "line:name:*"):

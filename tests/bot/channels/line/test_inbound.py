@@ -145,7 +145,7 @@ async def test_while_the_store_is_away_line_is_asked_to_send_again(desk: Desk) -
 
 
 async def test_nothing_is_waited_for_but_the_inbox(desk: Desk) -> None:
-    """KeyValue that cannot be written, and a LINE that cannot be reached, hold no webhook up."""
+    """Notes that cannot be written, and a LINE that cannot be reached, hold no webhook up."""
     desk.notes.away = True
     assert len(await desk.receive(HELLO)) == 1
 
