@@ -17,11 +17,10 @@ from bot.channels.line import splitting as line_splitting
 from bot.channels.line.address import Place
 from bot.channels.line.formatting import Form
 from bot.channels.line.types import Content, Mention, Mentionee
-from bot.channels.slack import splitting as slack_splitting
-from bot.channels.slack import words
-from bot.channels.slack.earlier import retold
+from bot.channels.slack import formatting as slack_text
+from bot.channels.slack.lookups import retold
+from bot.channels.slack.streaming import Unfinished
 from bot.channels.slack.types import Posted
-from bot.channels.slack.unfinished import Unfinished
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.conversation.context import context_line
@@ -83,10 +82,14 @@ WORK: dict[str, Callable[[str], object]] = {
     "LINE's pieces": lambda text: list(line_splitting.split(text, 5_000)),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,
-    "Slack's pieces": slack_splitting.split,
-    "Slack's text made plain": words.plain,
-    "mentions in Slack": lambda text: (words.mentioned(text), words.without_mentions(text, ()), words.named(text, {})),
-    "what goes to Slack": lambda text: (words.harmless(text), words.escaped(text), words.open_tag(text)),
+    "Slack's pieces": slack_text.split,
+    "Slack's text made plain": slack_text.plain,
+    "mentions in Slack": lambda text: (
+        slack_text.mentioned(text),
+        slack_text.without_mentions(text, ()),
+        slack_text.named(text, {}),
+    ),
+    "what goes to Slack": lambda text: (slack_text.harmless(text), slack_text.escaped(text), slack_text.open_tag(text)),
     "a thread in Slack": lambda text: retold([Posted(ts="1", text=text, user="U1")], {}),
     "a stream in Slack": slack_stream,
     "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),

@@ -1,29 +1,36 @@
-"""Questions about calls that act: posted with buttons, and changed once they are decided."""
+"""Questions about calls that act: blocks and buttons, what a press decides, and the outcome in the buttons' place."""
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, Delivery, Question, Reply
+from bot.channels import AssertLease, Delivery, InboundEvent, Question, Reply
 from bot.channels.kv import KeyValue
-from bot.channels.slack.api import Api
-from bot.channels.slack.earmark import earmark
-from bot.channels.slack.messages import Sending
-from bot.channels.slack.question_blocks import buttons, outcome_block, question_block
-from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
-from bot.channels.slack.types import Address, ms
-from bot.channels.slack.words import escaped
+from bot.channels.slack.client import FIRST_WAIT_S, Api, failure, is_passing
+from bot.channels.slack.events import Heard
+from bot.channels.slack.formatting import escaped
+from bot.channels.slack.messages import Sending, earmark
+from bot.channels.slack.options import Options
+from bot.channels.slack.types import Address, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
+from bot.safe_text.arguments import described
 from bot.texts import Texts, language_of
-from bot.transcript import encode
+from bot.transcript import Author, Message, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 KEPT_S = 2 * 86_400  # twice as long as a question may stay open
+Block = dict[str, Any]
+APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
+DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
+CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(:\d+\.\d+)?")
+QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
 class Open(Struct, frozen=True):
@@ -135,3 +142,128 @@ class Questions:
 
 def _name(conversation: str) -> str:
     return f"slack:question:{conversation}"
+
+
+def question_block(question: Question, texts: Texts, language: str) -> Block:
+    """What is asked: the tool, every argument as it will be used, for whom, until when."""
+    call = "\n".join(filter(None, (question.tool, described(question.arguments))))
+    title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
+    return {
+        "type": "rich_text",
+        "elements": [
+            {"type": "rich_text_section", "elements": [title]},
+            {"type": "rich_text_preformatted", "elements": [_text(call)]},
+            {"type": "rich_text_section", "elements": _circumstances(question, texts, language)},
+        ],
+    }
+
+
+def buttons(question: Question, conversation: str, texts: Texts, language: str) -> Block:
+    """The answers. A press brings the block's id with it, which is the conversation's."""
+    styles = {APPROVE: "primary", REJECT: "danger"}
+    return {
+        "type": "actions",
+        "block_id": conversation,
+        "elements": [
+            {
+                "type": "button",
+                "action_id": action,
+                "text": _plain(texts.get(f"slack.{action.removeprefix('kaiwa_')}", language)),
+                "style": style,
+                "value": question.id,
+            }
+            for action, style in styles.items()
+        ],
+    }
+
+
+def outcome_block(text: str) -> Block:
+    """How it was decided, in the place of the buttons."""
+    return {"type": "context", "elements": [_plain(text)]}
+
+
+def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:
+    """Who has asked is named by Slack itself, which no name that somebody has chosen can fake."""
+    seconds = question.until // 1000
+    fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
+    asker = {"type": "user", "user_id": question.asker_id}
+    asked_by = [_text(f"{texts.get('slack.asked_by', language)} "), asker, _text("\n")] if question.asker_id else []
+    return [*asked_by, _text(f"{texts.get('slack.open_until', language)} "), until]
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+class _Action(Struct, frozen=True):
+    action_id: str
+    block_id: str
+    value: str
+    action_ts: str = ""
+
+
+class _User(Struct, frozen=True):
+    id: str
+    name: str | None = None
+    username: str | None = None
+    team_id: str | None = None
+
+
+class _Container(Struct, frozen=True):
+    channel_id: str
+    message_ts: str
+    thread_ts: str | None = None
+
+
+class _Pressed(Struct, frozen=True):
+    """Buttons that somebody has pressed, one at a time."""
+
+    actions: list[_Action]
+    user: _User
+    container: _Container
+    response_url: str = ""
+
+
+def decision(payload: dict[str, object], options: Options) -> Heard | None:
+    """What a press decides; None where it is of no question of ours.
+
+    One person pressing one button again is the same decision: a double click shall not be told that it comes late.
+    """
+    try:
+        pressed = convert(payload, _Pressed)
+    except ValidationError:
+        return None
+    action = pressed.actions[0]
+    conversation = CONVERSATION.fullmatch(action.block_id)
+    if action.action_id not in (APPROVE, REJECT) or not conversation or not QUESTION.fullmatch(action.value):
+        return None
+    user = pressed.user
+    author = Author(user.id, user.name or user.username or "")
+    message_id = f"{action.value}:{user.id}:{action.action_id}"
+    arrival = InboundEvent(
+        Message(message_id, "user", (), ms(action.action_ts), author=author),
+        write_address(_address(pressed, options)),
+        group=conversation[1] is not None,
+        event="decision",
+        target=action.value,
+        approved=action.action_id == APPROVE,
+    )
+    return Heard(action.block_id, arrival)
+
+
+def _address(pressed: _Pressed, options: Options) -> Address:
+    """The answer belongs below the question."""
+    place, user = pressed.container, pressed.user
+    return Address(
+        place.channel_id,
+        place.message_ts,
+        place.thread_ts or "",
+        private_url=pressed.response_url if options.is_slacks(pressed.response_url) else "",
+        user=user.id,
+        team=user.team_id or "",
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.api import Api
-from bot.channels.slack.people import DAY_S, People
+from bot.channels.slack.client import Api
+from bot.channels.slack.lookups import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, preferred_language

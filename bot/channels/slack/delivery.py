@@ -5,13 +5,12 @@ from __future__ import annotations
 import structlog
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.api import Api
 from bot.channels.slack.approvals import Questions
+from bot.channels.slack.client import FIRST_WAIT_S, Api, failure, is_passing
+from bot.channels.slack.formatting import FALLBACK_CAP, harmless, markdown_block
 from bot.channels.slack.messages import Sending
-from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
 from bot.channels.slack.stream_delivery import Finishing
 from bot.channels.slack.types import Address
-from bot.channels.slack.words import FALLBACK_CAP, harmless, markdown_block
 from bot.errors import DeliverLater, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
+from bot.channels.slack.formatting import mentioned, plain, without_mentions
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import (
     GONE,
@@ -22,7 +23,6 @@ from bot.channels.slack.types import (
     ms,
     write_address,
 )
-from bot.channels.slack.words import mentioned, plain, without_mentions
 from bot.commands import SpokenCommands
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id

@@ -6,7 +6,7 @@ import aiohttp
 import structlog
 
 from bot.channels import Take
-from bot.channels.slack.api import FAILURES, Api
+from bot.channels.slack.client import FAILURES, Api
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import IMAGES, MAX_IMAGE
 from bot.errors import DeliverLater

@@ -66,7 +66,6 @@ class Options:
     app_token: str = field(default="", repr=False)
     api_base_url: str = "https://slack.com/api/"
     language: str = "en"
-    bot_name: str = "Kaiwa"
     allowed_users: Collection[str] = ()
     allowed_channels: Collection[str] = ()
     follow_threads: bool = False

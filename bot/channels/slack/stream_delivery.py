@@ -8,14 +8,12 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.api import Answer, Api
-from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
-from bot.channels.slack.identity import Identity
-from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
-from bot.channels.slack.stream_notes import Stream, StreamNotes
-from bot.channels.slack.streaming import Streaming
+from bot.channels.slack.client import FIRST_WAIT_S, Answer, Api, failure, is_passing
+from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block
+from bot.channels.slack.lookups import Identity
+from bot.channels.slack.messages import delivery_of, earmark, recent_messages
+from bot.channels.slack.streaming import Stream, Streaming, StreamNotes
 from bot.channels.slack.types import Address
-from bot.channels.slack.words import FALLBACK_CAP, markdown_block
 from bot.errors import DeliverLater, StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import structlog
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels.slack.api import AWAY_S, Answer, Api
-from bot.channels.slack.background import Background, wait
+from bot.channels.kv import KeyValue
+from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, Answer, Api
+from bot.channels.slack.formatting import LIMIT, harmless, open_tag
 from bot.channels.slack.options import Timing
-from bot.channels.slack.stream_notes import Stream, StreamNotes
-from bot.channels.slack.stream_room import StreamRoom
+from bot.channels.slack.tasks import Background, wait
 from bot.channels.slack.types import Address
-from bot.channels.slack.unfinished import Unfinished
+from bot.channels.utf16 import head, units
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolStarted, TurnStarted, Watcher
+from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
+
+REFUSED_S = 1_800.0
+# What is refused like this is refused in the whole workspace, anything else in one channel.
+WORKSPACE_ERRORS = (
+    *("unknown_method", "method_deprecated", "feature_disabled", "feature_not_enabled", "not_agent_app"),
+    *("missing_scope", "not_allowed_token_type", "no_permission", "ekm_access_denied", *TOKEN_ERRORS),
+)
+KEPT_S = 7 * 86_400  # as long as a delivery waits at most
+ENOUGH = 80  # characters; a shorter answer is there as fast in one piece
+BREAK = "\n\n"
 
 
 def can_stream(address: Address) -> bool:
@@ -198,3 +212,127 @@ class Streaming:
             await wait(answer.ended, pause_s)
             if not unsent:
                 await answer.changed.wait()
+
+
+class StreamRoom:
+    """Remembers refusals for a while.
+
+    Args:
+        start_s: between two streams of a workspace. Slack takes 20 a minute, and as many ends: an answer whose stream
+            waits for its end is later than one that is posted whole.
+    """
+
+    def __init__(self, start_s: float) -> None:
+        self._start_s = start_s
+        self._closed: dict[str, float] = {}
+
+    def take(self, address: Address) -> bool:
+        """Whether a stream may be begun now; the next one a little later."""
+        now = time.monotonic()
+        self._closed = {place: until for place, until in self._closed.items() if until > now}
+        if address.team in self._closed or address.channel in self._closed:
+            return False
+        self.close(address.team, self._start_s)
+        return True
+
+    def close(self, place: str, seconds: float) -> None:
+        """Take no streams in a workspace or a channel for so long."""
+        self._closed[place] = time.monotonic() + seconds
+
+    def refused(self, address: Address, answer: Answer) -> None:
+        """Slack has refused to begin a stream."""
+        log.info("no stream here, answers are posted whole", error=answer.error, channel=address.channel)
+        everywhere = answer.retry_after > 0 or answer.error in WORKSPACE_ERRORS
+        self.close(address.team if everywhere else address.channel, answer.retry_after or REFUSED_S)
+
+
+class Stream(Struct, frozen=True, omit_defaults=True):
+    """A message that has been begun for a turn.
+
+    Attributes:
+        ts: empty while it is not known whether Slack has begun it.
+        delivery: the one that makes it its own; no other may.
+    """
+
+    channel: str
+    thread: str
+    ts: str = ""
+    delivery: str = ""
+
+
+_decode = Decoder(Stream).decode
+
+
+class StreamNotes:
+    """The streams of turns, for whichever process goes on. Every method raises ``StoreUnavailable``."""
+
+    def __init__(self, notes: KeyValue) -> None:
+        self._notes = notes
+
+    async def get(self, turn_id: str) -> Stream | None:
+        """The turn's stream, where one has been begun."""
+        value = await self._notes.get(_name(turn_id))
+        try:
+            return _decode(value) if value else None
+        except DecodeError:
+            return None
+
+    async def keep(self, turn_id: str, stream: Stream) -> None:
+        """Note how it stands."""
+        await self._notes.set(_name(turn_id), encode(stream), KEPT_S)
+
+    async def forget(self, turn_id: str) -> None:
+        """There is no such message, or none any more."""
+        await self._notes.set(_name(turn_id), b"", 1)
+
+
+def _name(turn_id: str) -> str:
+    return f"slack:stream:{turn_id}"
+
+
+class Unfinished:
+    """What has been written and not been shown.
+
+    Attributes:
+        is_void: all that was said has been taken back.
+    """
+
+    def __init__(self) -> None:
+        self.is_void = False
+        self._pieces: list[str] = []
+        self._length = 0
+        self._shown = 0
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it is worth beginning to show."""
+        return self._length >= ENOUGH
+
+    def add(self, text: str) -> None:
+        """More words."""
+        self._pieces.append(text)
+        self._length += len(text)
+        self.is_void = False
+
+    def pause(self) -> None:
+        """What was said so far was no answer yet: it is left out, or ends its paragraph where it can be seen."""
+        self._wait("".join(self._pieces).rstrip() + BREAK if self._shown else "")
+
+    def restart(self) -> None:
+        """What was said so far is void: what can be seen of it ends its paragraph."""
+        self._wait(BREAK if self._shown else "")
+        self.is_void = True
+
+    def take(self) -> str:
+        """The words that may be shown now, no more in all than one message holds."""
+        waiting = "".join(self._pieces)
+        if not waiting.strip():
+            return ""
+        ready = waiting[: open_tag(waiting)]
+        self._wait(waiting[len(ready) :])
+        words = head(harmless(ready), LIMIT - self._shown)
+        self._shown += units(words)
+        return words
+
+    def _wait(self, text: str) -> None:
+        self._pieces, self._length = [text], len(text)

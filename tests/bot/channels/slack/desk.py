@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 
 from bot import texts
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.channels.slack import Options, Slack, Timing
+from bot.channels.slack.channel import Slack
+from bot.channels.slack.options import Options, Timing
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text

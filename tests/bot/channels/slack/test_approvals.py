@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
 from bot.channels import Channel
-from bot.channels.slack import Slack
+from bot.channels.slack.channel import Slack
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.channels import Delivery, Reply
-from bot.channels.slack.stream_notes import Stream
+from bot.channels.slack.streaming import Stream
 from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater, LeaseLost
 from bot.live_events import AnswerText, TurnStarted

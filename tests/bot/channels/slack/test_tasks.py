@@ -6,7 +6,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from bot.channels.slack.background import Background, during
+from bot.channels.slack.tasks import Background, during
 
 
 async def test_a_failure_is_logged_and_nothing_else() -> None:

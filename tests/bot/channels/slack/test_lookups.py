@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.channels.slack.earlier import END, START
+from bot.channels.slack.lookups import END, START
 from bot.transcript import Author, Media, Text
 from tests.bot.channels.slack.desk import QUICK, THREAD, TS, Desk, arrival, open_desk
 from tests.fakes.slack import SlackFake

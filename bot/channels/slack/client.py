@@ -1,7 +1,8 @@
-"""Slack's Web API: one call, one answer; what the SDK raises is translated here, once."""
+"""Slack's Web API: one call, one answer, and what its refusals mean; what the SDK raises is translated here, once."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,17 +11,18 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.channels.slack.bolt import quiet_logger
 from bot.channels.slack.options import Options
-from bot.errors import DeliverLater
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 
 CALL_S = 10.0
 AWAY_S = 5.0  # before an API that is down is asked again
 WAIT_S = 30.0  # where a refusal for too many calls does not say how long
-
 RATE_LIMITED = ("ratelimited", "rate_limited")
 # Where the body is no JSON object the SDK raises what its own code trips over.
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError)
+TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
+PASSING_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
+FIRST_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,14 @@ class Answer:
         ok = self.data.get("ok") is True
         object.__setattr__(self, "ok", ok)
         object.__setattr__(self, "error", "" if ok else str(self.data.get("error", "unknown_error")))
+
+
+def quiet_logger() -> logging.Logger:
+    """For the SDK, whose own lines hold signatures, bodies and tickets; what matters is logged by us."""
+    logger = logging.getLogger("bot.channels.slack.sdk")
+    logger.disabled = True
+    logger.setLevel(logging.CRITICAL)
+    return logger
 
 
 class Api:
@@ -131,3 +141,20 @@ def _object(data: object) -> dict[str, Any]:
 
 def _given(arguments: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def is_passing(answer: Answer) -> bool:
+    """Whether a refusal says nothing about what was asked, only about now."""
+    return answer.retry_after > 0 or answer.error in (*TOKEN_ERRORS, *PASSING_ERRORS)
+
+
+def failure(method: str, answer: Answer) -> DeliverLater | DeliveryRefused:
+    """A refusal as the delivery's error."""
+    if answer.retry_after:
+        return DeliverLater(f"{method}: too many calls", answer.retry_after)
+    if answer.error in TOKEN_ERRORS:
+        return TokenRefused(f"{method}: SLACK_BOT_TOKEN was refused ({answer.error}), replace it")
+    if answer.error in PASSING_ERRORS:
+        return DeliverLater(f"{method}: {answer.error}", FIRST_WAIT_S)
+    needed = f" (needs {answer.data['needed']})" if "needed" in answer.data else ""
+    return DeliveryRefused(f"{method}: {answer.error}{needed}")

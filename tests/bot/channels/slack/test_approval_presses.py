@@ -10,7 +10,7 @@ from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message
 from tests.bot.channels.slack.desk import THREAD, TS, Desk, open_desk
-from tests.bot.channels.slack.test_question_messages import ID, deliver, question
+from tests.bot.channels.slack.test_approval_messages import ID, deliver, question
 from tests.bot.harness import ours
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, SECRET, TEAM, USER, as_interaction, press, signed

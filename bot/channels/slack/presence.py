@@ -1,0 +1,228 @@
+"""What Slack shows of a turn while it runs: a status line, a button to stop it, and the answer as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from bot.channels.kv import KeyValue
+from bot.channels.slack.client import AWAY_S, Answer, Api
+from bot.channels.slack.streaming import Streaming, can_stream
+from bot.channels.slack.tasks import Background, wait
+from bot.channels.slack.types import Address
+from bot.errors import DeliverLater, StoreUnavailable
+from bot.live_events import LiveEvent, ToolFinished, ToolStarted, Watcher
+from bot.texts import Texts
+
+log = structlog.stdlib.get_logger(__name__)
+
+REFRESH_S = 60.0  # Slack drops a status after two minutes
+KEPT_S = 3_600  # Slack takes the button away by itself after an hour
+TRIES = 3
+NOT_SUBSCRIBED = "missing_agent_session_stopped_event_subscription"
+
+
+class Both:
+    """Passes every event on to two watchers (``bot.live_events.Watcher``)."""
+
+    def __init__(self, one: Watcher, other: Watcher) -> None:
+        self._one = one
+        self._other = other
+
+    async def show(self, event: LiveEvent) -> None:
+        """Pass one event on."""
+        await self._one.show(event)
+        await self._other.show(event)
+
+
+@asynccontextmanager
+async def live_view(
+    status: StatusLines, buttons: StopButtons, streaming: Streaming, address: Address, language: str
+) -> AsyncGenerator[Watcher]:
+    """A turn's watcher; nothing it shows is waited for."""
+    async with status.live_view(address, language) as line, buttons.live_view(address, line):
+        if not can_stream(address):
+            yield line
+            return
+        async with streaming.live_view(address) as answer:
+            yield Both(line, answer)
+
+
+class StatusLine:
+    """Shows one turn (``bot.live_events.Watcher``)."""
+
+    def __init__(self, api: Api, address: Address, sentences: Mapping[str, str], pace_s: float) -> None:
+        self._api = api
+        self._pace_s = pace_s
+        self._address = address
+        self._sentences = sentences
+        self._running: dict[str, str] = {}
+        self._resting = False
+        self._changed = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def show(self, event: LiveEvent) -> None:
+        """Take what happens; the words follow on their own."""
+        if isinstance(event, ToolStarted):
+            self._running[event.call_id] = event.name
+        elif isinstance(event, ToolFinished):
+            self._running.pop(event.call_id, None)
+        else:
+            return
+        self._changed.set()
+
+    def rest(self) -> None:
+        """Something else takes the line's place, and goes by itself."""
+        self._resting = True
+
+    def resume(self) -> None:
+        """The place is the line's again."""
+        self._resting = False
+        self._changed.set()
+
+    def end(self) -> None:
+        """The turn is over: what is shown goes."""
+        self._ended.set()
+        self._changed.set()
+
+    async def run(self) -> bool:
+        """Show until the end; false where Slack shows no status here."""
+        shown = ""
+        while True:
+            self._changed.clear()
+            words = self._words()
+            if not self._resting:
+                if (words or shown) and not await self._set(words):
+                    return False
+                shown = words
+            if self._ended.is_set():
+                return True
+            await wait(self._ended, self._pace_s)
+            await wait(self._changed, REFRESH_S)
+
+    def _words(self) -> str:
+        if self._ended.is_set():
+            return ""
+        tool = next(reversed(self._running.values()), None)
+        return self._sentences["using"].format(tool=tool) if tool else self._sentences["thinking"]
+
+    async def _set(self, words: str) -> bool:
+        address = self._address
+        with suppress(DeliverLater):
+            answer = await self._api.post(
+                "assistant.threads.setStatus",
+                channel_id=address.channel,
+                thread_ts=address.thread or address.ts,
+                status=words,
+            )
+            return answer.ok or answer.retry_after > 0
+        return True
+
+
+class StatusLines:
+    """Shows turns, wherever Slack lets it."""
+
+    def __init__(self, api: Api, texts: Texts, background: Background, pace_s: float) -> None:
+        self._api = api
+        self._pace_s = pace_s
+        self._texts = texts
+        self._background = background
+        self._refused: set[str] = set()
+
+    @asynccontextmanager
+    async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
+        """A turn's line; it ends with the context, also where the turn fails."""
+        line = StatusLine(self._api, address, self._texts.table("slack_status", language), self._pace_s)
+        if address.ts and address.channel not in self._refused:
+            self._background.start(self._keep(line, address.channel))
+        try:
+            yield line
+        finally:
+            line.end()
+
+    async def _keep(self, line: StatusLine, channel: str) -> None:
+        if not await line.run():
+            log.debug("no status here", channel=channel)
+            self._refused.add(channel)
+
+
+class StopButtons:
+    """Declares a thread's session to be at work, under which Slack shows the button, and at rest again.
+
+    An answer that is streamed has it by itself.
+
+    Args:
+        after_s: of a turn; most are over before anybody could press.
+    """
+
+    def __init__(self, api: Api, notes: KeyValue, background: Background, after_s: float) -> None:
+        self._api = api
+        self._notes = notes
+        self._background = background
+        self._after_s = after_s
+        self._refused: set[str] = set()
+
+    @asynccontextmanager
+    async def live_view(self, address: Address, line: StatusLine) -> AsyncGenerator[None]:
+        """The button, if the turn takes long enough; ``line`` has its place until then, for Slack has but one."""
+        ended = asyncio.Event()
+        if address.ts and address.channel not in self._refused:
+            self._background.start(self._keep(address, line, ended))
+        try:
+            yield
+        finally:
+            ended.set()
+
+    def pressed(self, channel: str, thread: str) -> None:
+        """Somebody has pressed: Slack waits for us to take the button away, whoever has the turn."""
+        self._background.start(self._rest(channel, thread))
+
+    async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
+        thread = address.thread or address.ts
+        note = _name(address.channel, thread)
+        with suppress(StoreUnavailable):
+            # A process that died at work has left its button: whoever goes on with the turn takes it away.
+            if not await self._notes.get(note):
+                await wait(ended, self._after_s)
+                if ended.is_set():
+                    return
+            await self._notes.set(note, b"1", KEPT_S)
+            line.rest()
+            if not await self._is_shown(address.channel, thread):
+                line.resume()
+            await ended.wait()
+            await self._rest(address.channel, thread)
+
+    async def _is_shown(self, channel: str, thread: str) -> bool:
+        try:
+            answer = await self._set(channel, thread, "processing")
+        except DeliverLater:
+            return False
+        is_subscribed = answer.data.get("warning") != NOT_SUBSCRIBED
+        if not is_subscribed:
+            log.warning("no stop button", mend="subscribe the app to the event agent_session_stopped")
+        if not (is_subscribed and (answer.ok or answer.retry_after)):
+            self._refused.add(channel)
+        return answer.ok and is_subscribed
+
+    async def _rest(self, channel: str, thread: str) -> None:
+        for _ in range(TRIES):
+            wait_s = AWAY_S
+            with suppress(DeliverLater):
+                answer = await self._set(channel, thread, "active")
+                wait_s = answer.retry_after
+            if not wait_s:
+                break
+            await asyncio.sleep(wait_s)
+        with suppress(StoreUnavailable):
+            await self._notes.set(_name(channel, thread), b"", 1)
+
+    async def _set(self, channel: str, thread: str, status: str) -> Answer:
+        return await self._api.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
+
+
+def _name(channel: str, thread: str) -> str:
+    return f"slack:at_work:{channel}:{thread}"
