@@ -9,11 +9,8 @@ from typing import Any
 
 import structlog
 from msgspec.structs import replace
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from bot.body import read_body
 from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Reply, Take
 from bot.channels.kv import KeyValue
 from bot.channels.slack.approvals import Questions, decision
@@ -23,18 +20,18 @@ from bot.channels.slack.delivery import Posting
 from bot.channels.slack.events import Heard, Hearing
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
-from bot.channels.slack.inbound import MAX_BODY, PATH, is_signed, read_payload
+from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Identity, People, Preparing
 from bot.channels.slack.messages import Sending
 from bot.channels.slack.options import Options
-from bot.channels.slack.presence import StatusLines, StopButtons, live_view
+from bot.channels.slack.presence import Presence
 from bot.channels.slack.stream_delivery import Finishing
 from bot.channels.slack.streaming import Streaming, StreamNotes
 from bot.channels.slack.tasks import Background, during
-from bot.channels.slack.transport import bolt_app, dispatch, listening
+from bot.channels.slack.transport import bolt_app, listening
 from bot.channels.slack.types import Address, read_address, read_command, read_envelope, write_address
 from bot.channels.traffic import Records
-from bot.errors import BadInput, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
 from bot.texts import Texts
 from bot.transcript import Media
@@ -84,16 +81,15 @@ class Slack(Channel):
         self._preparing = Preparing(self._api, people, self.identity, options.timing.patience_s)
         self._assistant = Assistant(self._api, people, notes, texts, options.language)
         streams = StreamNotes(notes)
-        self._streaming = Streaming(self._api, streams, self.background, options.timing)
-        settle_s = options.timing.settle_s
-        finishing = Finishing(self._api, streams, self._streaming, self.identity, settle_s)
-        sending = Sending(self._api, settle_s)
+        streaming = Streaming(self._api, streams, self.background, options.timing)
+        sending = Sending(self._api, options.timing.settle_s)
+        finishing = Finishing(self._api, streams, streaming, self.identity, sending)
         self._questions = Questions(self._api, sending, notes, texts, options.language)
         self._posting = Posting(self._api, sending, finishing, self._questions)
         self._files = Files(self._api, options)
-        self._status = StatusLines(self._api, texts, self.background, options.timing.pace_s)
-        self._buttons = StopButtons(self._api, notes, self.background, options.timing.stop_after_s)
+        self._presence = Presence(self._api, notes, texts, self.background, streaming, options)
         self._app = bolt_app(self._api.client, self._on_event, self._on_command, self._on_press)
+        self._receiver = WebhookReceiver(self._app, options.signing_secret, self._records)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Slack:
@@ -110,12 +106,11 @@ class Slack(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """The webhook, where there is a secret to know Slack by."""
-        return (Route(PATH, self._webhook, methods=["POST"]),) if self._options.signing_secret else ()
+        return (Route(PATH, self._receiver.answer, methods=["POST"]),) if self._options.signing_secret else ()
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """The status under the message that is answered, a button to stop it, and the answer as it is written."""
-        where = read_address(address)
-        return live_view(self._status, self._buttons, self._streaming, where, where.language or self._options.language)
+        return self._presence.live_view(read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
         """Post one reply, or make it of what was shown of it.
@@ -149,20 +144,6 @@ class Slack(Channel):
         """The reply in messages of Slack's size."""
         return [replace(reply, text=piece) for piece in split(reply.text)]
 
-    async def _webhook(self, request: Request) -> Response:
-        body = await read_body(request, MAX_BODY)
-        if body is None:
-            return Response(status_code=413)
-        if not is_signed(self._options.signing_secret, request.headers, body, time.time()):
-            self._records.bad_signature(self._now())
-            return Response(status_code=401)
-        try:
-            payload = read_payload(body)
-        except BadInput:
-            return Response(status_code=400)
-        response = await dispatch(self._app, payload)
-        return Response(response.body, response.status, response.first_headers_without_set_cookie())
-
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._records.webhook(self._now())
         envelope = read_envelope(payload)
@@ -172,7 +153,7 @@ class Slack(Channel):
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.background.start(self._assistant.welcome(envelope))
         if envelope.event.type == "agent_session_stopped":
-            self._buttons.pressed(envelope.event.channel or "", envelope.event.thread_ts or "")
+            self._presence.pressed(envelope.event.channel or "", envelope.event.thread_ts or "")
         await self._take(self._hearing.event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:

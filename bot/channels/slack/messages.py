@@ -69,9 +69,30 @@ class Sending:
             raise self._failure("chat.postMessage", address.channel, answer)
         return Sent(str(answer.data.get("channel", address.channel)), str(answer.data.get("ts", "")))
 
+    async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
+        """What stands in a thread, or in a channel where ``thread`` is empty; nothing where that may not be read.
+
+        Args:
+            since: the timestamp of the message that is answered.
+
+        Raises:
+            DeliverLater: Slack does not say.
+        """
+        await asyncio.sleep(self._settle_s)
+        where = {"ts": thread} if thread else {}
+        method = "conversations.replies" if thread else "conversations.history"
+        answer = await self._api.get(
+            method, channel=channel, oldest=since or None, limit=RECENT, include_all_metadata=True, **where
+        )
+        if is_passing(answer):
+            raise failure(method, answer)
+        if not answer.ok:
+            log.warning("earlier attempt not looked for", error=answer.error, needed=answer.data.get("needed"))
+        return list(answer.data.get("messages", ()))
+
     async def _find(self, address: Address, delivery_id: str) -> str:
         """The timestamp under which an earlier attempt has arrived after all; empty where none has."""
-        messages = await recent_messages(self._api, address.channel, address.thread, address.ts, self._settle_s)
+        messages = await self.recent(address.channel, address.thread, address.ts)
         return next((str(message["ts"]) for message in messages if delivery_of(message) == delivery_id), "")
 
     def _hold_back(self, channel: str) -> None:
@@ -98,26 +119,3 @@ def delivery_of(message: object) -> str:
     if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
         return ""
     return str(metadata.get("event_payload", {}).get("id", ""))
-
-
-async def recent_messages(api: Api, channel: str, thread: str, since: str, settle_s: float) -> list[Any]:
-    """What stands in a thread, or in a channel where ``thread`` is empty; nothing where that may not be read.
-
-    Args:
-        since: the timestamp of the message that is answered.
-        settle_s: how long Slack may take to show a message whose fate is unknown.
-
-    Raises:
-        DeliverLater: Slack does not say.
-    """
-    await asyncio.sleep(settle_s)
-    where = {"ts": thread} if thread else {}
-    method = "conversations.replies" if thread else "conversations.history"
-    answer = await api.get(
-        method, channel=channel, oldest=since or None, limit=RECENT, include_all_metadata=True, **where
-    )
-    if is_passing(answer):
-        raise failure(method, answer)
-    if not answer.ok:
-        log.warning("earlier attempt not looked for", error=answer.error, needed=answer.data.get("needed"))
-    return list(answer.data.get("messages", ()))

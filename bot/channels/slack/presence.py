@@ -10,6 +10,7 @@ import structlog
 
 from bot.channels.kv import KeyValue
 from bot.channels.slack.client import AWAY_S, Answer, Api
+from bot.channels.slack.options import Options
 from bot.channels.slack.streaming import Streaming, can_stream
 from bot.channels.slack.tasks import Background, wait
 from bot.channels.slack.types import Address
@@ -38,17 +39,31 @@ class Both:
         await self._other.show(event)
 
 
-@asynccontextmanager
-async def live_view(
-    status: StatusLines, buttons: StopButtons, streaming: Streaming, address: Address, language: str
-) -> AsyncGenerator[Watcher]:
-    """A turn's watcher; nothing it shows is waited for."""
-    async with status.live_view(address, language) as line, buttons.live_view(address, line):
-        if not can_stream(address):
-            yield line
-            return
-        async with streaming.live_view(address) as answer:
-            yield Both(line, answer)
+class Presence:
+    """Shows turns; nothing it shows is waited for."""
+
+    def __init__(
+        self, api: Api, notes: KeyValue, texts: Texts, background: Background, streaming: Streaming, options: Options
+    ) -> None:
+        self._status = StatusLines(api, texts, background, options.timing.pace_s)
+        self._buttons = StopButtons(api, notes, background, options.timing.stop_after_s)
+        self._streaming = streaming
+        self._language = options.language
+
+    @asynccontextmanager
+    async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
+        """A turn's watcher."""
+        language = address.language or self._language
+        async with self._status.live_view(address, language) as line, self._buttons.live_view(address, line):
+            if not can_stream(address):
+                yield line
+                return
+            async with self._streaming.live_view(address) as answer:
+                yield Both(line, answer)
+
+    def pressed(self, channel: str, thread: str) -> None:
+        """Somebody has pressed stop: Slack waits for us to take the button away, whoever has the turn."""
+        self._buttons.pressed(channel, thread)
 
 
 class StatusLine:
@@ -93,12 +108,13 @@ class StatusLine:
         shown = ""
         while True:
             self._changed.clear()
+            is_last = self._ended.is_set()
             words = self._words()
             if not self._resting:
                 if (words or shown) and not await self._set(words):
                     return False
                 shown = words
-            if self._ended.is_set():
+            if is_last:
                 return True
             await wait(self._ended, self._pace_s)
             await wait(self._changed, REFRESH_S)
@@ -177,7 +193,7 @@ class StopButtons:
             ended.set()
 
     def pressed(self, channel: str, thread: str) -> None:
-        """Somebody has pressed: Slack waits for us to take the button away, whoever has the turn."""
+        """Take the button away."""
         self._background.start(self._rest(channel, thread))
 
     async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:

@@ -11,7 +11,7 @@ from bot.channels import AssertLease, Delivery
 from bot.channels.slack.client import FIRST_WAIT_S, Answer, Api, failure, is_passing
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block
 from bot.channels.slack.lookups import Identity
-from bot.channels.slack.messages import delivery_of, earmark, recent_messages
+from bot.channels.slack.messages import Sending, delivery_of, earmark
 from bot.channels.slack.streaming import Stream, Streaming, StreamNotes
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
@@ -23,18 +23,16 @@ GONE = "message_not_found"
 
 
 class Finishing:
-    """Puts answers into the messages they were streamed into.
+    """Puts answers into the messages they were streamed into."""
 
-    Args:
-        settle_s: how long Slack may take to show a message whose fate is unknown.
-    """
-
-    def __init__(self, api: Api, notes: StreamNotes, streaming: Streaming, identity: Identity, settle_s: float) -> None:
+    def __init__(
+        self, api: Api, notes: StreamNotes, streaming: Streaming, identity: Identity, messages: Sending
+    ) -> None:
         self._api = api
         self._notes = notes
         self._streaming = streaming
         self._identity = identity
-        self._settle_s = settle_s
+        self._messages = messages
 
     async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
         """Whether the answer stands where it was streamed; where not, nothing of the stream is left.
@@ -93,7 +91,7 @@ class Finishing:
 
     async def _find(self, stream: Stream, since: str) -> str:
         """The timestamp of a stream of which it is not known whether Slack has begun it; empty where it has not."""
-        messages = await recent_messages(self._api, stream.channel, stream.thread, since, self._settle_s)
+        messages = await self._messages.recent(stream.channel, stream.thread, since)
         return next((str(message["ts"]) for message in messages if self._is_ours(message)), "")
 
     def _is_ours(self, message: Any) -> bool:
