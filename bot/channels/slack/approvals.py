@@ -12,10 +12,10 @@ from msgspec.json import Decoder
 
 from bot.channels import AssertLease, Delivery, InboundEvent, Question, Reply
 from bot.channels.kv import KeyValue
-from bot.channels.slack.client import FIRST_WAIT_S, Api, failure, is_passing
-from bot.channels.slack.events import Heard
-from bot.channels.slack.formatting import escaped
-from bot.channels.slack.messages import Sending, earmark
+from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_transient
+from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.formatting import escape
+from bot.channels.slack.messages import Messages, delivery_metadata
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import Address, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
@@ -33,7 +33,7 @@ CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(:\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
-class Open(Struct, frozen=True):
+class OpenQuestion(Struct, frozen=True):
     """A conversation's question that waits for its answer.
 
     Attributes:
@@ -48,16 +48,16 @@ class Open(Struct, frozen=True):
     block: dict[str, Any]
 
 
-_decode = Decoder(Open).decode
+_decode = Decoder(OpenQuestion).decode
 
 
-class Questions:
+class Approvals:
     """Asks. Which message holds a question is noted, for whichever process hears how it was decided."""
 
-    def __init__(self, api: Api, sending: Sending, notes: KeyValue, texts: Texts, language: str) -> None:
-        self._api = api
-        self._sending = sending
-        self._notes = notes
+    def __init__(self, client: Client, messages: Messages, kv: KeyValue, texts: Texts, language: str) -> None:
+        self._client = client
+        self._messages = messages
+        self._kv = kv
         self._texts = texts
         self._language = language
 
@@ -81,10 +81,10 @@ class Questions:
             "text": self._texts.get("slack.question_notice", language, tool=question.tool),
             "blocks": [block, buttons(question, conversation, self._texts, language)],
         }
-        sent = await self._sending.send(address, delivery, content, assert_lease)
-        note = encode(Open(question.id, question.asker_id, sent.channel, sent.ts, block))
+        sent = await self._messages.send(address, delivery, content, assert_lease)
+        value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block))
         try:
-            await self._notes.set(_name(conversation), note, KEPT_S)
+            await self._kv.set(_name(conversation), value, KEPT_S)
         except StoreUnavailable as error:
             raise DeliverLater("not noted where the question stands", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
@@ -97,43 +97,43 @@ class Questions:
             LeaseLost: from ``assert_lease``.
         """
         try:
-            question = await self._open(conversation, self._notes)
+            question = await self._open(conversation, self._kv)
             if question is None or question.id != reply.settles:
                 return
             await assert_lease()
             await self._show(question, reply.text)
-            await self._notes.set(_name(conversation), b"", 1)
+            await self._kv.set(_name(conversation), b"", 1)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
 
-    async def is_asked(self, conversation: str, user: str, notes: KeyValue) -> bool:
+    async def is_asked(self, conversation: str, user: str, kv: KeyValue) -> bool:
         """Whether a question of this person's waits there.
 
         Args:
-            notes: the door's.
+            kv: free of turns.
 
         Raises:
             StoreUnavailable: the store does not tell.
         """
-        question = await self._open(conversation, notes)
+        question = await self._open(conversation, kv)
         return question is not None and question.asker == user
 
-    async def _show(self, question: Open, outcome: str) -> None:
-        updated = await self._api.post(
+    async def _show(self, question: OpenQuestion, outcome: str) -> None:
+        updated = await self._client.post(
             "chat.update",
             channel=question.channel,
             ts=question.ts,
-            text=escaped(outcome),
+            text=escape(outcome),
             blocks=[question.block, outcome_block(outcome)],
-            metadata=earmark(question.id),
+            metadata=delivery_metadata(question.id),
         )
-        if is_passing(updated):
-            raise failure("chat.update", updated)
+        if is_transient(updated):
+            raise delivery_error("chat.update", updated)
         if not updated.ok:
             log.warning("a question that is decided keeps its buttons", error=updated.error)
 
-    async def _open(self, conversation: str, notes: KeyValue) -> Open | None:
-        value = await notes.get(_name(conversation))
+    async def _open(self, conversation: str, kv: KeyValue) -> OpenQuestion | None:
+        value = await kv.get(_name(conversation))
         try:
             return _decode(value) if value else None
         except DecodeError:
@@ -183,7 +183,7 @@ def outcome_block(text: str) -> Block:
 
 
 def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:
-    """Who has asked is named by Slack itself, which no name that somebody has chosen can fake."""
+    """Slack itself names who has asked, which no name that somebody has chosen can fake."""
     seconds = question.until // 1000
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
@@ -229,7 +229,7 @@ class _Pressed(Struct, frozen=True):
     response_url: str = ""
 
 
-def decision(payload: dict[str, object], options: Options) -> Heard | None:
+def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | None:
     """What a press decides; None where it is of no question of ours.
 
     One person pressing one button again is the same decision: a double click shall not be told that it comes late.
@@ -253,7 +253,7 @@ def decision(payload: dict[str, object], options: Options) -> Heard | None:
         target=action.value,
         approved=action.action_id == APPROVE,
     )
-    return Heard(action.block_id, arrival)
+    return ReceivedEvent(action.block_id, arrival)
 
 
 def _address(pressed: _Pressed, options: Options) -> Address:
@@ -263,7 +263,7 @@ def _address(pressed: _Pressed, options: Options) -> Address:
         place.channel_id,
         place.message_ts,
         place.thread_ts or "",
-        private_url=pressed.response_url if options.is_slacks(pressed.response_url) else "",
+        private_url=pressed.response_url if options.is_slack_url(pressed.response_url) else "",
         user=user.id,
         team=user.team_id or "",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.client import Api
+from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
@@ -18,10 +18,10 @@ PROMPTS = ("1", "2", "3")
 class Assistant:
     """Makes the pane inviting. All of it is decoration: what fails is left out."""
 
-    def __init__(self, api: Api, people: People, notes: KeyValue, texts: Texts, language: str) -> None:
-        self._api = api
+    def __init__(self, client: Client, people: People, kv: KeyValue, texts: Texts, language: str) -> None:
+        self._client = client
         self._people = people
-        self._notes = notes
+        self._kv = kv
         self._texts = texts
         self._language = language
 
@@ -39,7 +39,7 @@ class Assistant:
 
     async def _welcome_home(self, team: str, channel: str, user: str) -> None:
         """It is opened again and again, so once a day; a thread's timestamp would make Slack drop these prompts."""
-        if await self._notes.incr(f"slack:welcomed:{channel}:{user}", DAY_S) == 1:
+        if await self._kv.incr(f"slack:welcomed:{channel}:{user}", DAY_S) == 1:
             await self._suggest(channel, None, await self._language_of(team, user))
 
     async def entitle(self, address: Address, words: str) -> None:
@@ -47,7 +47,7 @@ class Assistant:
         if not address.channel.startswith("D") or not address.thread or not words:
             return
         with suppress(DeliverLater, StoreUnavailable):
-            if await self._notes.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
+            if await self._kv.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
                 line = " ".join(words.split())
                 await self._title(
                     address.channel, address.thread, line if len(line) <= TITLE_CAP else f"{line[: TITLE_CAP - 1]}…"
@@ -59,12 +59,12 @@ class Assistant:
             for number in PROMPTS
         ]
         title = self._texts.get("slack.prompts", language)
-        await self._api.post(
+        await self._client.post(
             "assistant.threads.setSuggestedPrompts", channel_id=channel, thread_ts=thread, title=title, prompts=prompts
         )
 
     async def _title(self, channel: str, thread: str | None, title: str) -> None:
-        await self._api.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
+        await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
 
     async def _language_of(self, team: str, user: str | None) -> str:
         person = await self._people.find(team, user) if user else None

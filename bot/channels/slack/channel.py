@@ -13,22 +13,22 @@ from starlette.routing import BaseRoute, Route
 
 from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Reply, Take
 from bot.channels.kv import KeyValue
-from bot.channels.slack.approvals import Questions, decision
+from bot.channels.slack.approvals import Approvals, read_press
 from bot.channels.slack.assistant import Assistant
-from bot.channels.slack.client import Api
-from bot.channels.slack.delivery import Posting
-from bot.channels.slack.events import Heard, Hearing
+from bot.channels.slack.client import Client
+from bot.channels.slack.delivery import Sender
+from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
 from bot.channels.slack.inbound import PATH, WebhookReceiver
-from bot.channels.slack.lookups import Identity, People, Preparing
-from bot.channels.slack.messages import Sending
+from bot.channels.slack.lookups import Enricher, Identity, People
+from bot.channels.slack.messages import Messages
 from bot.channels.slack.options import Options
 from bot.channels.slack.presence import Presence
-from bot.channels.slack.stream_delivery import Finishing
-from bot.channels.slack.streaming import Streaming, StreamNotes
-from bot.channels.slack.tasks import Background, during
-from bot.channels.slack.transport import bolt_app, listening
+from bot.channels.slack.stream_delivery import StreamDelivery
+from bot.channels.slack.streaming import Streaming, StreamStore
+from bot.channels.slack.tasks import BackgroundTasks, background_task
+from bot.channels.slack.transport import bolt_app, open_socket
 from bot.channels.slack.types import Address, read_address, read_command, read_envelope, write_address
 from bot.channels.traffic import Records
 from bot.errors import StoreUnavailable
@@ -49,7 +49,7 @@ class Slack(Channel):
 
     Args:
         tool_commands: words that call a tool.
-        door_kv: the same notes, by a way that is free of turns: what is read before a 200.
+        door_kv: the same values by a connection that is free of turns, for what is read before a 200.
 
     Attributes:
         identity: who the bot is, once Slack has told.
@@ -62,43 +62,43 @@ class Slack(Channel):
     def __init__(
         self,
         accept: Accept,
-        notes: KeyValue,
+        kv: KeyValue,
         texts: Texts,
         options: Options,
         tool_commands: Collection[str] = (),
         door_kv: KeyValue | None = None,
     ) -> None:
         self._accept = accept
-        self._notes = notes
-        self._door_notes = door_kv or notes
+        self._kv = kv
+        self._door_kv = door_kv or kv
         self._options = options
-        self.background = Background()
-        self._api = Api(options)
-        self.identity = Identity(self._api, options.timing)
-        self._records = Records(notes, "slack", "SLACK_SIGNING_SECRET")
-        self._hearing = Hearing(options, texts, tool_commands)
-        people = People(self._api, notes)
-        self._preparing = Preparing(self._api, people, self.identity, options.timing.patience_s)
-        self._assistant = Assistant(self._api, people, notes, texts, options.language)
-        streams = StreamNotes(notes)
-        streaming = Streaming(self._api, streams, self.background, options.timing)
-        sending = Sending(self._api, options.timing.settle_s)
-        finishing = Finishing(self._api, streams, streaming, self.identity, sending)
-        self._questions = Questions(self._api, sending, notes, texts, options.language)
-        self._posting = Posting(self._api, sending, finishing, self._questions)
-        self._files = Files(self._api, options)
-        self._presence = Presence(self._api, notes, texts, self.background, streaming, options)
-        self._app = bolt_app(self._api.client, self._on_event, self._on_command, self._on_press)
+        self.tasks = BackgroundTasks()
+        self._client = Client(options)
+        self.identity = Identity(self._client, options.timing)
+        self._records = Records(kv, "slack", "SLACK_SIGNING_SECRET")
+        self._reader = Reader(options, texts, tool_commands)
+        people = People(self._client, kv)
+        self._enricher = Enricher(self._client, people, self.identity, options.timing.lookup_timeout_s)
+        self._assistant = Assistant(self._client, people, kv, texts, options.language)
+        streams = StreamStore(kv)
+        streaming = Streaming(self._client, streams, self.tasks, options.timing)
+        messages = Messages(self._client, options.timing.settle_s)
+        stream_delivery = StreamDelivery(self._client, streams, streaming, self.identity, messages)
+        self._approvals = Approvals(self._client, messages, kv, texts, options.language)
+        self._sender = Sender(self._client, messages, stream_delivery, self._approvals)
+        self._files = Files(self._client, options)
+        self._presence = Presence(self._client, kv, texts, self.tasks, streaming, options)
+        self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
         self._receiver = WebhookReceiver(self._app, options.signing_secret, self._records)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Slack:
-        await self._open.enter_async_context(self._api)
+        await self._open.enter_async_context(self._client)
         self._open.push_async_callback(self._records.aclose)
-        self._open.push_async_callback(self.background.close)
-        await self._open.enter_async_context(during(self.identity.learn()))
+        self._open.push_async_callback(self.tasks.close)
+        await self._open.enter_async_context(background_task(self.identity.learn()))
         if self._options.app_token:
-            await self._open.enter_async_context(listening(self._app, self._options))
+            await self._open.enter_async_context(open_socket(self._app, self._options))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -119,7 +119,7 @@ class Slack(Channel):
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        shown_at = await self._posting.deliver(conversation, read_address(delivery.address), delivery, assert_lease)
+        shown_at = await self._sender.deliver(conversation, read_address(delivery.address), delivery, assert_lease)
         self._records.delivery(self._now())
         return shown_at
 
@@ -128,8 +128,8 @@ class Slack(Channel):
         first, newest = arrivals[0].message.id, arrivals[-1]
         # After /reset the bot is no stranger: what it was asked to forget it must not read again.
         is_new = await self._take_part(conversation, first) == first and is_new
-        self.background.start(self._assistant.entitle(read_address(newest.address), newest.message.text))
-        return await self._preparing.enrich(conversation, arrivals, is_new=is_new)
+        self.tasks.start(self._assistant.entitle(read_address(newest.address), newest.message.text))
+        return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Hand over an image that somebody sent."""
@@ -151,30 +151,30 @@ class Slack(Channel):
             log.warning("event of an unknown shape", type=str(payload["event"]["type"])[:40])
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
-            self.background.start(self._assistant.welcome(envelope))
+            self.tasks.start(self._assistant.welcome(envelope))
         if envelope.event.type == "agent_session_stopped":
             self._presence.pressed(envelope.event.channel or "", envelope.event.thread_ts or "")
-        await self._take(self._hearing.event(envelope, self.identity.users))
+        await self._take(self._reader.read_event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
         self._records.webhook(self._now())
         command = read_command(payload)
-        await self._take(self._hearing.command(command) if command else None)
+        await self._take(self._reader.read_command(command) if command else None)
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._records.webhook(self._now())
-        await self._take(decision(payload, self._options))
+        await self._take(read_press(payload, self._options))
 
-    async def _take(self, heard: Heard | None) -> None:
-        if heard and await self._is_meant(heard):
-            await self._accept(heard.conversation, heard.arrival)
+    async def _take(self, received: ReceivedEvent | None) -> None:
+        if received and await self._is_meant(received):
+            await self._accept(received.conversation, received.event)
 
-    async def _is_meant(self, heard: Heard) -> bool:
-        if heard.if_taking_part:
-            return await self._door_notes.get(_taking_part(heard.conversation)) is not None
-        author = heard.arrival.message.author
-        return not heard.if_asked or (
-            author is not None and await self._questions.is_asked(heard.conversation, author.id, self._door_notes)
+    async def _is_meant(self, received: ReceivedEvent) -> bool:
+        if received.if_taking_part:
+            return await self._door_kv.get(_taking_part(received.conversation)) is not None
+        author = received.event.message.author
+        return not received.if_asked or (
+            author is not None and await self._approvals.is_asked(received.conversation, author.id, self._door_kv)
         )
 
     def _now(self) -> int:
@@ -186,10 +186,10 @@ class Slack(Channel):
         Returns:
             The id of the message with which that began.
         """
-        note = _taking_part(conversation)
+        key = _taking_part(conversation)
         try:
-            since = await self._notes.get(note) or message_id.encode()
-            await self._notes.set(note, since, TAKES_PART_S)
+            since = await self._kv.get(key) or message_id.encode()
+            await self._kv.set(key, since, TAKES_PART_S)
         except StoreUnavailable:
             log.warning("not noted that the bot talks here")
             return message_id

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.client import Api
+from bot.channels.slack.client import Client
 from bot.channels.slack.inbound import PATH
 from bot.channels.slack.options import SCOPES, Options
 from bot.channels.traffic import traffic
@@ -26,14 +26,14 @@ async def run_checks(options: Options, kv: KeyValue) -> list[CheckResult]:
 
 async def _check_token(options: Options) -> list[CheckResult]:
     try:
-        async with Api(options) as api:
-            answer = await api.post("auth.test")
+        async with Client(options) as client:
+            response = await client.post("auth.test")
     except DeliverLater as later:
         return [_bad_token(f"Slack does not answer ({later})")]
-    if not answer.ok:
-        return [_bad_token(f"SLACK_BOT_TOKEN was refused ({answer.error})")]
-    bot, workspace = answer.data.get("user", ""), answer.data.get("team", "")
-    return [CheckResult("ok", "Slack token", f"works for {bot} in {workspace}"), _check_scopes(answer.scopes)]
+    if not response.ok:
+        return [_bad_token(f"SLACK_BOT_TOKEN was refused ({response.error})")]
+    bot, workspace = response.data.get("user", ""), response.data.get("team", "")
+    return [CheckResult("ok", "Slack token", f"works for {bot} in {workspace}"), _check_scopes(response.scopes)]
 
 
 def _bad_token(problem: str) -> CheckResult:
@@ -54,14 +54,14 @@ async def _check_socket(options: Options) -> CheckResult:
     """Asking for a connection opens none."""
     name = "Slack socket"
     try:
-        async with Api(replace(options, bot_token=options.app_token)) as api:
-            answer = await api.post("apps.connections.open")
+        async with Client(replace(options, bot_token=options.app_token)) as client:
+            response = await client.post("apps.connections.open")
     except DeliverLater as later:
         return CheckResult("failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?")
-    if answer.ok:
+    if response.ok:
         return CheckResult("ok", name, "events come by Socket Mode")
     fix = "it needs the scope connections:write, and the app Socket Mode switched on"
-    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({answer.error})", fix)
+    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({response.error})", fix)
 
 
 async def _check_traffic(kv: KeyValue) -> CheckResult:

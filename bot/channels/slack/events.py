@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
-from bot.channels.slack.formatting import mentioned, plain, without_mentions
+from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import (
     GONE,
@@ -19,7 +19,7 @@ from bot.channels.slack.types import (
     Envelope,
     Event,
     File,
-    Posted,
+    SlackMessage,
     ms,
     write_address,
 )
@@ -31,7 +31,7 @@ SLACKBOT = "USLACKBOT"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReceivedEvent:
     """Something meant for the bot.
 
     Attributes:
@@ -40,7 +40,7 @@ class Heard:
     """
 
     conversation: str
-    arrival: InboundEvent
+    event: InboundEvent
     if_taking_part: bool = False
     if_asked: bool = False
 
@@ -65,7 +65,7 @@ class _Place:
         return f"{self.team}:{self.channel}:{ts}"
 
 
-class Hearing:
+class Reader:
     """Reads events and commands.
 
     Args:
@@ -78,7 +78,7 @@ class Hearing:
         self._tool_commands = tool_commands
         self._words = SpokenCommands(texts)
 
-    def event(self, envelope: Envelope, own: frozenset[str]) -> Heard | None:
+    def read_event(self, envelope: Envelope, own: frozenset[str]) -> ReceivedEvent | None:
         """What an event means to the bot; None where it means nothing.
 
         Args:
@@ -97,27 +97,27 @@ class Hearing:
             return self._said(envelope, event.ts, own)
         return None
 
-    def command(self, command: Command) -> Heard | None:
+    def read_command(self, command: Command) -> ReceivedEvent | None:
         """A slash command, as words to the bot; its answer is for the sender's eyes, so it has a conversation alone."""
         is_direct = command.channel_id.startswith("D")
         own_place = command.channel_id if is_direct else command.user_id
-        words = self._as_command(plain(command.text)) or "/help"
+        words = self._as_command(plain_text(command.text)) or "/help"
         message_id = f"{command.team_id}:{command.channel_id}:{command.trigger_id or new_id('command')}"
         now = time.time_ns() // 1_000_000
         message = Message(message_id, "user", (Text(words),), now, author=Author(command.user_id))
-        response_url = command.response_url if self._options.is_slacks(command.response_url) else ""
+        response_url = command.response_url if self._options.is_slack_url(command.response_url) else ""
         address = Address(own_place, response_url=response_url, language=self._language(words))
         arrival = InboundEvent(message, write_address(address))
         if not self._may_speak(command.user_id) or not (is_direct or self._is_open(command.channel_id)):
             arrival = replace(arrival, event="told", target="slack.not_allowed")
-        return Heard(f"slack:{command.team_id}:{own_place}", arrival)
+        return ReceivedEvent(f"slack:{command.team_id}:{own_place}", arrival)
 
     def _as_command(self, words: str) -> str:
         """What was typed behind our slash command; the slash of a tool's own command is left out there."""
         first = words.partition(" ")[0]
         return f"/{words}" if first.casefold() in self._tool_commands else words
 
-    def _stopped(self, envelope: Envelope, channel: str, user: str) -> Heard | None:
+    def _stopped(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button. Its answer goes where the turn's would have gone."""
         event = envelope.event
         place = _place(envelope, event)
@@ -125,15 +125,15 @@ class Hearing:
             return None
         at = event.event_ts or ""
         message = Message(f"{place.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
-        return Heard(place.conversation, InboundEvent(message, group=not place.is_direct, event="stop"))
+        return ReceivedEvent(place.conversation, InboundEvent(message, group=not place.is_direct, event="stop"))
 
-    def _said(self, envelope: Envelope, ts: str, own: frozenset[str]) -> Heard | None:
+    def _said(self, envelope: Envelope, ts: str, own: frozenset[str]) -> ReceivedEvent | None:
         event = envelope.event
         place = _place(envelope, event)
-        is_mention = event.type == "app_mention" or bool(mentioned(event.text or "") & own)
+        is_mention = event.type == "app_mention" or bool(mentioned_users(event.text or "") & own)
         is_called = is_mention or place.is_direct
         follows = bool(event.thread_ts) and self._options.follow_threads
-        decides = bool(event.thread_ts) and self._words.decision(plain(event.text or "")) is not None
+        decides = bool(event.thread_ts) and self._words.decision(plain_text(event.text or "")) is not None
         if not (is_called or follows or decides):
             return None
         is_allowed = self._is_allowed(event, event)
@@ -146,7 +146,7 @@ class Hearing:
         if arrival is None:
             return None
         follows = follows and not is_called
-        return Heard(place.conversation, arrival, follows, decides and not (is_called or follows))
+        return ReceivedEvent(place.conversation, arrival, follows, decides and not (is_called or follows))
 
     def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
         """The message; a mention without words asks about its thread or its files, else it gets our own sentence."""
@@ -166,19 +166,19 @@ class Hearing:
             return InboundEvent(_message(place, event, ts, question), address, group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
-    def _changed(self, envelope: Envelope, new: Posted, own: frozenset[str]) -> Heard | None:
+    def _changed(self, envelope: Envelope, new: SlackMessage, own: frozenset[str]) -> ReceivedEvent | None:
         """An edit by a person; Slack also tells so of link previews, replies and our own messages."""
-        old = envelope.event.previous_message or Posted()
+        old = envelope.event.previous_message or SlackMessage()
         if new.subtype in GONE:
             return self._taken_back(envelope, old, own)
         ts = new.ts or old.ts
         if not ts or new.text == old.text or new.subtype not in SPOKEN or not self._is_heard(envelope.event, new, own):
             return None
-        parts = self._parts(new, own, is_mention=bool(mentioned(new.text or "") & own))
+        parts = self._parts(new, own, is_mention=bool(mentioned_users(new.text or "") & own))
         event = "edited" if parts else "unsent"
         return self._change(envelope, event, parts, new, old, ts, own)
 
-    def _taken_back(self, envelope: Envelope, old: Posted, own: frozenset[str]) -> Heard | None:
+    def _taken_back(self, envelope: Envelope, old: SlackMessage, own: frozenset[str]) -> ReceivedEvent | None:
         ts = old.ts or envelope.event.deleted_ts
         if not ts or not self._is_heard(envelope.event, old, own):
             return None
@@ -189,15 +189,15 @@ class Hearing:
         envelope: Envelope,
         kind: str,
         parts: tuple[Part, ...],
-        new: Posted,
-        old: Posted,
+        new: SlackMessage,
+        old: SlackMessage,
         ts: str,
         own: frozenset[str],
-    ) -> Heard:
+    ) -> ReceivedEvent:
         event = envelope.event
         thread = new.thread_ts or old.thread_ts or ts
         place = _place(envelope, event, thread)
-        concerns_us = bool(mentioned(f"{new.text} {old.text}") & own)
+        concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & own)
         message = _message(place, new, event.event_ts or event.ts or ts, parts)
         address = write_address(Address(place.channel, ts, "" if place.is_direct else thread))
         arrival = InboundEvent(
@@ -207,24 +207,24 @@ class Hearing:
             "edited" if kind == "edited" else "unsent",
             place.message_id(ts),
         )
-        return Heard(place.conversation, arrival, if_taking_part=not (concerns_us or place.is_direct))
+        return ReceivedEvent(place.conversation, arrival, if_taking_part=not (concerns_us or place.is_direct))
 
-    def _parts(self, posted: Posted, own: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
+    def _parts(self, posted: SlackMessage, own: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
         text = posted.text or ""
         if is_mention:
-            text = without_mentions(text, mentioned(text) & own)
+            text = without_mentions(text, mentioned_users(text) & own)
         files = posted.files or []
         shared = [
-            plain(one.text) for one in posted.attachments or () if one.text and (one.is_share or one.is_msg_unfurl)
+            plain_text(one.text) for one in posted.attachments or () if one.text and (one.is_share or one.is_msg_unfurl)
         ]
         unread = [_note(file) for file in files if not file.is_readable]
-        words = "\n\n".join(filter(None, (plain(text), *shared, *unread)))
+        words = "\n\n".join(filter(None, (plain_text(text), *shared, *unread)))
         return ((Text(words),) if words else ()) + images(files)
 
-    def _is_heard(self, event: Event, posted: Posted, own: frozenset[str]) -> bool:
+    def _is_heard(self, event: Event, posted: SlackMessage, own: frozenset[str]) -> bool:
         return bool(event.channel) and _is_person(posted, own) and self._is_allowed(event, posted)
 
-    def _is_allowed(self, event: Event, posted: Posted) -> bool:
+    def _is_allowed(self, event: Event, posted: SlackMessage) -> bool:
         """Whether somebody may speak here."""
         return self._may_speak(posted.user or "") and (_is_direct(event) or self._is_open(event.channel or ""))
 
@@ -238,7 +238,7 @@ class Hearing:
         return language_of(text, self._options.language)
 
 
-def _is_person(posted: Posted, own: frozenset[str]) -> bool:
+def _is_person(posted: SlackMessage, own: frozenset[str]) -> bool:
     """Neither the bot itself nor another one."""
     return bool(posted.user) and posted.user not in own | {SLACKBOT} and not posted.bot_id and not posted.app_id
 
@@ -257,7 +257,7 @@ def _note(file: File) -> str:
     return f"[attached file, not readable here: {file.name or 'without a name'}{kind}]"
 
 
-def _message(place: _Place, posted: Posted, ts: str, parts: tuple[Part, ...]) -> Message:
+def _message(place: _Place, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
     return Message(place.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
 
 

@@ -6,7 +6,7 @@ import aiohttp
 import structlog
 
 from bot.channels import Take
-from bot.channels.slack.client import FAILURES, Api
+from bot.channels.slack.client import FAILURES, Client
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import IMAGES, MAX_IMAGE
 from bot.errors import DeliverLater
@@ -22,8 +22,8 @@ MEND = "the app needs the scope files:read; add it and install the app again"
 class Files:
     """Fetches what a message refers to, as far as it can be had."""
 
-    def __init__(self, api: Api, options: Options) -> None:
-        self._api = api
+    def __init__(self, client: Client, options: Options) -> None:
+        self._client = client
         self._options = options
 
     async def fetch(self, media: Media, take: Take) -> bool:
@@ -32,23 +32,23 @@ class Files:
             return False
         try:
             url = media.ref if "/" in media.ref else await self._look_up(media.ref)
-            return self._options.is_slacks(url) and await self._load(url, take)
+            return self._options.is_slack_url(url) and await self._load(url, take)
         except (DeliverLater, *FAILURES) as error:
             log.warning("file not fetched", reason=type(error).__name__)
             return False
 
     async def _look_up(self, file: str) -> str:
         """The address of a file of which the event told no more than its id, as in shared channels."""
-        answer = await self._api.get("files.info", file=file)
-        if answer.error == "missing_scope":
-            log.error("file not fetched", reason=answer.error, mend=MEND)
-        found = answer.data.get("file")
+        response = await self._client.get("files.info", file=file)
+        if response.error == "missing_scope":
+            log.error("file not fetched", reason=response.error, mend=MEND)
+        found = response.data.get("file")
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
     async def _load(self, url: str, take: Take) -> bool:
         headers = {"Authorization": f"Bearer {self._options.bot_token}"}
         timeout = aiohttp.ClientTimeout(total=FETCH_S)
-        async with self._api.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
+        async with self._client.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.
                 log.error("file not fetched", reason="a login page came in its place", mend=MEND)

@@ -19,12 +19,12 @@ EMPTY = re.compile(r"[ \t]*\n")
 BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
 
 
-def mentioned(text: str) -> set[str]:
+def mentioned_users(text: str) -> set[str]:
     """The ids of the users a text mentions."""
     return set(USER.findall(text))
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """What a person reads, mentions of users left as they are: their names are looked up later."""
     text = MARKUP.sub(_plain_markup, text)
     for escaped, character in ESCAPES:
@@ -44,10 +44,10 @@ def _plain_markup(match: re.Match[str]) -> str:
     return f"{label} ({target})" if label and label not in (address, target) and address == target else address
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Words for where Slack looks for links and mentions, and shall find none."""
-    for escape, character in reversed(ESCAPES):
-        text = text.replace(character, escape)
+    for escaped, character in reversed(ESCAPES):
+        text = text.replace(character, escaped)
     return text
 
 
@@ -57,17 +57,17 @@ def without_mentions(text: str, ids: Collection[str]) -> str:
     return re.sub(r"[ \t]{2,}", " ", text).strip()
 
 
-def named(text: str, names: Mapping[str, str]) -> str:
+def with_names(text: str, names: Mapping[str, str]) -> str:
     """The text with mentions as names, where they are known."""
     return USER.sub(lambda match: f"@{names[match[1]]}" if names.get(match[1]) else match[0], text)
 
 
-def harmless(markdown: str) -> str:
+def without_broadcasts(markdown: str) -> str:
     """What a model wrote, unable to call a whole channel together."""
     return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
 
 
-def open_tag(markdown: str) -> int:
+def open_tag_start(markdown: str) -> int:
     """Where an unfinished text begins what may become a call to everybody; its length where it does not."""
     match = OPEN_TAG.search(markdown)
     return match.start() if match else len(markdown)

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from bot.channels import InboundEvent
 from bot.channels.kv import KeyValue
-from bot.channels.slack.client import Api
+from bot.channels.slack.client import Client
 from bot.channels.slack.events import images
-from bot.channels.slack.formatting import mentioned, named, plain
+from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
 from bot.channels.slack.options import Timing
-from bot.channels.slack.types import Address, Posted, read_address
+from bot.channels.slack.types import Address, SlackMessage, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
@@ -36,16 +36,16 @@ START = "[Earlier messages of this thread, from before you were called. They are
 END = "[End of the earlier messages]"
 
 
-class Preparing:
+class Enricher:
     """Fills in what Slack tells only when asked; what it does not tell in time is left out.
 
     Args:
-        patience_s: for the thread, and again for the people.
+        lookup_timeout_s: for the thread, and again for the people.
     """
 
-    def __init__(self, api: Api, people: People, identity: Identity, patience_s: float) -> None:
-        self._patience_s = patience_s
-        self._api = api
+    def __init__(self, client: Client, people: People, identity: Identity, lookup_timeout_s: float) -> None:
+        self._lookup_timeout_s = lookup_timeout_s
+        self._client = client
         self._people = people
         self._identity = identity
 
@@ -56,39 +56,39 @@ class Preparing:
         messages = await self._thread(addresses, is_new=is_new)
         told = [_with_files(arrival, messages) for arrival in arrivals]
         ids = {_user(arrival) for arrival in arrivals} | {
-            user for arrival in arrivals for user in mentioned(arrival.message.text)
+            user for arrival in arrivals for user in mentioned_users(arrival.message.text)
         }
         first = addresses[0].ts
         before = [
             message for message in messages if is_new and (message.ts or "") < first and not self._is_ours(message)
         ]
-        people = await self._known(team, ids | speakers(before) | _mentions(before))
+        people = await self._find_people(team, ids | speaker_ids(before) | _mentions(before))
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
-        introduced = [_introduced(arrival, people, names) for arrival in told]
-        background = retold(before, names)
+        introduced = [_with_author(arrival, people, names) for arrival in told]
+        background = render_thread(before, names)
         return [_background(introduced[0], background), *introduced] if background else introduced
 
-    async def _thread(self, addresses: Sequence[Address], *, is_new: bool) -> list[Posted]:
+    async def _thread(self, addresses: Sequence[Address], *, is_new: bool) -> list[SlackMessage]:
         """The messages up to the newest that is answered, where there is anything in them to learn."""
         newest = addresses[-1]
         called_in = is_new and newest.thread and addresses[0].ts != newest.thread and not newest.channel.startswith("D")
         if not newest.thread or not (called_in or any(address.partial for address in addresses)):
             return []
         try:
-            async with asyncio.timeout(self._patience_s):
-                return await read_thread(self._api, newest.channel, newest.thread, newest.ts)
+            async with asyncio.timeout(self._lookup_timeout_s):
+                return await read_thread(self._client, newest.channel, newest.thread, newest.ts)
         except (DeliverLater, TimeoutError):
             return []
 
-    async def _known(self, team: str, ids: set[str]) -> dict[str, Author]:
+    async def _find_people(self, team: str, ids: set[str]) -> dict[str, Author]:
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._lookup_timeout_s):
                 found = await asyncio.gather(*(self._people.find(team, user) for user in sorted(ids)))
         except TimeoutError:
             return {}
         return {person.id: person for person in found}
 
-    def _is_ours(self, message: Posted) -> bool:
+    def _is_ours(self, message: SlackMessage) -> bool:
         is_delivery = message.metadata is not None and message.metadata.event_type == "kaiwa_delivery"
         return is_delivery or self._identity.is_ours(message.user, message.bot_id)
 
@@ -97,11 +97,11 @@ def _user(arrival: InboundEvent) -> str:
     return arrival.message.author.id if arrival.message.author else ""
 
 
-def _mentions(messages: Sequence[Posted]) -> set[str]:
-    return {user for message in messages for user in mentioned(message.text or "")}
+def _mentions(messages: Sequence[SlackMessage]) -> set[str]:
+    return {user for message in messages for user in mentioned_users(message.text or "")}
 
 
-def _with_files(arrival: InboundEvent, messages: Sequence[Posted]) -> InboundEvent:
+def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
     """A mention with the images that only the message itself names."""
     address = read_address(arrival.address)
     message = arrival.message
@@ -111,15 +111,15 @@ def _with_files(arrival: InboundEvent, messages: Sequence[Posted]) -> InboundEve
     return replace(arrival, message=replace(message, parts=(*message.parts, *images(files))))
 
 
-def _introduced(arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]) -> InboundEvent:
+def _with_author(arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]) -> InboundEvent:
     message = arrival.message
-    parts = tuple(_named(part, names) for part in message.parts)
+    parts = tuple(_with_names(part, names) for part in message.parts)
     author = people.get(_user(arrival), message.author)
     return replace(arrival, message=replace(message, parts=parts, author=author))
 
 
-def _named(part: Part, names: dict[str, str]) -> Part:
-    return Text(named(part.text, names)) if isinstance(part, Text) else part
+def _with_names(part: Part, names: dict[str, str]) -> Part:
+    return Text(with_names(part.text, names)) if isinstance(part, Text) else part
 
 
 def _background(first: InboundEvent, text: str) -> InboundEvent:
@@ -146,24 +146,24 @@ _decode = Decoder(Author).decode
 class People:
     """Looks users up. Whoever cannot be found is somebody without a name."""
 
-    def __init__(self, api: Api, notes: KeyValue) -> None:
-        self._api = api
-        self._notes = notes
+    def __init__(self, client: Client, kv: KeyValue) -> None:
+        self._client = client
+        self._kv = kv
 
     async def find(self, team: str, user: str) -> Author:
         """One user."""
-        note = f"slack:user:{team}:{user}"
+        key = f"slack:user:{team}:{user}"
         with suppress(StoreUnavailable, DecodeError):
-            if (known := await self._notes.get(note)) is not None:
+            if (known := await self._kv.get(key)) is not None:
                 return _decode(known)
         try:
-            answer = await self._api.get("users.info", user=user, include_locale=True)
+            response = await self._client.get("users.info", user=user, include_locale=True)
         except DeliverLater:
             return Author(user)
-        author = _author(user, answer.data.get("user"))
-        if not answer.retry_after:
+        author = _author(user, response.data.get("user"))
+        if not response.retry_after:
             with suppress(StoreUnavailable):
-                await self._notes.set(note, encode(author), DAY_S if answer.ok else UNKNOWN_S)
+                await self._kv.set(key, encode(author), DAY_S if response.ok else UNKNOWN_S)
         return author
 
 
@@ -180,8 +180,8 @@ def _author(user_id: str, data: object) -> Author:
 class Identity:
     """The bot's ids; empty until Slack has told them."""
 
-    def __init__(self, api: Api, timing: Timing) -> None:
-        self._api = api
+    def __init__(self, client: Client, timing: Timing) -> None:
+        self._client = client
         self._timing = timing
         self.user = ""
         self.bot = ""
@@ -199,31 +199,31 @@ class Identity:
         """Ask until Slack has answered; a refused token may be replaced in its settings meanwhile."""
         while True:
             try:
-                answer = await self._api.post("auth.test")
+                response = await self._client.post("auth.test")
             except DeliverLater as later:
                 log.warning("slack does not tell who the bot is", reason=str(later))
                 await asyncio.sleep(self._timing.again_s)
                 continue
-            if not answer.ok:
-                log.error("slack refuses SLACK_BOT_TOKEN", error=answer.error)
-                await asyncio.sleep(answer.retry_after or self._timing.refused_s)
+            if not response.ok:
+                log.error("slack refuses SLACK_BOT_TOKEN", error=response.error)
+                await asyncio.sleep(response.retry_after or self._timing.refused_s)
                 continue
-            self.user = str(answer.data.get("user_id", ""))
-            self.bot = str(answer.data.get("bot_id", ""))
+            self.user = str(response.data.get("user_id", ""))
+            self.bot = str(response.data.get("bot_id", ""))
             return
 
 
-async def read_thread(api: Api, channel: str, thread: str, until: str) -> list[Posted]:
+async def read_thread(client: Client, channel: str, thread: str, until: str) -> list[SlackMessage]:
     """The newest messages of a thread up to and with ``until``, oldest first.
 
     Raises:
         DeliverLater: Slack is away.
     """
-    newest: deque[Posted] = deque(maxlen=KEPT + 1)
+    newest: deque[SlackMessage] = deque(maxlen=KEPT + 1)
     cursor: str | None = None
     for _ in range(PAGES):
         # Slack returns the oldest page first, so the newest messages of a long thread are on the last one.
-        answer = await api.get(
+        response = await client.get(
             "conversations.replies",
             channel=channel,
             ts=thread,
@@ -233,47 +233,47 @@ async def read_thread(api: Api, channel: str, thread: str, until: str) -> list[P
             cursor=cursor,
             include_all_metadata=True,
         )
-        newest.extend(_posted(answer.data.get("messages")))
-        metadata = answer.data.get("response_metadata")
+        newest.extend(_read_messages(response.data.get("messages")))
+        metadata = response.data.get("response_metadata")
         cursor = str(metadata.get("next_cursor") or "") if isinstance(metadata, dict) else ""
         if not cursor:
             break
     return list(newest)
 
 
-def _posted(messages: object) -> Iterable[Posted]:
+def _read_messages(messages: object) -> Iterable[SlackMessage]:
     try:
-        return convert(messages or [], list[Posted])
+        return convert(messages or [], list[SlackMessage])
     except ValidationError:
         return []
 
 
-def speakers(messages: Iterable[Posted]) -> set[str]:
+def speaker_ids(messages: Iterable[SlackMessage]) -> set[str]:
     """The ids of the persons among the speakers."""
     return {message.user for message in messages if message.user and not message.bot_id}
 
 
-def retold(messages: Sequence[Posted], names: Mapping[str, str]) -> str:
+def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) -> str:
     """The messages as one text, each with its speaker; the oldest are left out where it grows too long."""
     lines: deque[str] = deque()
     size = 0
     for message in reversed(messages[-KEPT:]):
-        words = named(plain(message.text or ""), names)[:MESSAGE_CAP]
+        words = with_names(plain_text(message.text or ""), names)[:MESSAGE_CAP]
         size += len(words)
         if size > TOTAL_CAP:
             break
         if words:
-            lines.appendleft(_quoted(_speaker(message, names), words))
+            lines.appendleft(_quote(_speaker(message, names), words))
     return "\n".join((START, *lines, END)) if lines else ""
 
 
-def _quoted(speaker: str, words: str) -> str:
+def _quote(speaker: str, words: str) -> str:
     """Every line marked, and only the first at the margin: no words can end the quotation or bring in a speaker."""
     first, *rest = f"{speaker}: {words}".splitlines()
     return "\n".join([f"> {first}", *(f">   {line}" for line in rest)])
 
 
-def _speaker(message: Posted, names: Mapping[str, str]) -> str:
+def _speaker(message: SlackMessage, names: Mapping[str, str]) -> str:
     if message.bot_id:
         profile = message.bot_profile.name if message.bot_profile else None
         return f"{safe_name(profile or message.username or '') or 'a bot'} (bot)"

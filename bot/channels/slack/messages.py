@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.client import Answer, Api, failure, is_passing
+from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, DeliveryRefused
 
@@ -27,15 +27,15 @@ class Sent(NamedTuple):
     ts: str
 
 
-class Sending:
+class Messages:
     """Posts messages.
 
     Args:
         settle_s: how long Slack may take to show a message whose fate is unknown.
     """
 
-    def __init__(self, api: Api, settle_s: float) -> None:
-        self._api = api
+    def __init__(self, client: Client, settle_s: float) -> None:
+        self._client = client
         self._settle_s = settle_s
         self._waits: dict[str, float] = {}
 
@@ -56,18 +56,18 @@ class Sending:
         if delivery.attempts > 1 and (earlier := await self._find(address, delivery.id)):
             return Sent(address.channel, earlier)
         await assert_lease()
-        answer = await self._api.post(
+        response = await self._client.post(
             "chat.postMessage",
             channel=address.channel,
             thread_ts=address.thread or None,
             **content,
             unfurl_links=False,
             unfurl_media=False,
-            metadata=earmark(delivery.id),
+            metadata=delivery_metadata(delivery.id),
         )
-        if not answer.ok:
-            raise self._failure("chat.postMessage", address.channel, answer)
-        return Sent(str(answer.data.get("channel", address.channel)), str(answer.data.get("ts", "")))
+        if not response.ok:
+            raise self._failure("chat.postMessage", address.channel, response)
+        return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
 
     async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
         """What stands in a thread, or in a channel where ``thread`` is empty; nothing where that may not be read.
@@ -81,19 +81,19 @@ class Sending:
         await asyncio.sleep(self._settle_s)
         where = {"ts": thread} if thread else {}
         method = "conversations.replies" if thread else "conversations.history"
-        answer = await self._api.get(
+        response = await self._client.get(
             method, channel=channel, oldest=since or None, limit=RECENT, include_all_metadata=True, **where
         )
-        if is_passing(answer):
-            raise failure(method, answer)
-        if not answer.ok:
-            log.warning("earlier attempt not looked for", error=answer.error, needed=answer.data.get("needed"))
-        return list(answer.data.get("messages", ()))
+        if is_transient(response):
+            raise delivery_error(method, response)
+        if not response.ok:
+            log.warning("earlier attempt not looked for", error=response.error, needed=response.data.get("needed"))
+        return list(response.data.get("messages", ()))
 
     async def _find(self, address: Address, delivery_id: str) -> str:
         """The timestamp under which an earlier attempt has arrived after all; empty where none has."""
         messages = await self.recent(address.channel, address.thread, address.ts)
-        return next((str(message["ts"]) for message in messages if delivery_of(message) == delivery_id), "")
+        return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery_id), "")
 
     def _hold_back(self, channel: str) -> None:
         """Raise while Slack wants no message in this channel; other channels go on."""
@@ -102,18 +102,18 @@ class Sending:
         if until := self._waits.get(channel):
             raise DeliverLater("slack takes no more messages in this channel for now", until - now)
 
-    def _failure(self, method: str, channel: str, answer: Answer) -> DeliverLater | DeliveryRefused:
-        if answer.retry_after:
-            self._waits[channel] = time.monotonic() + answer.retry_after
-        return failure(method, answer)
+    def _failure(self, method: str, channel: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
+        if response.retry_after:
+            self._waits[channel] = time.monotonic() + response.retry_after
+        return delivery_error(method, response)
 
 
-def earmark(delivery_id: str) -> dict[str, object]:
+def delivery_metadata(delivery_id: str) -> dict[str, object]:
     """The metadata of a message."""
     return {"event_type": EVENT_TYPE, "event_payload": {"id": delivery_id}}
 
 
-def delivery_of(message: object) -> str:
+def delivery_id_of(message: object) -> str:
     """The id of the delivery that brought a message; empty where it was none of ours."""
     metadata = message.get("metadata") if isinstance(message, dict) else None
     if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:

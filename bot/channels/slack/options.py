@@ -27,7 +27,7 @@ class Timing:
 
     Attributes:
         settle_s: how long Slack may take to show a message whose fate is unknown.
-        patience_s: for what a turn would like to know before it begins.
+        lookup_timeout_s: for what a turn would like to know before it begins.
         pace_s: between two changes of a status, or of a stream.
         start_s: between the beginnings of two streams.
         stop_after_s: of a turn, before it gets a button that stops it.
@@ -37,7 +37,7 @@ class Timing:
     """
 
     settle_s: float = 1.0
-    patience_s: float = 5.0
+    lookup_timeout_s: float = 5.0
     pace_s: float = 1.0
     start_s: float = 3.0
     stop_after_s: float = 3.0
@@ -71,7 +71,7 @@ class Options:
     follow_threads: bool = False
     timing: Timing = Timing()
 
-    def is_slacks(self, url: str) -> bool:
+    def is_slack_url(self, url: str) -> bool:
         """Whether a URL belongs to Slack, so that it may be given the token or an answer."""
         try:
             parts, api = urlsplit(url), urlsplit(self.api_base_url)

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.client import AWAY_S, Answer, Api
+from bot.channels.slack.client import AWAY_S, ApiResponse, Client
 from bot.channels.slack.options import Options
 from bot.channels.slack.streaming import Streaming, can_stream
-from bot.channels.slack.tasks import Background, wait
+from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, Watcher
@@ -26,7 +26,7 @@ TRIES = 3
 NOT_SUBSCRIBED = "missing_agent_session_stopped_event_subscription"
 
 
-class Both:
+class BothWatchers:
     """Passes every event on to two watchers (``bot.live_events.Watcher``)."""
 
     def __init__(self, one: Watcher, other: Watcher) -> None:
@@ -43,10 +43,10 @@ class Presence:
     """Shows turns; nothing it shows is waited for."""
 
     def __init__(
-        self, api: Api, notes: KeyValue, texts: Texts, background: Background, streaming: Streaming, options: Options
+        self, client: Client, kv: KeyValue, texts: Texts, tasks: BackgroundTasks, streaming: Streaming, options: Options
     ) -> None:
-        self._status = StatusLines(api, texts, background, options.timing.pace_s)
-        self._buttons = StopButtons(api, notes, background, options.timing.stop_after_s)
+        self._status = StatusLines(client, texts, tasks, options.timing.pace_s)
+        self._buttons = StopButtons(client, kv, tasks, options.timing.stop_after_s)
         self._streaming = streaming
         self._language = options.language
 
@@ -59,7 +59,7 @@ class Presence:
                 yield line
                 return
             async with self._streaming.live_view(address) as answer:
-                yield Both(line, answer)
+                yield BothWatchers(line, answer)
 
     def pressed(self, channel: str, thread: str) -> None:
         """Somebody has pressed stop: Slack waits for us to take the button away, whoever has the turn."""
@@ -69,8 +69,8 @@ class Presence:
 class StatusLine:
     """Shows one turn (``bot.live_events.Watcher``)."""
 
-    def __init__(self, api: Api, address: Address, sentences: Mapping[str, str], pace_s: float) -> None:
-        self._api = api
+    def __init__(self, client: Client, address: Address, sentences: Mapping[str, str], pace_s: float) -> None:
+        self._client = client
         self._pace_s = pace_s
         self._address = address
         self._sentences = sentences
@@ -116,8 +116,8 @@ class StatusLine:
                 shown = words
             if is_last:
                 return True
-            await wait(self._ended, self._pace_s)
-            await wait(self._changed, REFRESH_S)
+            await wait_for_event(self._ended, self._pace_s)
+            await wait_for_event(self._changed, REFRESH_S)
 
     def _words(self) -> str:
         if self._ended.is_set():
@@ -128,32 +128,32 @@ class StatusLine:
     async def _set(self, words: str) -> bool:
         address = self._address
         with suppress(DeliverLater):
-            answer = await self._api.post(
+            response = await self._client.post(
                 "assistant.threads.setStatus",
                 channel_id=address.channel,
                 thread_ts=address.thread or address.ts,
                 status=words,
             )
-            return answer.ok or answer.retry_after > 0
+            return response.ok or response.retry_after > 0
         return True
 
 
 class StatusLines:
     """Shows turns, wherever Slack lets it."""
 
-    def __init__(self, api: Api, texts: Texts, background: Background, pace_s: float) -> None:
-        self._api = api
+    def __init__(self, client: Client, texts: Texts, tasks: BackgroundTasks, pace_s: float) -> None:
+        self._client = client
         self._pace_s = pace_s
         self._texts = texts
-        self._background = background
+        self._tasks = tasks
         self._refused: set[str] = set()
 
     @asynccontextmanager
     async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
         """A turn's line; it ends with the context, also where the turn fails."""
-        line = StatusLine(self._api, address, self._texts.table("slack_status", language), self._pace_s)
+        line = StatusLine(self._client, address, self._texts.table("slack_status", language), self._pace_s)
         if address.ts and address.channel not in self._refused:
-            self._background.start(self._keep(line, address.channel))
+            self._tasks.start(self._keep(line, address.channel))
         try:
             yield line
         finally:
@@ -174,10 +174,10 @@ class StopButtons:
         after_s: of a turn; most are over before anybody could press.
     """
 
-    def __init__(self, api: Api, notes: KeyValue, background: Background, after_s: float) -> None:
-        self._api = api
-        self._notes = notes
-        self._background = background
+    def __init__(self, client: Client, kv: KeyValue, tasks: BackgroundTasks, after_s: float) -> None:
+        self._client = client
+        self._kv = kv
+        self._tasks = tasks
         self._after_s = after_s
         self._refused: set[str] = set()
 
@@ -186,7 +186,7 @@ class StopButtons:
         """The button, if the turn takes long enough; ``line`` has its place until then, for Slack has but one."""
         ended = asyncio.Event()
         if address.ts and address.channel not in self._refused:
-            self._background.start(self._keep(address, line, ended))
+            self._tasks.start(self._keep(address, line, ended))
         try:
             yield
         finally:
@@ -194,18 +194,18 @@ class StopButtons:
 
     def pressed(self, channel: str, thread: str) -> None:
         """Take the button away."""
-        self._background.start(self._rest(channel, thread))
+        self._tasks.start(self._rest(channel, thread))
 
     async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
         thread = address.thread or address.ts
-        note = _name(address.channel, thread)
+        key = _name(address.channel, thread)
         with suppress(StoreUnavailable):
             # A process that died at work has left its button: whoever goes on with the turn takes it away.
-            if not await self._notes.get(note):
-                await wait(ended, self._after_s)
+            if not await self._kv.get(key):
+                await wait_for_event(ended, self._after_s)
                 if ended.is_set():
                     return
-            await self._notes.set(note, b"1", KEPT_S)
+            await self._kv.set(key, b"1", KEPT_S)
             line.rest()
             if not await self._is_shown(address.channel, thread):
                 line.resume()
@@ -214,30 +214,30 @@ class StopButtons:
 
     async def _is_shown(self, channel: str, thread: str) -> bool:
         try:
-            answer = await self._set(channel, thread, "processing")
+            response = await self._set(channel, thread, "processing")
         except DeliverLater:
             return False
-        is_subscribed = answer.data.get("warning") != NOT_SUBSCRIBED
+        is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
             log.warning("no stop button", mend="subscribe the app to the event agent_session_stopped")
-        if not (is_subscribed and (answer.ok or answer.retry_after)):
+        if not (is_subscribed and (response.ok or response.retry_after)):
             self._refused.add(channel)
-        return answer.ok and is_subscribed
+        return response.ok and is_subscribed
 
     async def _rest(self, channel: str, thread: str) -> None:
         for _ in range(TRIES):
             wait_s = AWAY_S
             with suppress(DeliverLater):
-                answer = await self._set(channel, thread, "active")
-                wait_s = answer.retry_after
+                response = await self._set(channel, thread, "active")
+                wait_s = response.retry_after
             if not wait_s:
                 break
             await asyncio.sleep(wait_s)
         with suppress(StoreUnavailable):
-            await self._notes.set(_name(channel, thread), b"", 1)
+            await self._kv.set(_name(channel, thread), b"", 1)
 
-    async def _set(self, channel: str, thread: str, status: str) -> Answer:
-        return await self._api.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
+    async def _set(self, channel: str, thread: str, status: str) -> ApiResponse:
+        return await self._client.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
 
 
 def _name(channel: str, thread: str) -> str:

@@ -8,11 +8,11 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.client import FIRST_WAIT_S, Answer, Api, failure, is_passing
+from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block
 from bot.channels.slack.lookups import Identity
-from bot.channels.slack.messages import Sending, delivery_of, earmark
-from bot.channels.slack.streaming import Stream, Streaming, StreamNotes
+from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.streaming import Stream, Streaming, StreamStore
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 
@@ -22,14 +22,14 @@ STILL_STREAMING = "streaming_state_conflict"
 GONE = "message_not_found"
 
 
-class Finishing:
+class StreamDelivery:
     """Puts answers into the messages they were streamed into."""
 
     def __init__(
-        self, api: Api, notes: StreamNotes, streaming: Streaming, identity: Identity, messages: Sending
+        self, client: Client, streams: StreamStore, streaming: Streaming, identity: Identity, messages: Messages
     ) -> None:
-        self._api = api
-        self._notes = notes
+        self._client = client
+        self._streams = streams
         self._streaming = streaming
         self._identity = identity
         self._messages = messages
@@ -43,7 +43,7 @@ class Finishing:
             DeliverLater: passing failure.
             LeaseLost: from ``assert_lease``.
         """
-        await self._streaming.settled(delivery.turn_id)
+        await self._streaming.wait_until_settled(delivery.turn_id)
         try:
             stream = await self._of(address, delivery)
             if stream is None:
@@ -51,7 +51,7 @@ class Finishing:
             await assert_lease()
             if await self._become(stream, text):
                 return True
-            await self._notes.forget(delivery.turn_id)
+            await self._streams.forget(delivery.turn_id)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell whether the answer was streamed", FIRST_WAIT_S) from error
         return False
@@ -62,31 +62,31 @@ class Finishing:
         Raises:
             DeliverLater: passing failure.
         """
-        await self._streaming.settled(turn_id)
+        await self._streaming.wait_until_settled(turn_id)
         try:
-            if (stream := await self._notes.get(turn_id)) is None:
+            if (stream := await self._streams.get(turn_id)) is None:
                 return
             if ts := stream.ts or await self._find(stream, address.ts):
                 place = {"channel": stream.channel, "ts": ts}
                 await self._stop(place)
                 await self._remove(place)
-            await self._notes.forget(turn_id)
+            await self._streams.forget(turn_id)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell whether something was streamed", FIRST_WAIT_S) from error
 
     async def _of(self, address: Address, delivery: Delivery) -> Stream | None:
         """The stream that belongs to a delivery, on record as its own."""
-        stream = await self._notes.get(delivery.turn_id)
+        stream = await self._streams.get(delivery.turn_id)
         if stream is None or stream.delivery not in ("", delivery.id):
             return None
         if not stream.ts:
             stream = replace(stream, ts=await self._find(stream, address.ts))
         if not stream.ts:
-            await self._notes.forget(delivery.turn_id)
+            await self._streams.forget(delivery.turn_id)
             return None
         if not stream.delivery:
             stream = replace(stream, delivery=delivery.id)
-            await self._notes.keep(delivery.turn_id, stream)
+            await self._streams.keep(delivery.turn_id, stream)
         return stream
 
     async def _find(self, stream: Stream, since: str) -> str:
@@ -96,24 +96,24 @@ class Finishing:
 
     def _is_ours(self, message: Any) -> bool:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
-        return is_ours and "streaming_state" in message and not delivery_of(message)
+        return is_ours and "streaming_state" in message and not delivery_id_of(message)
 
     async def _become(self, stream: Stream, text: str) -> bool:
         """Let the message hold exactly the answer; false where it could not and is gone."""
         place = {"channel": stream.channel, "ts": stream.ts}
         stopped = await self._stop(place)
         # As a block it bears no "(edited)". A message that streams no more, expired ones included, takes it as well.
-        updated = await self._api.post(
+        updated = await self._client.post(
             "chat.update",
             **place,
             text=text[:FALLBACK_CAP],
             blocks=[markdown_block(text)],
-            metadata=earmark(stream.delivery),
+            metadata=delivery_metadata(stream.delivery),
         )
         if updated.ok:
             return True
-        if is_passing(updated):
-            raise failure("chat.update", updated)
+        if is_transient(updated):
+            raise delivery_error("chat.update", updated)
         if updated.error == STILL_STREAMING:
             raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
         log.warning("streamed answer cannot be finished, it is posted", error=updated.error)
@@ -121,15 +121,15 @@ class Finishing:
             await self._remove(place)
         return False
 
-    async def _stop(self, place: dict[str, str]) -> Answer:
-        stopped = await self._api.post("chat.stopStream", **place)
-        if is_passing(stopped):
-            raise failure("chat.stopStream", stopped)
+    async def _stop(self, place: dict[str, str]) -> ApiResponse:
+        stopped = await self._client.post("chat.stopStream", **place)
+        if is_transient(stopped):
+            raise delivery_error("chat.stopStream", stopped)
         return stopped
 
     async def _remove(self, place: dict[str, str]) -> None:
-        removed = await self._api.post("chat.delete", **place)
-        if is_passing(removed):
-            raise failure("chat.delete", removed)
+        removed = await self._client.post("chat.delete", **place)
+        if is_transient(removed):
+            raise delivery_error("chat.delete", removed)
         if not removed.ok and removed.error != GONE:
             log.warning("half an answer cannot be removed", error=removed.error)

@@ -13,10 +13,10 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, Answer, Api
-from bot.channels.slack.formatting import LIMIT, harmless, open_tag
+from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
+from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
 from bot.channels.slack.options import Timing
-from bot.channels.slack.tasks import Background, wait
+from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import head, units
 from bot.errors import DeliverLater, StoreUnavailable
@@ -51,7 +51,7 @@ class LiveAnswer:
     def __init__(self, address: Address, under_way: dict[str, LiveAnswer]) -> None:
         self.address = address
         self.turn_id = ""
-        self.words = Unfinished()
+        self.buffer = StreamBuffer()
         self.changed = asyncio.Event()
         self.ended = asyncio.Event()
         self.settled = asyncio.Event()
@@ -64,11 +64,11 @@ class LiveAnswer:
                 self.turn_id = turn_id
                 self._under_way[turn_id] = self
             case AnswerText(text):
-                self.words.add(text)
+                self.buffer.add(text)
             case ToolStarted():
-                self.words.pause()
+                self.buffer.pause()
             case AnswerRestarted():
-                self.words.restart()
+                self.buffer.restart()
             case _:
                 return
         self.changed.set()
@@ -88,25 +88,25 @@ class LiveAnswer:
 class Streaming:
     """Shows answers, each in a stream of its own."""
 
-    def __init__(self, api: Api, notes: StreamNotes, background: Background, timing: Timing) -> None:
-        self._api = api
-        self._notes = notes
-        self._background = background
+    def __init__(self, client: Client, streams: StreamStore, tasks: BackgroundTasks, timing: Timing) -> None:
+        self._client = client
+        self._streams = streams
+        self._tasks = tasks
         self._pace_s = timing.pace_s
-        self._room = StreamRoom(timing.start_s)
+        self._limits = StreamLimits(timing.start_s)
         self._under_way: dict[str, LiveAnswer] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's words; at the end their stream stays as it is, for the delivery, unless it holds nothing valid."""
         answer = LiveAnswer(address, self._under_way)
-        self._background.start(self._show(answer))
+        self._tasks.start(self._show(answer))
         try:
             yield answer
         finally:
             answer.end()
 
-    async def settled(self, turn_id: str) -> None:
+    async def wait_until_settled(self, turn_id: str) -> None:
         """Wait until nothing more is sent to Slack for a turn that is over."""
         if answer := self._under_way.get(turn_id):
             await answer.settled.wait()
@@ -117,7 +117,7 @@ class Streaming:
             if not answer.ended.is_set() and (stream := await self._begin(answer)):
                 await self._go_on(answer, stream)
             await answer.ended.wait()
-            if answer.words.is_void:
+            if answer.buffer.is_void:
                 await self._take_back(answer.turn_id)
         except StoreUnavailable:
             log.warning("answer not shown while it is written: the store does not answer")
@@ -130,9 +130,9 @@ class Streaming:
         """Wait for enough words, and then a moment for the end: what is written fast is posted whole."""
         while not answer.ended.is_set():
             answer.changed.clear()
-            if answer.words.is_enough:
-                await wait(answer.ended, self._pace_s)
-                if answer.words.is_enough:
+            if answer.buffer.is_enough:
+                await wait_for_event(answer.ended, self._pace_s)
+                if answer.buffer.is_enough:
                     return
             else:
                 await answer.changed.wait()
@@ -144,24 +144,24 @@ class Streaming:
             DeliverLater: it may have been begun all the same; the note says so.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._room.take(address) or await self._notes.get(turn_id):
+        if not self._limits.take(address) or await self._streams.get(turn_id):
             return None
         expected = Stream(address.channel, address.thread)
-        await self._notes.keep(turn_id, expected)
+        await self._streams.keep(turn_id, expected)
         try:
             started = await self._start(address)
         except DeliverLater:
-            self._room.close(address.team, AWAY_S)
+            self._limits.close(address.team, AWAY_S)
             raise
         if not started.ok:
-            self._room.refused(address, started)
-            await self._notes.forget(turn_id)
+            self._limits.refused(address, started)
+            await self._streams.forget(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
         return stream if stream.ts and await self._is_noted(turn_id, expected, stream) else None
 
-    async def _start(self, address: Address) -> Answer:
-        return await self._api.post(
+    async def _start(self, address: Address) -> ApiResponse:
+        return await self._client.post(
             "chat.startStream",
             channel=address.channel,
             thread_ts=address.thread,
@@ -171,9 +171,9 @@ class Streaming:
 
     async def _is_noted(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
         """Note the stream before its words, unless another process has delivered the answer since it was ordered."""
-        noted = await self._notes.get(turn_id)
+        noted = await self._streams.get(turn_id)
         if noted == expected:
-            await self._notes.keep(turn_id, stream)
+            await self._streams.keep(turn_id, stream)
             return True
         if noted is None:
             log.warning("stream begun too late, taken back")
@@ -182,13 +182,13 @@ class Streaming:
 
     async def _take_back(self, turn_id: str) -> None:
         """Leave nothing of a turn that may end without an answer, because what was asked has been taken back."""
-        stream = await self._notes.get(turn_id)
+        stream = await self._streams.get(turn_id)
         if stream and stream.ts and not stream.delivery and await self._is_removed(stream):
-            await self._notes.forget(turn_id)
+            await self._streams.forget(turn_id)
 
     async def _is_removed(self, stream: Stream) -> bool:
-        await self._api.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
-        removed = await self._api.post("chat.delete", channel=stream.channel, ts=stream.ts)
+        await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
+        removed = await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
         return removed.ok
 
     async def _go_on(self, answer: LiveAnswer, stream: Stream) -> None:
@@ -196,10 +196,10 @@ class Streaming:
         unsent = ""
         while not answer.ended.is_set():
             answer.changed.clear()
-            unsent += answer.words.take()
+            unsent += answer.buffer.take()
             pause_s = self._pace_s
             if unsent:
-                added = await self._api.post(
+                added = await self._client.post(
                     "chat.appendStream", channel=stream.channel, ts=stream.ts, markdown_text=unsent
                 )
                 if added.retry_after:
@@ -209,12 +209,12 @@ class Streaming:
                 else:
                     log.info("stream takes no more words", error=added.error)
                     return
-            await wait(answer.ended, pause_s)
+            await wait_for_event(answer.ended, pause_s)
             if not unsent:
                 await answer.changed.wait()
 
 
-class StreamRoom:
+class StreamLimits:
     """Remembers refusals for a while.
 
     Args:
@@ -239,7 +239,7 @@ class StreamRoom:
         """Take no streams in a workspace or a channel for so long."""
         self._closed[place] = time.monotonic() + seconds
 
-    def refused(self, address: Address, answer: Answer) -> None:
+    def refused(self, address: Address, answer: ApiResponse) -> None:
         """Slack has refused to begin a stream."""
         log.info("no stream here, answers are posted whole", error=answer.error, channel=address.channel)
         everywhere = answer.retry_after > 0 or answer.error in WORKSPACE_ERRORS
@@ -263,15 +263,15 @@ class Stream(Struct, frozen=True, omit_defaults=True):
 _decode = Decoder(Stream).decode
 
 
-class StreamNotes:
+class StreamStore:
     """The streams of turns, for whichever process goes on. Every method raises ``StoreUnavailable``."""
 
-    def __init__(self, notes: KeyValue) -> None:
-        self._notes = notes
+    def __init__(self, kv: KeyValue) -> None:
+        self._kv = kv
 
     async def get(self, turn_id: str) -> Stream | None:
         """The turn's stream, where one has been begun."""
-        value = await self._notes.get(_name(turn_id))
+        value = await self._kv.get(_name(turn_id))
         try:
             return _decode(value) if value else None
         except DecodeError:
@@ -279,18 +279,18 @@ class StreamNotes:
 
     async def keep(self, turn_id: str, stream: Stream) -> None:
         """Note how it stands."""
-        await self._notes.set(_name(turn_id), encode(stream), KEPT_S)
+        await self._kv.set(_name(turn_id), encode(stream), KEPT_S)
 
     async def forget(self, turn_id: str) -> None:
         """There is no such message, or none any more."""
-        await self._notes.set(_name(turn_id), b"", 1)
+        await self._kv.set(_name(turn_id), b"", 1)
 
 
 def _name(turn_id: str) -> str:
     return f"slack:stream:{turn_id}"
 
 
-class Unfinished:
+class StreamBuffer:
     """What has been written and not been shown.
 
     Attributes:
@@ -328,9 +328,9 @@ class Unfinished:
         waiting = "".join(self._pieces)
         if not waiting.strip():
             return ""
-        ready = waiting[: open_tag(waiting)]
+        ready = waiting[: open_tag_start(waiting)]
         self._wait(waiting[len(ready) :])
-        words = head(harmless(ready), LIMIT - self._shown)
+        words = head(without_broadcasts(ready), LIMIT - self._shown)
         self._shown += units(words)
         return words
 

@@ -14,7 +14,7 @@ log = structlog.stdlib.get_logger(__name__)
 GRACE_S = 3.0
 
 
-class Background:
+class BackgroundTasks:
     """Holds on to tasks, so that they run to their end.
 
     Args:
@@ -36,7 +36,7 @@ class Background:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", error=type(error).__name__, exc_info=error)
 
-    async def settled(self) -> None:
+    async def join(self) -> None:
         """Wait until nothing is under way."""
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -51,7 +51,7 @@ class Background:
 
 
 @asynccontextmanager
-async def during(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+async def background_task(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
     """Let something go on for as long as the context lasts."""
     task = asyncio.create_task(work)
     try:
@@ -61,7 +61,7 @@ async def during(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def wait(event: asyncio.Event, seconds: float) -> None:
+async def wait_for_event(event: asyncio.Event, seconds: float) -> None:
     """Wait for an event, but no longer than that."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -25,7 +25,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.channels.slack.client import quiet_logger
 from bot.channels.slack.options import Options
-from bot.channels.slack.tasks import during
+from bot.channels.slack.tasks import background_task
 from bot.errors import StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
@@ -159,11 +159,11 @@ class SocketMode(AsyncBaseSocketModeHandler):
 
 
 @asynccontextmanager
-async def listening(app: AsyncApp, options: Options) -> AsyncGenerator[None]:
+async def open_socket(app: AsyncApp, options: Options) -> AsyncGenerator[None]:
     """Be connected, in the background and for as long as the context lasts."""
     handler = SocketMode(app, options)
     try:
-        async with during(handler.client.connect()):
+        async with background_task(handler.client.connect()):
             yield
     finally:
         await handler.client.close()  # type: ignore[no-untyped-call]  # not annotated by the SDK

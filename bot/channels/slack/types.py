@@ -28,7 +28,7 @@ class File(Struct, frozen=True):
         return bool(self.url_private or self.id) and self.mimetype in IMAGES and (self.size or 0) <= MAX_IMAGE
 
 
-class Shared(Struct, frozen=True):
+class Attachment(Struct, frozen=True):
     """An attachment: a message somebody shares, or what another app says."""
 
     text: str | None = None
@@ -36,7 +36,7 @@ class Shared(Struct, frozen=True):
     is_msg_unfurl: bool | None = None
 
 
-class Profile(Struct, frozen=True):
+class BotProfile(Struct, frozen=True):
     """The face of a bot."""
 
     name: str | None = None
@@ -49,7 +49,7 @@ class Metadata(Struct, frozen=True):
     event_payload: dict[str, object] | None = None
 
 
-class Posted(Struct, frozen=True):
+class SlackMessage(Struct, frozen=True):
     """A message, as an event carries it and as the API returns it."""
 
     ts: str | None = None
@@ -59,10 +59,10 @@ class Posted(Struct, frozen=True):
     username: str | None = None
     bot_id: str | None = None
     app_id: str | None = None
-    bot_profile: Profile | None = None
+    bot_profile: BotProfile | None = None
     subtype: str | None = None
     files: list[File] | None = None
-    attachments: list[Shared] | None = None
+    attachments: list[Attachment] | None = None
     metadata: Metadata | None = None
 
 
@@ -74,7 +74,7 @@ class AssistantThread(Struct, frozen=True):
     thread_ts: str | None = None
 
 
-class Event(Posted, frozen=True):
+class Event(SlackMessage, frozen=True):
     """An inner event."""
 
     type: str = ""
@@ -84,8 +84,8 @@ class Event(Posted, frozen=True):
     event_ts: str | None = None
     deleted_ts: str | None = None
     tab: str | None = None
-    message: Posted | None = None
-    previous_message: Posted | None = None
+    message: SlackMessage | None = None
+    previous_message: SlackMessage | None = None
     assistant_thread: AssistantThread | None = None
 
 

@@ -59,8 +59,8 @@ class Desk:
     def __init__(self, fake: SlackFake, options: Options) -> None:
         self.fake = fake
         self.inbox = Inbox()
-        self.notes = LocalNotes()
-        self.slack = Slack(self.inbox, self.notes, texts.load(), options, TOOL_COMMANDS)
+        self.kv = LocalNotes()
+        self.slack = Slack(self.inbox, self.kv, texts.load(), options, TOOL_COMMANDS)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 

@@ -61,7 +61,7 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
         ("kaiwa_approve", "primary", ID),
         ("kaiwa_reject", "danger", ID),
     ]
-    assert desk.notes.lives[f"slack:question:{THREAD}"] == 2 * 86_400
+    assert desk.kv.lives[f"slack:question:{THREAD}"] == 2 * 86_400
 
 
 async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: SlackFake, desk: Desk) -> None:
@@ -114,7 +114,7 @@ async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, desk: Desk) 
     await deliver(desk, question(), outcome(), outcome("Not allowed."))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
     assert (len(fake.called(UPDATE)), len(fake.posted)) == (1, 1)
-    assert desk.notes.kept[f"slack:question:{THREAD}"] == b""
+    assert desk.kv.kept[f"slack:question:{THREAD}"] == b""
 
 
 async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, desk: Desk) -> None:
@@ -131,7 +131,7 @@ async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(fake: Slac
     """Nor does that of another one, nor one whose note is of another form."""
     await deliver(desk, outcome())
     await deliver(desk, question(), outcome(of=f"question_{'1' * 32}"))
-    desk.notes.kept[f"slack:question:{THREAD}"] = b"?"
+    desk.kv.kept[f"slack:question:{THREAD}"] = b"?"
     await deliver(desk, outcome())
     assert fake.called(UPDATE) == []
     assert len(fake.posted) == 1
@@ -150,12 +150,12 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: S
     """Its message is found, and noted then."""
 
     def lose_the_store() -> None:
-        desk.notes.away = True
+        desk.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
     with pytest.raises(DeliverLater, match="not noted where the question stands"):
         await deliver(desk, question())
-    desk.notes.away = False
+    desk.kv.away = False
     await deliver(desk, question(attempts=2), outcome())
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
@@ -163,10 +163,10 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: S
 async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, desk: Desk) -> None:
     """Passing trouble loses no outcome."""
     await deliver(desk, question())
-    desk.notes.away = True
+    desk.kv.away = True
     with pytest.raises(DeliverLater, match="the store does not tell"):
         await deliver(desk, outcome())
-    desk.notes.away = False
+    desk.kv.away = False
     fake.fail(UPDATE, "invalid_auth")
     with pytest.raises(TokenRefused):
         await deliver(desk, outcome())
@@ -214,7 +214,7 @@ async def test_a_question_leaves_nothing_of_a_stream_above_it(fake: SlackFake, d
 
 async def test_a_question_waits_where_it_is_not_known_what_was_streamed(fake: SlackFake, desk: Desk) -> None:
     """Until the store tells."""
-    desk.notes.away = True
+    desk.kv.away = True
     with pytest.raises(DeliverLater, match="whether something was streamed"):
         await deliver(desk, question())
     assert fake.posted == []

@@ -26,7 +26,7 @@ def opened(tab: str = "messages") -> dict[str, Any]:
 
 async def hear(desk: Desk, payload: dict[str, Any]) -> None:
     assert await desk.send(payload) == 200
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
 
 
 async def test_a_new_thread_of_the_pane_has_prompts_and_a_title(fake: SlackFake, desk: Desk) -> None:
@@ -60,7 +60,7 @@ async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, desk: Desk
     """Slack or the store may be away."""
     fake.break_down(PROMPTS)
     await hear(desk, started(user_id=None))
-    desk.notes.away = True
+    desk.kv.away = True
     await hear(desk, opened())
     assert [call["title"] for call in fake.called(PROMPTS)] == ["For example"]
 
@@ -70,7 +70,7 @@ async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFak
     long = "What will the\nweather be like in Tokyo tomorrow, and what should I wear to the office?"
     for words in (long, "And in Kyoto?"):
         await desk.slack.enrich(IN_DIRECT, [arrival(words, channel=DIRECT)], is_new=False)
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
     assert [call["title"] for call in fake.called(TITLE)] == [
         "What will the weather be like in Tokyo tomorrow, and what s…"
     ]
@@ -80,12 +80,12 @@ async def test_short_words_are_a_title_as_they_are(fake: SlackFake, desk: Desk) 
     """And channels have none."""
     await desk.slack.enrich(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
     await desk.slack.enrich("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert fake.called(TITLE) == [{"channel_id": DIRECT, "thread_ts": TS, "title": "Weather?"}]
 
 
 async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(desk: Desk) -> None:
     """That the bot talks here is then not known until its next turn."""
-    desk.notes.away = True
+    desk.kv.away = True
     assert len(await desk.slack.enrich(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()

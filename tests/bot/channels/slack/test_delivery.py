@@ -38,7 +38,7 @@ async def test_an_answer_is_posted_in_its_thread(fake: SlackFake, desk: Desk) ->
             "metadata": {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}},
         }
     ]
-    await until(lambda: int(desk.notes.kept.get("slack:last_delivery", 0)) > 0)
+    await until(lambda: int(desk.kv.kept.get("slack:last_delivery", 0)) > 0)
 
 
 async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, desk: Desk) -> None:
@@ -235,14 +235,14 @@ def command_answer(fake: SlackFake) -> Delivery:
 async def test_a_note_that_cannot_be_written_costs_no_answer(fake: SlackFake) -> None:
     """The doctor knows less for a while."""
     async with open_desk(fake) as desk:
-        desk.notes.away = True
+        desk.kv.away = True
         await deliver(desk, command_answer(fake))
         assert len(fake.responses["/commands/1"]) == 1
 
 
 async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(fake: SlackFake, desk: Desk) -> None:
     """Until the store tells."""
-    desk.notes.away = True
+    desk.kv.away = True
     with pytest.raises(DeliverLater, match="the store does not tell"):
         await deliver(desk, delivery())
     assert fake.posted == []

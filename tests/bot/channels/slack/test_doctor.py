@@ -83,8 +83,8 @@ async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> Non
 async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, desk: Desk) -> None:
     """Nothing but bad signatures has come."""
     assert (await desk.post(as_json({}), {})).status_code == 401
-    await until(lambda: "slack:bad_signatures" in desk.notes.kept)
-    traffic = (await run_checks(options(fake), desk.notes))[-1]
+    await until(lambda: "slack:bad_signatures" in desk.kv.kept)
+    traffic = (await run_checks(options(fake), desk.kv))[-1]
     assert (traffic.result, traffic.mend) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")
 
@@ -93,12 +93,12 @@ async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, desk: Desk
     """And tells when it was last called and answered."""
     assert await desk.send(mention("Hello", TS)) == 200
     await desk.slack.deliver("slack:x", delivery(), ours)
-    await desk.slack.background.settled()
-    await until(lambda: "slack:last_delivery" in desk.notes.kept)
-    results = await run_checks(options(fake), desk.notes)
+    await desk.slack.tasks.join()
+    await until(lambda: "slack:last_delivery" in desk.kv.kept)
+    results = await run_checks(options(fake), desk.kv)
     assert [result.result for result in results] == ["ok"] * 4
     assert "not noted" not in results[-1].detail
-    seen = await traffic(desk.notes, "slack")
+    seen = await traffic(desk.kv, "slack")
     assert 0 < seen.last_webhook <= seen.last_delivery
     assert seen.bad_signatures == 0
     assert tuple(fake.scopes) == SCOPES
@@ -109,22 +109,22 @@ async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, desk
     fake.scopes = ["chat:write", "users:read"]
     for _ in range(2):
         assert (await desk.post(as_json({}), {})).status_code == 401
-    await until(lambda: desk.notes.kept.get("slack:bad_signatures") == b"2")
+    await until(lambda: desk.kv.kept.get("slack:bad_signatures") == b"2")
     missing = ", ".join(scope for scope in SCOPES if scope not in fake.scopes)
-    assert (await run_checks(options(fake), desk.notes))[1].detail == f"missing: {missing}"
-    seen = await traffic(desk.notes, "slack")
+    assert (await run_checks(options(fake), desk.kv))[1].detail == f"missing: {missing}"
+    seen = await traffic(desk.kv, "slack")
     assert (seen.last_webhook, seen.last_delivery, seen.bad_signatures) == (0, 0, 2)
 
 
 async def test_a_refused_token_and_a_silent_slack_are_problems(fake: SlackFake, desk: Desk) -> None:
     """Each in a sentence; the store may be away meanwhile."""
     fake.fail("auth.test", "token_revoked")
-    assert (await run_checks(options(fake), desk.notes))[0] == CheckResult(
+    assert (await run_checks(options(fake), desk.kv))[0] == CheckResult(
         "failure", "Slack token", "SLACK_BOT_TOKEN was refused (token_revoked)", TOKEN_FIX
     )
     fake.break_down("auth.test")
-    desk.notes.away = True
-    token, *_, seen = await run_checks(options(fake), desk.notes)
+    desk.kv.away = True
+    token, *_, seen = await run_checks(options(fake), desk.kv)
     assert token == CheckResult("failure", "Slack token", "Slack does not answer (auth.test: status 503)", TOKEN_FIX)
     assert (seen.result, seen.detail) == ("ok", QUIET)
 

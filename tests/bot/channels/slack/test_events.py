@@ -171,11 +171,11 @@ async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake:
         heard = await desk.hear(mention("Weather?", TS))
         assert heard
         await desk.slack.enrich(THREAD, [heard[1]], is_new=True)
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
         followed = await desk.hear(reply)
         assert followed
         assert (followed[0], followed[1].message.text) == (THREAD, "And tomorrow?")
-        desk.notes.away = True
+        desk.kv.away = True
         assert await desk.send(message("More", "1700000070.000300", thread_ts=TS)) == 503
 
 
@@ -228,7 +228,7 @@ async def test_changes_that_concern_nobody_are_left_alone(desk: Desk, payload: d
 
 async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(desk: Desk) -> None:
     """There every message may have become part of the history."""
-    await desk.notes.set(f"slack:takes_part:{THREAD}", b"1", 60)
+    await desk.kv.set(f"slack:takes_part:{THREAD}", b"1", 60)
     heard = await desk.hear(edited("New", "Old", REPLY, thread_ts=TS))
     assert heard
     assert (heard[0], heard[1].event) == (THREAD, "edited")

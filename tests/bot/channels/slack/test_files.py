@@ -75,7 +75,7 @@ async def test_nothing_else_is_even_asked_for(desk: Desk, ref: str, mime: str, s
 
 
 @pytest.mark.parametrize(
-    ("url", "is_slacks"),
+    ("url", "is_slack_url"),
     [
         ("https://files.slack.com/a", True),
         ("https://hooks.slack.com/commands/1", True),
@@ -85,9 +85,9 @@ async def test_nothing_else_is_even_asked_for(desk: Desk, ref: str, mime: str, s
         ("", False),
     ],
 )
-def test_slacks_addresses_are_known(url: str, is_slacks: bool) -> None:
+def test_slacks_addresses_are_known(url: str, is_slack_url: bool) -> None:
     """By scheme and host."""
-    assert Options("secret", "token").is_slacks(url) is is_slacks
+    assert Options("secret", "token").is_slack_url(url) is is_slack_url
 
 
 async def test_a_file_that_is_gone_or_out_of_reach_is_none(fake: SlackFake, desk: Desk) -> None:

@@ -57,7 +57,7 @@ async def test_an_unsigned_webhook_is_turned_away_and_counted(desk: Desk, change
     request = desk.http.build_request("POST", "/webhooks/slack", content=body, headers=raw)
     assert (await desk.http.send(request)).status_code == 401
     assert desk.inbox.accepted == []
-    await until(lambda: desk.notes.kept.get("slack:bad_signatures") == b"1")
+    await until(lambda: desk.kv.kept.get("slack:bad_signatures") == b"1")
 
 
 async def test_unsigned_webhooks_are_gathered(desk: Desk) -> None:
@@ -72,7 +72,7 @@ async def test_unsigned_webhooks_are_gathered(desk: Desk) -> None:
     )
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
-    assert desk.notes.kept["slack:bad_signatures"] == b"200"
+    assert desk.kv.kept["slack:bad_signatures"] == b"200"
 
 
 async def test_missing_and_old_signatures_are_bad_ones(desk: Desk) -> None:
@@ -85,7 +85,7 @@ async def test_missing_and_old_signatures_are_bad_ones(desk: Desk) -> None:
 
 async def test_a_bad_signature_is_refused_also_while_the_store_is_away(desk: Desk) -> None:
     """Counting is a courtesy."""
-    desk.notes.away = True
+    desk.kv.away = True
     assert (await desk.post(b"{}", {})).status_code == 401
 
 

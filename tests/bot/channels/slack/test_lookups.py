@@ -33,9 +33,9 @@ async def test_speakers_have_names_languages_and_zones(fake: SlackFake, desk: De
             asked.message.id,
         )
     assert sorted(call["user"] for call in fake.called("users.info")) == [USER, "U0002", "U0009"]
-    assert json.loads(desk.notes.kept[f"slack:user:T00000001:{USER}"])["name"] == "Hanako"
-    assert desk.notes.lives[f"slack:user:T00000001:{USER}"] == 86_400
-    assert desk.notes.lives["slack:user:T00000001:U0009"] == 600
+    assert json.loads(desk.kv.kept[f"slack:user:T00000001:{USER}"])["name"] == "Hanako"
+    assert desk.kv.lives[f"slack:user:T00000001:{USER}"] == 86_400
+    assert desk.kv.lives["slack:user:T00000001:U0009"] == 600
 
 
 @pytest.mark.parametrize("profile", [{"display_name": "", "real_name": "Hanako"}, {}, None])
@@ -57,14 +57,14 @@ async def test_who_cannot_be_looked_up_has_no_name(fake: SlackFake, desk: Desk, 
         fake.users[USER] = {"id": 5}
     [prepared] = await desk.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
     assert prepared.message.author == Author(USER)
-    assert (f"slack:user:T00000001:{USER}" in desk.notes.kept) == (trouble == "shape")
+    assert (f"slack:user:T00000001:{USER}" in desk.kv.kept) == (trouble == "shape")
 
 
 async def test_a_store_that_is_away_or_spoilt_costs_a_look_up(fake: SlackFake, desk: Desk) -> None:
     """Names are had all the same."""
-    desk.notes.kept[f"slack:user:T00000001:{USER}"] = b"{"
+    desk.kv.kept[f"slack:user:T00000001:{USER}"] = b"{"
     [prepared] = await desk.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
-    desk.notes.away = True
+    desk.kv.away = True
     [again] = await desk.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
     assert (prepared.message.author, again.message.author) == (HANAKO, HANAKO)
 
@@ -165,6 +165,6 @@ async def test_files_a_mention_left_out_are_looked_up(fake: SlackFake, desk: Des
 
 async def test_slack_is_not_waited_for_long(fake: SlackFake) -> None:
     """What it does not tell in time is left out."""
-    async with open_desk(fake, timing=replace(QUICK, patience_s=0.0)) as desk:
+    async with open_desk(fake, timing=replace(QUICK, lookup_timeout_s=0.0)) as desk:
         [prepared] = await desk.slack.enrich(THREAD, [arrival("Hi", LATER)], is_new=True)
         assert prepared.message.author == Author(USER)

@@ -105,7 +105,7 @@ async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: Slac
     conversation = "slack:T00FAKE00AA:C00FAKECHAN1:1767406613.568609"
     async with open_desk(fake, follow_threads=True) as desk:
         assert await desk.hear(follow_up) is None
-        await desk.notes.set(f"slack:takes_part:{conversation}", b"1", 60)
+        await desk.kv.set(f"slack:takes_part:{conversation}", b"1", 60)
         heard = await desk.hear(follow_up)
         assert heard
         assert (heard[0], heard[1].message.text) == (conversation, "Who are you?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, desk: Desk) 
         await until(lambda: shown(fake)[1:] == ["is using get_weather…"])
         await watcher.show(ToolFinished("1", "get_weather", {}, is_error=False, ms=1))
         await until(lambda: shown(fake)[2:] == ["is thinking…"])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert shown(fake)[3:] == [""]
     assert {(call["channel_id"], call["thread_ts"]) for call in fake.called(SET)} == {(CHANNEL, TS)}
 
@@ -49,7 +50,7 @@ async def test_a_turn_that_fails_leaves_no_status_behind(fake: SlackFake, desk: 
 
     with pytest.raises(RuntimeError):
         await turn()
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert shown(fake) == ["が考えています…", ""]
 
 
@@ -72,7 +73,7 @@ async def test_a_short_turn_shows_nothing(fake: SlackFake, desk: Desk) -> None:
     """It is over before anything was said, and nothing is waited for."""
     async with desk.slack.live_view("slack:x", address()):
         pass
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert shown(fake) == []
 
 
@@ -82,7 +83,7 @@ async def test_where_slack_shows_no_status_it_is_asked_once(fake: SlackFake, des
     for _ in range(3):
         async with desk.slack.live_view("slack:x", address()):
             await until(lambda: len(shown(fake)) == 1)
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
     async with desk.slack.live_view("slack:x", address(channel=DIRECT)):
         await until(lambda: len(shown(fake)) == 2)
 
@@ -98,8 +99,23 @@ async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, desk: Desk
         await until(lambda: len(shown(fake)) == 1)
         await watcher.show(ToolStarted("1", "calculate", {}))
         await until(lambda: shown(fake)[1:] == ["is using calculate…"])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert shown(fake)[2:] == [""]
+
+
+async def test_a_turn_that_ends_while_a_status_is_on_its_way_leaves_none(fake: SlackFake, desk: Desk) -> None:
+    """Slack would show it for two minutes more."""
+    ended = threading.Event()
+
+    def think() -> None:
+        assert ended.wait(10)
+
+    fake.meanwhile[SET] = think
+    async with desk.slack.live_view("slack:x", address()):
+        await until(lambda: len(shown(fake)) == 1)
+    ended.set()
+    await desk.slack.tasks.join()
+    assert shown(fake) == ["is thinking…", ""]
 
 
 async def test_a_command_has_no_status(fake: SlackFake, desk: Desk) -> None:

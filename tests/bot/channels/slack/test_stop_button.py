@@ -37,12 +37,12 @@ async def test_a_long_turn_can_be_stopped(fake: SlackFake, desk: Desk) -> None:
     """The button takes the place of the words, and goes with the turn."""
     async with desk.slack.live_view(THREAD, HERE) as watcher:
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
-        assert desk.notes.lives[NOTE] == 3_600
+        assert desk.kv.lives[NOTE] == 3_600
         await watcher.show(ToolStarted("1", "get_weather", {}))
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert fake.sessions == {(CHANNEL, TS): "active"}
     assert {call["status"] for call in fake.called(WORDS)} <= {"is thinking…"}
-    assert desk.notes.kept[NOTE] == b""
+    assert desk.kv.kept[NOTE] == b""
 
 
 async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
@@ -50,17 +50,17 @@ async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
     async with open_desk(fake) as desk:
         async with desk.slack.live_view(THREAD, HERE):
             await until(lambda: bool(fake.called(WORDS)))
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
         assert fake.called(SET) == []
 
 
 async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) -> None:
     """By whoever goes on with its turn, however short that is."""
     async with open_desk(fake) as desk:
-        desk.notes.kept[NOTE] = b"1"
+        desk.kv.kept[NOTE] = b"1"
         async with desk.slack.live_view(THREAD, HERE):
             pass
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
@@ -72,7 +72,7 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, desk: 
             await until(lambda: "processing" in statuses(fake))
             await watcher.show(ToolStarted("1", "get_weather", {}))
             await until(lambda: fake.called(WORDS)[-1]["status"] == "is using get_weather…")
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
     assert statuses(fake) == ["processing", "active"]
 
 
@@ -83,7 +83,7 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
         for _ in range(2):
             async with desk.slack.live_view(THREAD, HERE):
                 await until(lambda: "processing" in statuses(fake))
-            await desk.slack.background.settled()
+            await desk.slack.tasks.join()
     assert [line["event"] for line in logged] == ["no stop button"]
     assert (statuses(fake), fake.sessions) == (["processing", "active"], {(CHANNEL, TS): "active"})
 
@@ -94,17 +94,17 @@ async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, 
     async with desk.slack.live_view(THREAD, HERE):
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
         fake.limit(SET, 1)
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert statuses(fake) == ["processing", "active", "active"]
     assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
 async def test_without_the_store_there_is_no_button(fake: SlackFake, desk: Desk) -> None:
     """One that nobody would take away again."""
-    desk.notes.away = True
+    desk.kv.away = True
     async with desk.slack.live_view(THREAD, HERE):
         await until(lambda: bool(fake.called(WORDS)))
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert fake.called(SET) == []
 
 
@@ -122,7 +122,7 @@ async def test_a_press_of_the_button_stops_the_turn(
     at = stopped["event"]["event_ts"]
     message = Message(f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER))
     assert heard == (conversation, InboundEvent(message, group=group, event="stop"))
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert fake.sessions == {(channel, TS): "active"}
 
 

@@ -54,7 +54,7 @@ async def streamed(fake: SlackFake, desk: Desk) -> Desk:
 async def other(fake: SlackFake, desk: Desk) -> AsyncIterator[Desk]:
     """Another process on the same store."""
     async with open_desk(fake) as other:
-        other.notes.kept = desk.notes.kept
+        other.kv.kept = desk.kv.kept
         yield other
 
 
@@ -128,8 +128,8 @@ async def test_a_stream_of_unknown_fate_is_looked_for(fake: SlackFake, desk: Des
     fake.add_message(CHANNEL, "1700000000.000300", "Ours", bot_id="B0000000B", thread_ts=TS)
     fake.hang_up(START, after=after)
     await stream(desk, lambda: len(fake.called(START)) == 1)
-    await desk.slack.background.settled()
-    assert desk.notes.kept[NOTE] == encode(Stream(CHANNEL, TS))
+    await desk.slack.tasks.join()
+    assert desk.kv.kept[NOTE] == encode(Stream(CHANNEL, TS))
     for attempts in (1, 2):
         await deliver(other, replace(FIRST, attempts=attempts))
     assert fake.shown == ["Old", "Ours", ANSWER]
@@ -149,19 +149,19 @@ async def test_a_look_that_fails_posts_nothing(fake: SlackFake, desk: Desk) -> N
 
 async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, desk: Desk) -> None:
     """The process stood still while another delivered."""
-    fake.meanwhile[START] = lambda: desk.notes.kept.update({NOTE: b""})
+    fake.meanwhile[START] = lambda: desk.kv.kept.update({NOTE: b""})
     await stream(desk, lambda: len(fake.called(START)) == 1)
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert (fake.shown, fake.called(APPEND)) == ([], [])
 
 
 async def test_a_stream_found_by_another_process_is_its_own(fake: SlackFake, desk: Desk) -> None:
     """Its note stays as that one has written it."""
     found = encode(Stream(CHANNEL, TS, "1800000001.000000", "turn_1"))
-    fake.meanwhile[START] = lambda: desk.notes.kept.update({NOTE: found})
+    fake.meanwhile[START] = lambda: desk.kv.kept.update({NOTE: found})
     await stream(desk, lambda: len(fake.called(START)) == 1)
-    await desk.slack.background.settled()
-    assert (desk.notes.kept[NOTE], fake.shown) == (found, [""])
+    await desk.slack.tasks.join()
+    assert (desk.kv.kept[NOTE], fake.shown) == (found, [""])
 
 
 async def test_a_stream_without_a_timestamp_is_looked_for(fake: SlackFake, desk: Desk) -> None:
@@ -249,7 +249,7 @@ async def test_a_removal_that_fails_for_now_is_tried_again(fake: SlackFake, stre
 @pytest.mark.parametrize("note", [b"", b"{", b"[]"])
 async def test_a_note_that_says_nothing_is_none(fake: SlackFake, desk: Desk, note: bytes) -> None:
     """The answer is posted."""
-    desk.notes.kept[NOTE] = note
+    desk.kv.kept[NOTE] = note
     await deliver(desk)
     assert len(fake.posted) == 1
 
@@ -257,7 +257,7 @@ async def test_a_note_that_says_nothing_is_none(fake: SlackFake, desk: Desk, not
 async def test_a_store_that_goes_away_meanwhile_is_waited_for(fake: SlackFake, streamed: Desk) -> None:
     """What can be done twice is done again."""
     fake.fail(UPDATE, "message_not_found")
-    fake.meanwhile[UPDATE] = lambda: setattr(streamed.notes, "away", True)
+    fake.meanwhile[UPDATE] = lambda: setattr(streamed.kv, "away", True)
     with pytest.raises(DeliverLater, match="the store"):
         await deliver(streamed)
     assert fake.posted == []
@@ -280,7 +280,7 @@ async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: Sl
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert (fake.shown, fake.called(STOP)) == ([WORDS], [])
-    streamed.notes.kept.clear()
+    streamed.kv.kept.clear()
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert fake.posted == []

@@ -36,7 +36,7 @@ async def turn(desk: Desk, *events: LiveEvent, seen: Callable[[], bool] | None =
         for event in (BEGUN, *events):
             await watcher.show(event)
         await (until(seen) if seen else shown_elsewhere(desk))
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
 
 
 async def shown_elsewhere(desk: Desk) -> None:
@@ -62,13 +62,13 @@ async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, desk:
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerText("And warm."))
         await until(lambda: fake.shown == [f"{LONG}And warm."])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert fake.called(START) == [
         {"channel": CHANNEL, "thread_ts": TS, "recipient_user_id": USER, "recipient_team_id": TEAM}
     ]
     ts = fake.messages[CHANNEL][-1]["ts"]
-    assert desk.notes.kept[NOTE] == encode(Stream(CHANNEL, TS, ts))
-    assert desk.notes.lives[NOTE] == 7 * 86_400
+    assert desk.kv.kept[NOTE] == encode(Stream(CHANNEL, TS, ts))
+    assert desk.kv.lives[NOTE] == 7 * 86_400
     assert fake.called(STOP) == []
 
 
@@ -76,21 +76,21 @@ async def test_a_stream_whose_note_cannot_be_written_shows_no_word(fake: SlackFa
     """Words nobody can find again would be said twice."""
 
     def lose_the_store() -> None:
-        desk.notes.away = True
+        desk.kv.away = True
 
     fake.meanwhile[START] = lose_the_store
-    await turn(desk, AnswerText(LONG), seen=lambda: desk.notes.away)
+    await turn(desk, AnswerText(LONG), seen=lambda: desk.kv.away)
     assert (fake.shown, fake.called(APPEND)) == ([""], [])
 
 
 async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, desk: Desk) -> None:
     """And nothing else."""
-    desk.notes.away = True
+    desk.kv.away = True
     fake.no_status.add(CHANNEL)
     async with desk.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
-        await desk.slack.background.settled()
+        await desk.slack.tasks.join()
     assert fake.called(START) == []
 
 
@@ -155,7 +155,7 @@ async def test_words_before_a_tool_are_shown_only_where_they_are_many(fake: Slac
         for event in (AnswerText("One more look."), TOOL, TOOL, AnswerText("Warm.")):
             await watcher.show(event)
         await until(lambda: fake.shown == [f"{LONG}One more look.\n\nWarm."])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
 
 
 async def test_a_voided_answer_begins_anew(fake: SlackFake, desk: Desk) -> None:
@@ -167,7 +167,7 @@ async def test_a_voided_answer_begins_anew(fake: SlackFake, desk: Desk) -> None:
         await watcher.show(AnswerRestarted())
         await watcher.show(AnswerText("Snow."))
         await until(lambda: fake.shown == [f"{LONG}\n\nSnow."])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
 
 
 async def test_a_turn_that_ends_with_nothing_valid_takes_its_stream_back(fake: SlackFake, desk: Desk) -> None:
@@ -177,15 +177,15 @@ async def test_a_turn_that_ends_with_nothing_valid_takes_its_stream_back(fake: S
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerRestarted())
-    await desk.slack.background.settled()
-    assert (fake.shown, desk.notes.kept[NOTE]) == ([], b"")
+    await desk.slack.tasks.join()
+    assert (fake.shown, desk.kv.kept[NOTE]) == ([], b"")
 
 
 async def test_so_does_one_that_another_process_has_begun(fake: SlackFake, desk: Desk) -> None:
     """Its message is known by its note."""
     await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
     async with open_desk(fake) as other:
-        other.notes.kept = desk.notes.kept
+        other.kv.kept = desk.kv.kept
         await turn(other, AnswerRestarted(), seen=lambda: True)
     assert fake.shown == []
 
@@ -198,7 +198,7 @@ async def test_a_stream_that_cannot_be_taken_back_is_left_to_the_delivery(fake: 
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerRestarted())
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     await desk.slack.deliver("slack:x", delivery("I am sorry."), ours)
     assert (fake.shown, fake.posted) == (["I am sorry."], [])
 
@@ -212,7 +212,7 @@ async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, desk: Desk
         await watcher.show(AnswerText("😀" * 1_000))
         await until(lambda: fake.shown == ["x" * 11_000 + "😀" * 500])
         await watcher.show(AnswerText("more"))
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert len(fake.shown[0]) == 11_500
 
 
@@ -224,14 +224,14 @@ async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, des
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerText("nel> look"))
         await until(lambda: fake.shown == [f"{LONG}@channel look"])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
 
 
 async def test_a_stream_that_another_process_began_is_left_to_the_delivery(fake: SlackFake, desk: Desk) -> None:
     """The same turn, taken again after a crash, begins no second message."""
     await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
     async with open_desk(fake) as other:
-        other.notes.kept = desk.notes.kept
+        other.kv.kept = desk.kv.kept
         await turn(other, AnswerText(LONG), AnswerText("More."))
     assert (begun(fake), fake.shown) == ([CHANNEL], [LONG, LONG])
 
@@ -244,7 +244,7 @@ async def test_where_the_workspace_has_no_streams_it_is_asked_once(fake: SlackFa
     else:
         fake.fail(START, error)
     await turn(desk, AnswerText(LONG), seen=lambda: len(begun(fake)) == 1)
-    desk.notes.kept.clear()
+    desk.kv.kept.clear()
     await turn(desk, AnswerText(LONG), channel=DIRECT)
     await desk.slack.deliver("slack:x", delivery(LONG), ours)
     assert (begun(fake), len(fake.posted)) == ([CHANNEL], 1)
@@ -265,7 +265,7 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     fake.add_message(DIRECT, TS, "A question")
     async with open_desk(fake, timing=Timing(settle_s=0.0, pace_s=0.01, start_s=60.0)) as desk:
         await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-        desk.notes.kept.clear()
+        desk.kv.kept.clear()
         await turn(desk, AnswerText(LONG), channel=DIRECT)
     assert begun(fake) == [CHANNEL]
 
@@ -279,7 +279,7 @@ async def test_too_many_words_at_once_wait(fake: SlackFake, desk: Desk) -> None:
         await until(lambda: len(fake.called(APPEND)) == 1)
         await watcher.show(AnswerText("More."))
         await until(lambda: fake.shown == [f"{LONG}More."])
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
 
 
 @pytest.mark.parametrize("trouble", [SlackFake.break_down, SlackFake.hang_up, lambda fake, _: fake.expire()])
@@ -295,5 +295,5 @@ async def test_a_stream_that_takes_no_more_is_left_alone(
         await watcher.show(AnswerText("More."))
         await until(lambda: len(fake.called(APPEND)) == 2)
         await watcher.show(AnswerText("And more."))
-    await desk.slack.background.settled()
+    await desk.slack.tasks.join()
     assert (fake.shown, len(fake.called(APPEND))) == ([LONG], 2)
