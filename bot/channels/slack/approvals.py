@@ -1,4 +1,4 @@
-"""Questions about calls that act: blocks and buttons, what a press decides, and the outcome in the buttons' place."""
+"""Questions about calls that act: their blocks, their buttons, the decision a press makes, and the outcome."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
 class OpenQuestion(Struct, frozen=True):
-    """A conversation's question that waits for its answer.
+    """A conversation's open question.
 
     Attributes:
         asker: the id of the person who has asked for the call.
@@ -52,7 +52,7 @@ _decode = Decoder(OpenQuestion).decode
 
 
 class Approvals:
-    """Asks. Which message holds a question is noted, for whichever process hears how it was decided."""
+    """Asks questions and shows outcomes. The message of a question is stored: another process may settle it."""
 
     def __init__(self, client: Client, messages: Messages, kv: KeyValue, texts: Texts, language: str) -> None:
         self._client = client
@@ -84,13 +84,13 @@ class Approvals:
         sent = await self._messages.send(address, delivery, content, assert_lease)
         value = encode(OpenQuestion(question.id, question.asker_id, sent.channel, sent.ts, block))
         try:
-            await self._kv.set(_name(conversation), value, KEPT_S)
+            await self._kv.set(_key(conversation), value, KEPT_S)
         except StoreUnavailable as error:
-            raise DeliverLater("not noted where the question stands", FIRST_WAIT_S) from error
+            raise DeliverLater("the place of the question is not stored", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
 
     async def settle(self, conversation: str, reply: Reply, assert_lease: AssertLease) -> None:
-        """Put the outcome in the place of the buttons; where the message is not known any more, say nothing.
+        """Replace the buttons by the outcome. Nothing happens where the question's message is no longer known.
 
         Raises:
             DeliverLater: passing failure.
@@ -102,12 +102,12 @@ class Approvals:
                 return
             await assert_lease()
             await self._show(question, reply.text)
-            await self._kv.set(_name(conversation), b"", 1)
+            await self._kv.set(_key(conversation), b"", 1)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
 
     async def is_asked(self, conversation: str, user: str, kv: KeyValue) -> bool:
-        """Whether a question of this person's waits there.
+        """Whether a question to this person is open there.
 
         Args:
             kv: free of turns.
@@ -133,19 +133,19 @@ class Approvals:
             log.warning("a question that is decided keeps its buttons", error=updated.error)
 
     async def _open(self, conversation: str, kv: KeyValue) -> OpenQuestion | None:
-        value = await kv.get(_name(conversation))
+        value = await kv.get(_key(conversation))
         try:
             return _decode(value) if value else None
         except DecodeError:
             return None
 
 
-def _name(conversation: str) -> str:
+def _key(conversation: str) -> str:
     return f"slack:question:{conversation}"
 
 
 def question_block(question: Question, texts: Texts, language: str) -> Block:
-    """What is asked: the tool, every argument as it will be used, for whom, until when."""
+    """The question: tool, every argument as it will be used, asker, expiry."""
     call = "\n".join(filter(None, (question.tool, described(question.arguments))))
     title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
     return {
@@ -159,7 +159,7 @@ def question_block(question: Question, texts: Texts, language: str) -> Block:
 
 
 def buttons(question: Question, conversation: str, texts: Texts, language: str) -> Block:
-    """The answers. A press brings the block's id with it, which is the conversation's."""
+    """The two buttons. The block's id is the conversation's, and a press brings it back."""
     styles = {APPROVE: "primary", REJECT: "danger"}
     return {
         "type": "actions",
@@ -178,12 +178,12 @@ def buttons(question: Question, conversation: str, texts: Texts, language: str) 
 
 
 def outcome_block(text: str) -> Block:
-    """How it was decided, in the place of the buttons."""
+    """The outcome, in the place of the buttons."""
     return {"type": "context", "elements": [_plain(text)]}
 
 
 def _circumstances(question: Question, texts: Texts, language: str) -> list[Block]:
-    """Slack itself names who has asked, which no name that somebody has chosen can fake."""
+    """Asker and expiry. Slack itself renders the asker's name, so that no chosen name can fake it."""
     seconds = question.until // 1000
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
@@ -221,7 +221,7 @@ class _Container(Struct, frozen=True):
 
 
 class _Pressed(Struct, frozen=True):
-    """Buttons that somebody has pressed, one at a time."""
+    """A press of one button."""
 
     actions: list[_Action]
     user: _User
@@ -230,9 +230,9 @@ class _Pressed(Struct, frozen=True):
 
 
 def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | None:
-    """What a press decides; None where it is of no question of ours.
+    """The decision a press makes; None for a button that is not ours.
 
-    One person pressing one button again is the same decision: a double click shall not be told that it comes late.
+    A second click on the same button is the same decision, not a late one.
     """
     try:
         pressed = convert(payload, _Pressed)
@@ -257,12 +257,12 @@ def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | 
 
 
 def _address(pressed: _Pressed, options: Options) -> Address:
-    """The answer belongs below the question."""
-    place, user = pressed.container, pressed.user
+    """Where the answer goes: below the question."""
+    container, user = pressed.container, pressed.user
     return Address(
-        place.channel_id,
-        place.message_ts,
-        place.thread_ts or "",
+        container.channel_id,
+        container.message_ts,
+        container.thread_ts or "",
         private_url=pressed.response_url if options.is_slack_url(pressed.response_url) else "",
         user=user.id,
         team=user.team_id or "",

@@ -1,4 +1,4 @@
-"""The channel: what the rest of the bot asks of Slack, and where Slack's events go."""
+"""Slack behind the channels' Protocol: the parts of this package, wired."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ log = structlog.stdlib.get_logger(__name__)
 STYLE = """\
 You write in Slack, which renders Markdown: short paragraphs, lists and code blocks where they help, no headings for a \
 short answer. Be concise: the answer first, then only what helps."""
-TAKES_PART_S = 90 * 86_400
+PARTICIPATION_S = 90 * 86_400
 
 
 class Slack(Channel):
-    """The channel (``bot.channels.Channel``). Enter it before use; what it has under way ends with the context.
+    """The channel of Slack (``bot.channels.Channel``). Enter it before use; its background tasks end with the context.
 
     Args:
         tool_commands: words that call a tool.
         door_kv: the same values by a connection that is free of turns, for what is read before a 200.
 
     Attributes:
-        identity: who the bot is, once Slack has told.
-        background: what is under way and nobody waits for.
+        identity: the bot's own ids, once Slack has sent them.
+        tasks: work that nobody waits for.
     """
 
     name = "slack"
@@ -75,7 +75,7 @@ class Slack(Channel):
         self.tasks = BackgroundTasks()
         self._client = Client(options)
         self.identity = Identity(self._client, options.timing)
-        self._records = Records(kv, "slack", "SLACK_SIGNING_SECRET")
+        self._traffic = Records(kv, "slack", "SLACK_SIGNING_SECRET")
         self._reader = Reader(options, texts, tool_commands)
         people = People(self._client, kv)
         self._enricher = Enricher(self._client, people, self.identity, options.timing.lookup_timeout_s)
@@ -89,12 +89,12 @@ class Slack(Channel):
         self._files = Files(self._client, options)
         self._presence = Presence(self._client, kv, texts, self.tasks, streaming, options)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
-        self._receiver = WebhookReceiver(self._app, options.signing_secret, self._records)
+        self._receiver = WebhookReceiver(self._app, options.signing_secret, self._traffic)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Slack:
         await self._open.enter_async_context(self._client)
-        self._open.push_async_callback(self._records.aclose)
+        self._open.push_async_callback(self._traffic.aclose)
         self._open.push_async_callback(self.tasks.close)
         await self._open.enter_async_context(background_task(self.identity.learn()))
         if self._options.app_token:
@@ -105,30 +105,30 @@ class Slack(Channel):
         await self._open.aclose()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """The webhook, where there is a secret to know Slack by."""
+        """The webhook, if a signing secret is set."""
         return (Route(PATH, self._receiver.answer, methods=["POST"]),) if self._options.signing_secret else ()
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """The status under the message that is answered, a button to stop it, and the answer as it is written."""
+        """A status under the message, a stop button, and the answer as it is written."""
         return self._presence.live_view(read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
-        """Post one reply, or make it of what was shown of it.
+        """Post one reply, or finish the stream that shows it.
 
         Raises:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
         shown_at = await self._sender.deliver(conversation, read_address(delivery.address), delivery, assert_lease)
-        self._records.delivery(self._now())
+        self._traffic.delivery(self._now())
         return shown_at
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """Names, time zones, files that a mention left out, and what a thread was about. Never raises."""
+        """Names, time zones, files that a mention left out, and the earlier messages of a thread."""
         first, newest = arrivals[0].message.id, arrivals[-1]
-        # After /reset the bot is no stranger: what it was asked to forget it must not read again.
-        is_new = await self._take_part(conversation, first) == first and is_new
-        self.tasks.start(self._assistant.entitle(read_address(newest.address), newest.message.text))
+        # After /reset the bot must not read again what it was asked to forget.
+        is_new = await self._record_participation(conversation, first) == first and is_new
+        self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
         return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
@@ -136,7 +136,7 @@ class Slack(Channel):
         return await self._files.fetch(media, take)
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
-        """A channel, or a person's 1:1; to write there Slack wants no team."""
+        """A channel or a person's 1:1, by its id alone."""
         conversation, _ = super().notice_target(recipient)
         return conversation, write_address(Address(recipient))
 
@@ -145,7 +145,7 @@ class Slack(Channel):
         return [replace(reply, text=piece) for piece in split(reply.text)]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
-        self._records.webhook(self._now())
+        self._traffic.webhook(self._now())
         envelope = read_envelope(payload)
         if envelope is None:
             log.warning("event of an unknown shape", type=str(payload["event"]["type"])[:40])
@@ -153,25 +153,25 @@ class Slack(Channel):
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.tasks.start(self._assistant.welcome(envelope))
         if envelope.event.type == "agent_session_stopped":
-            self._presence.pressed(envelope.event.channel or "", envelope.event.thread_ts or "")
-        await self._take(self._reader.read_event(envelope, self.identity.users))
+            self._presence.remove_stop_button(envelope.event.channel or "", envelope.event.thread_ts or "")
+        await self._accept_received(self._reader.read_event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
-        self._records.webhook(self._now())
+        self._traffic.webhook(self._now())
         command = read_command(payload)
-        await self._take(self._reader.read_command(command) if command else None)
+        await self._accept_received(self._reader.read_command(command) if command else None)
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
-        self._records.webhook(self._now())
-        await self._take(read_press(payload, self._options))
+        self._traffic.webhook(self._now())
+        await self._accept_received(read_press(payload, self._options))
 
-    async def _take(self, received: ReceivedEvent | None) -> None:
-        if received and await self._is_meant(received):
+    async def _accept_received(self, received: ReceivedEvent | None) -> None:
+        if received and await self._is_for_bot(received):
             await self._accept(received.conversation, received.event)
 
-    async def _is_meant(self, received: ReceivedEvent) -> bool:
-        if received.if_taking_part:
-            return await self._door_kv.get(_taking_part(received.conversation)) is not None
+    async def _is_for_bot(self, received: ReceivedEvent) -> bool:
+        if received.if_participating:
+            return await self._door_kv.get(_participation_key(received.conversation)) is not None
         author = received.event.message.author
         return not received.if_asked or (
             author is not None and await self._approvals.is_asked(received.conversation, author.id, self._door_kv)
@@ -180,21 +180,21 @@ class Slack(Channel):
     def _now(self) -> int:
         return round(time.time() * 1_000)
 
-    async def _take_part(self, conversation: str, message_id: str) -> str:
-        """Remember that the bot talks here, for edits and for threads that go on without a mention.
+    async def _record_participation(self, conversation: str, message_id: str) -> str:
+        """Store that the bot takes part in a conversation: edits, and messages without a mention, count there.
 
         Returns:
-            The id of the message with which that began.
+            The id of the conversation's first message to the bot.
         """
-        key = _taking_part(conversation)
+        key = _participation_key(conversation)
         try:
             since = await self._kv.get(key) or message_id.encode()
-            await self._kv.set(key, since, TAKES_PART_S)
+            await self._kv.set(key, since, PARTICIPATION_S)
         except StoreUnavailable:
-            log.warning("not noted that the bot talks here")
+            log.warning("participation not stored")
             return message_id
         return since.decode()
 
 
-def _taking_part(conversation: str) -> str:
+def _participation_key(conversation: str) -> str:
     return f"slack:takes_part:{conversation}"

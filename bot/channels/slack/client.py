@@ -1,4 +1,4 @@
-"""Slack's Web API: one call, one answer, and what its refusals mean; what the SDK raises is translated here, once."""
+"""Slack's Web API: one call, one response. The SDK's exceptions and Slack's refusals are translated here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ApiResponse:
 
 
 def quiet_logger() -> logging.Logger:
-    """For the SDK, whose own lines hold signatures, bodies and tickets; what matters is logged by us."""
+    """A disabled logger for the SDK, whose own lines hold signatures, bodies and tickets."""
     logger = logging.getLogger("bot.channels.slack.sdk")
     logger.disabled = True
     logger.setLevel(logging.CRITICAL)
@@ -55,7 +55,7 @@ def quiet_logger() -> logging.Logger:
 
 
 class Client:
-    """The API under the bot's token. Enter it before the first call."""
+    """The API with the bot's token. Enter it before the first call."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -73,12 +73,12 @@ class Client:
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The connections, also for files and response URLs."""
+        """The HTTP session, also used for files and response URLs."""
         assert self.sdk.session is not None, "the channel is not open"  # noqa: S101 -- a mistake of the caller
         return self.sdk.session
 
     async def get(self, method: str, **arguments: object) -> ApiResponse:
-        """Read something.
+        """Call a method by GET.
 
         Raises:
             DeliverLater: Slack does not answer as an API does.
@@ -86,7 +86,7 @@ class Client:
         return await self._call(method, http_verb="GET", params=_without_none(arguments))
 
     async def post(self, method: str, **arguments: object) -> ApiResponse:
-        """Change something.
+        """Call a method by POST.
 
         Raises:
             DeliverLater: Slack does not answer as an API does; what was asked may have happened.
@@ -94,7 +94,7 @@ class Client:
         return await self._call(method, json=_without_none(arguments))
 
     async def respond(self, url: str, payload: dict[str, object]) -> bool:
-        """Answer a command by its response URL; false where that is used up or over.
+        """Answer a command by its response URL; false if the URL has expired or is used up.
 
         Raises:
             DeliverLater: Slack is away.
@@ -146,7 +146,7 @@ def _without_none(arguments: dict[str, object]) -> dict[str, object]:
 
 
 def is_transient(response: ApiResponse) -> bool:
-    """Whether a refusal says nothing about what was asked, only about now."""
+    """Whether the same call may succeed later."""
     return response.retry_after > 0 or response.error in (*TOKEN_ERRORS, *TRANSIENT_ERRORS)
 
 

@@ -1,4 +1,4 @@
-"""Replies on their way into Slack: answers, questions and how they were decided, words for one person alone."""
+"""Delivery of replies: answers, questions and their outcomes, messages for one person alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Sender:
     """Posts replies.
 
     Args:
-        stream_delivery: knows the answers that were shown while they were written.
+        stream_delivery: finishes answers that were streamed.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Sender:
     async def deliver(
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
-        """Post one reply; returning means that it is there.
+        """Post one reply; returning means delivered.
 
         Returns:
             The time of a question's message by Slack's clock, milliseconds since the epoch.
@@ -50,32 +50,32 @@ class Sender:
         except TokenRefused:
             raise
         except DeliverLater as later:
-            patience = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
-            raise DeliverLater(str(later), max(later.after, patience)) from later
+            wait_s = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
+            raise DeliverLater(str(later), max(later.after, wait_s)) from later
 
     async def _deliver(
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         reply = delivery.reply
         if reply.question is not None:
-            await self._stream_delivery.give_up(address, delivery.turn_id)
+            await self._stream_delivery.discard(address, delivery.turn_id)
             return await self._approvals.ask(conversation, address, delivery, reply.question, assert_lease)
         if reply.settles:
             await self._approvals.settle(conversation, reply, assert_lease)
         elif reply.private:
-            await self._whisper(address, without_broadcasts(reply.text), assert_lease)
+            await self._post_privately(address, without_broadcasts(reply.text), assert_lease)
         else:
-            await self._say(address, delivery, without_broadcasts(reply.text), assert_lease)
+            await self._post(address, delivery, without_broadcasts(reply.text), assert_lease)
         return None
 
-    async def _say(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
+    async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
         if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text)):
             return
         if not await self._stream_delivery.finish(address, delivery, text, assert_lease):
             await self._messages.send(address, delivery, {"markdown_text": text}, assert_lease)
 
-    async def _whisper(self, address: Address, text: str, assert_lease: AssertLease) -> None:
-        """Tell one person alone; whoever cannot be reached so is not told, rather than everybody."""
+    async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
+        """Post for one person alone. Where that is impossible nothing is posted, rather than for everybody."""
         url = address.private_url or address.response_url
         if url and await self._client.respond(url, _ephemeral(address, text)):
             return
@@ -90,11 +90,11 @@ class Sender:
         if is_transient(response):
             raise delivery_error("chat.postEphemeral", response)
         if not response.ok:
-            log.warning("one person could not be told alone", error=response.error)
+            log.warning("private message not posted", error=response.error)
 
 
 def _ephemeral(address: Address, text: str) -> dict[str, object]:
-    """What a response URL takes, for half an hour: words for the eyes of whoever it was given to."""
+    """The payload for a response URL: a message that only the command's sender sees."""
     payload: dict[str, object] = {
         "response_type": "ephemeral",
         "replace_original": False,

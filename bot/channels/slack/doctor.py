@@ -15,7 +15,7 @@ from bot.errors import DeliverLater, StoreUnavailable
 
 
 async def run_checks(options: Options, kv: KeyValue) -> list[CheckResult]:
-    """What Slack says of the app, how events come in, and what was noted of the traffic."""
+    """Check the token, the scopes, the ways in, and the recorded traffic."""
     results = await _check_token(options)
     if options.app_token:
         results.append(await _check_socket(options))
@@ -51,7 +51,7 @@ def _check_scopes(granted: str) -> CheckResult:
 
 
 async def _check_socket(options: Options) -> CheckResult:
-    """Asking for a connection opens none."""
+    """Ask for a connection without opening it."""
     name = "Slack socket"
     try:
         async with Client(replace(options, bot_token=options.app_token)) as client:

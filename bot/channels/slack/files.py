@@ -16,18 +16,18 @@ log = structlog.stdlib.get_logger(__name__)
 
 FETCH_S = 10.0
 PIECE = 64 * 1024
-MEND = "the app needs the scope files:read; add it and install the app again"
+FIX = "the app needs the scope files:read; add it and install the app again"
 
 
 class Files:
-    """Fetches what a message refers to, as far as it can be had."""
+    """Downloads the files that messages refer to."""
 
     def __init__(self, client: Client, options: Options) -> None:
         self._client = client
         self._options = options
 
     async def fetch(self, media: Media, take: Take) -> bool:
-        """Hand over an image's content; False where not all of it can be had."""
+        """Hand over an image's content; False if any of it is missing."""
         if media.mime not in IMAGES or media.size > MAX_IMAGE:
             return False
         try:
@@ -38,10 +38,10 @@ class Files:
             return False
 
     async def _look_up(self, file: str) -> str:
-        """The address of a file of which the event told no more than its id, as in shared channels."""
+        """The URL of a file whose event held only its id, as in shared channels."""
         response = await self._client.get("files.info", file=file)
         if response.error == "missing_scope":
-            log.error("file not fetched", reason=response.error, mend=MEND)
+            log.error("file not fetched", reason=response.error, mend=FIX)
         found = response.data.get("file")
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
@@ -51,7 +51,7 @@ class Files:
         async with self._client.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.
-                log.error("file not fetched", reason="a login page came in its place", mend=MEND)
+                log.error("file not fetched", reason="a login page came in its place", mend=FIX)
                 return False
             if response.status != 200 or response.content_type not in IMAGES:
                 log.warning("file not fetched", status=response.status, type=response.content_type)

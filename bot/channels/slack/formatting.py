@@ -1,4 +1,4 @@
-"""Text for Slack and from Slack: escapes, links and mentions made plain, long answers in pieces of a message's size."""
+"""Text from and for Slack: escapes, links and mentions, and long answers split to a message's size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mentioned_users(text: str) -> set[str]:
 
 
 def plain_text(text: str) -> str:
-    """What a person reads, mentions of users left as they are: their names are looked up later."""
+    """The text without markup and escapes. Mentions of users stay, because names are looked up later."""
     text = MARKUP.sub(_plain_markup, text)
     for escaped, character in ESCAPES:
         text = text.replace(escaped, character)
@@ -45,30 +45,30 @@ def _plain_markup(match: re.Match[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Words for where Slack looks for links and mentions, and shall find none."""
+    """The text escaped, so that Slack finds no links and no mentions."""
     for escaped, character in reversed(ESCAPES):
         text = text.replace(character, escaped)
     return text
 
 
 def without_mentions(text: str, ids: Collection[str]) -> str:
-    """The words without the mentions of these users; where ``ids`` is empty, without the first mention."""
+    """The text without the mentions of these users; if ``ids`` is empty, without the first mention."""
     text = USER.sub(lambda match: "" if match[1] in ids else match[0], text) if ids else USER.sub("", text, count=1)
     return re.sub(r"[ \t]{2,}", " ", text).strip()
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """The text with mentions as names, where they are known."""
+    """The text with mentions as names, if known."""
     return USER.sub(lambda match: f"@{names[match[1]]}" if names.get(match[1]) else match[0], text)
 
 
 def without_broadcasts(markdown: str) -> str:
-    """What a model wrote, unable to call a whole channel together."""
+    """The text with mentions of everybody (@channel, @here) made harmless."""
     return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
 
 
 def open_tag_start(markdown: str) -> int:
-    """Where an unfinished text begins what may become a call to everybody; its length where it does not."""
+    """The index at which an unfinished mention of everybody begins; the text's length if none does."""
     match = OPEN_TAG.search(markdown)
     return match.start() if match else len(markdown)
 
@@ -85,7 +85,7 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
 
 
 def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
-    """As many blocks together as fit, without the line breaks around them."""
+    """Blocks joined as long as they fit."""
     packed: list[str] = []
     size = 0
     for block in blocks:
@@ -98,7 +98,7 @@ def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
 
 
 def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
-    """Paragraphs and code blocks, those that are too long cut up."""
+    """Paragraphs and code blocks, cut if too long."""
     for block in _blocks(text):
         if fits(block.strip("\n"), limit):
             yield block
@@ -135,7 +135,7 @@ def _cut_prose(block: str, limit: int) -> Iterator[str]:
     while not fits(block, limit):
         first = head(block, limit)
         found = (_last_break(pattern, first) for pattern in BREAKS)
-        end = next((place for place in found if place > len(first) // 2), len(first))
+        end = next((index for index in found if index > len(first) // 2), len(first))
         yield block[:end]
         block = block[end:]
     yield block

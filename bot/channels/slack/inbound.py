@@ -1,4 +1,4 @@
-"""The webhook: Slack's signature over the raw body, then JSON or a form, then Bolt, whose answer is Slack's."""
+"""The webhook: signature over the raw body, JSON or a form, then Bolt. The event is stored before the 200."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class WebhookReceiver:
         app: has the listeners.
     """
 
-    def __init__(self, app: AsyncApp, secret: str, records: Records) -> None:
+    def __init__(self, app: AsyncApp, secret: str, traffic: Records) -> None:
         self._app = app
         self._secret = secret
-        self._records = records
+        self._traffic = traffic
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -47,7 +47,7 @@ class WebhookReceiver:
             return Response(status_code=413)
         now_s = time.time()
         if not is_signed(self._secret, request.headers, body, now_s):
-            self._records.bad_signature(round(now_s * 1_000))
+            self._traffic.bad_signature(round(now_s * 1_000))
             return Response(status_code=401)
         try:
             payload = read_payload(body)
@@ -58,7 +58,7 @@ class WebhookReceiver:
 
 
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
-    """Whether Slack has signed this body, in the last five minutes."""
+    """Whether Slack signed this body within the last five minutes."""
     timestamp = headers.get("x-slack-request-timestamp", "")
     if not (timestamp.isascii() and timestamp.isdecimal() and abs(now_s - int(timestamp[:20])) <= FRESH_S):
         return False

@@ -1,4 +1,4 @@
-"""What Slack tells only when asked: who speaks, who the bot is, what a thread was about, files a mention left out."""
+"""Lookups in Slack's API: people, the bot's own ids, earlier messages of a thread, files that a mention left out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.transcript import Author, Media, Message, Part, Text, encode
 log = structlog.stdlib.get_logger(__name__)
 
 DAY_S = 86_400
-UNKNOWN_S = 600  # before somebody Slack does not tell of is asked for again
+UNKNOWN_S = 600  # before an unknown user is looked up again
 KEPT = 50  # messages
 PAGE = 200
 PAGES = 5
@@ -37,7 +37,7 @@ END = "[End of the earlier messages]"
 
 
 class Enricher:
-    """Fills in what Slack tells only when asked; what it does not tell in time is left out.
+    """Adds names, time zones, files and earlier messages to events. What does not arrive in time is left out.
 
     Args:
         lookup_timeout_s: for the thread, and again for the people.
@@ -50,11 +50,11 @@ class Enricher:
         self._identity = identity
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """The arrivals with names, zones and files, behind what was said in their thread before."""
+        """The enriched events, after one event that quotes the thread's earlier messages."""
         team = conversation.split(":")[1]
         addresses = [read_address(arrival.address) for arrival in arrivals]
-        messages = await self._thread(addresses, is_new=is_new)
-        told = [_with_files(arrival, messages) for arrival in arrivals]
+        messages = await self._read_thread(addresses, is_new=is_new)
+        with_files = [_with_files(arrival, messages) for arrival in arrivals]
         ids = {_user(arrival) for arrival in arrivals} | {
             user for arrival in arrivals for user in mentioned_users(arrival.message.text)
         }
@@ -64,12 +64,12 @@ class Enricher:
         ]
         people = await self._find_people(team, ids | speaker_ids(before) | _mentions(before))
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
-        introduced = [_with_author(arrival, people, names) for arrival in told]
-        background = render_thread(before, names)
-        return [_background(introduced[0], background), *introduced] if background else introduced
+        enriched = [_with_author(arrival, people, names) for arrival in with_files]
+        thread_text = render_thread(before, names)
+        return [_thread_event(enriched[0], thread_text), *enriched] if thread_text else enriched
 
-    async def _thread(self, addresses: Sequence[Address], *, is_new: bool) -> list[SlackMessage]:
-        """The messages up to the newest that is answered, where there is anything in them to learn."""
+    async def _read_thread(self, addresses: Sequence[Address], *, is_new: bool) -> list[SlackMessage]:
+        """The thread's messages up to the newest event, if they are needed."""
         newest = addresses[-1]
         called_in = is_new and newest.thread and addresses[0].ts != newest.thread and not newest.channel.startswith("D")
         if not newest.thread or not (called_in or any(address.partial for address in addresses)):
@@ -102,7 +102,7 @@ def _mentions(messages: Sequence[SlackMessage]) -> set[str]:
 
 
 def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
-    """A mention with the images that only the message itself names."""
+    """The event with the images that only its message in the thread names."""
     address = read_address(arrival.address)
     message = arrival.message
     if not address.partial or any(isinstance(part, Media) for part in message.parts):
@@ -122,7 +122,7 @@ def _with_names(part: Part, names: dict[str, str]) -> Part:
     return Text(with_names(part.text, names)) if isinstance(part, Text) else part
 
 
-def _background(first: InboundEvent, text: str) -> InboundEvent:
+def _thread_event(first: InboundEvent, text: str) -> InboundEvent:
     message = Message(f"{first.message.id}:earlier", "user", (Text(text),), first.message.at)
     return InboundEvent(message, first.address, first.group)
 
@@ -144,14 +144,14 @@ _decode = Decoder(Author).decode
 
 
 class People:
-    """Looks users up. Whoever cannot be found is somebody without a name."""
+    """Looks users up. An unknown user is an author without a name."""
 
     def __init__(self, client: Client, kv: KeyValue) -> None:
         self._client = client
         self._kv = kv
 
     async def find(self, team: str, user: str) -> Author:
-        """One user."""
+        """Name, language and time zone of a user."""
         key = f"slack:user:{team}:{user}"
         with suppress(StoreUnavailable, DecodeError):
             if (known := await self._kv.get(key)) is not None:
@@ -178,7 +178,7 @@ def _author(user_id: str, data: object) -> Author:
 
 
 class Identity:
-    """The bot's ids; empty until Slack has told them."""
+    """The bot's ids; empty until Slack has sent them."""
 
     def __init__(self, client: Client, timing: Timing) -> None:
         self._client = client
@@ -192,11 +192,11 @@ class Identity:
         return frozenset({self.user} - {""})
 
     def is_ours(self, user: str | None, bot: str | None) -> bool:
-        """Whether a message is the bot's own, as far as is known."""
+        """Whether a message is the bot's own; false while the ids are unknown."""
         return bool((user and user == self.user) or (bot and bot == self.bot))
 
     async def learn(self) -> None:
-        """Ask until Slack has answered; a refused token may be replaced in its settings meanwhile."""
+        """Ask until Slack answers."""
         while True:
             try:
                 response = await self._client.post("auth.test")
@@ -249,27 +249,27 @@ def _read_messages(messages: object) -> Iterable[SlackMessage]:
 
 
 def speaker_ids(messages: Iterable[SlackMessage]) -> set[str]:
-    """The ids of the persons among the speakers."""
+    """The ids of the people, not bots, who wrote the messages."""
     return {message.user for message in messages if message.user and not message.bot_id}
 
 
 def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) -> str:
-    """The messages as one text, each with its speaker; the oldest are left out where it grows too long."""
+    """The messages as one text, each with its speaker; if it is too long, without the oldest."""
     lines: deque[str] = deque()
     size = 0
     for message in reversed(messages[-KEPT:]):
-        words = with_names(plain_text(message.text or ""), names)[:MESSAGE_CAP]
-        size += len(words)
+        text = with_names(plain_text(message.text or ""), names)[:MESSAGE_CAP]
+        size += len(text)
         if size > TOTAL_CAP:
             break
-        if words:
-            lines.appendleft(_quote(_speaker(message, names), words))
+        if text:
+            lines.appendleft(_quote(_speaker(message, names), text))
     return "\n".join((START, *lines, END)) if lines else ""
 
 
-def _quote(speaker: str, words: str) -> str:
-    """Every line marked, and only the first at the margin: no words can end the quotation or bring in a speaker."""
-    first, *rest = f"{speaker}: {words}".splitlines()
+def _quote(speaker: str, text: str) -> str:
+    """A quotation that no text can end or give another speaker: every line marked, all but the first indented."""
+    first, *rest = f"{speaker}: {text}".splitlines()
     return "\n".join([f"> {first}", *(f">   {line}" for line in rest)])
 
 

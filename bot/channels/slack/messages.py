@@ -1,4 +1,4 @@
-"""One message into Slack, once: what may have been posted already is looked for before it is posted again."""
+"""Posting one message once: before a second attempt, the channel is searched for the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECENT = 100
 
 
 class Sent(NamedTuple):
-    """Where a message stands."""
+    """Channel and timestamp of a message."""
 
     channel: str
     ts: str
@@ -42,7 +42,7 @@ class Messages:
     async def send(
         self, address: Address, delivery: Delivery, content: Mapping[str, object], assert_lease: AssertLease
     ) -> Sent:
-        """Post a message under its delivery's id.
+        """Post a message with its delivery's id.
 
         Args:
             content: the text or the blocks, as chat.postMessage takes them.
@@ -52,7 +52,7 @@ class Messages:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        self._hold_back(address.channel)
+        self._check_limit(address.channel)
         if delivery.attempts > 1 and (earlier := await self._find(address, delivery.id)):
             return Sent(address.channel, earlier)
         await assert_lease()
@@ -66,11 +66,11 @@ class Messages:
             metadata=delivery_metadata(delivery.id),
         )
         if not response.ok:
-            raise self._failure("chat.postMessage", address.channel, response)
+            raise self._error("chat.postMessage", address.channel, response)
         return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
 
     async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
-        """What stands in a thread, or in a channel where ``thread`` is empty; nothing where that may not be read.
+        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if reading is not allowed.
 
         Args:
             since: the timestamp of the message that is answered.
@@ -91,30 +91,30 @@ class Messages:
         return list(response.data.get("messages", ()))
 
     async def _find(self, address: Address, delivery_id: str) -> str:
-        """The timestamp under which an earlier attempt has arrived after all; empty where none has."""
+        """The timestamp of an earlier attempt that arrived after all; empty if none did."""
         messages = await self.recent(address.channel, address.thread, address.ts)
         return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery_id), "")
 
-    def _hold_back(self, channel: str) -> None:
-        """Raise while Slack wants no message in this channel; other channels go on."""
+    def _check_limit(self, channel: str) -> None:
+        """Raise while Slack's rate limit for this channel holds; other channels go on."""
         now = time.monotonic()
-        self._waits = {place: until for place, until in self._waits.items() if until > now}
+        self._waits = {waiting: until for waiting, until in self._waits.items() if until > now}
         if until := self._waits.get(channel):
             raise DeliverLater("slack takes no more messages in this channel for now", until - now)
 
-    def _failure(self, method: str, channel: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
+    def _error(self, method: str, channel: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
         if response.retry_after:
             self._waits[channel] = time.monotonic() + response.retry_after
         return delivery_error(method, response)
 
 
 def delivery_metadata(delivery_id: str) -> dict[str, object]:
-    """The metadata of a message."""
+    """The metadata that ties a message to its delivery."""
     return {"event_type": EVENT_TYPE, "event_payload": {"id": delivery_id}}
 
 
 def delivery_id_of(message: object) -> str:
-    """The id of the delivery that brought a message; empty where it was none of ours."""
+    """The delivery's id in a message's metadata; empty if the message is not ours."""
     metadata = message.get("metadata") if isinstance(message, dict) else None
     if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
         return ""

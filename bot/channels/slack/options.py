@@ -1,4 +1,4 @@
-"""What an operator sets for Slack, and what the app must be allowed to do there."""
+"""Slack's settings as the channel uses them, its timing, and the scopes the app needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCOPES = (
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Slack's pace, in seconds.
+    """Times and intervals, in seconds.
 
     Attributes:
         settle_s: how long Slack may take to show a message whose fate is unknown.
@@ -72,7 +72,7 @@ class Options:
     timing: Timing = Timing()
 
     def is_slack_url(self, url: str) -> bool:
-        """Whether a URL belongs to Slack, so that it may be given the token or an answer."""
+        """Whether a URL belongs to Slack, so that it may receive the token or an answer."""
         try:
             parts, api = urlsplit(url), urlsplit(self.api_base_url)
         except ValueError:

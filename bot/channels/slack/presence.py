@@ -1,4 +1,4 @@
-"""What Slack shows of a turn while it runs: a status line, a button to stop it, and the answer as it is written."""
+"""What people see of a running turn: a status line, a stop button, and the answer as it is written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BothWatchers:
 
 
 class Presence:
-    """Shows turns; nothing it shows is waited for."""
+    """Shows running turns, in the background."""
 
     def __init__(
         self, client: Client, kv: KeyValue, texts: Texts, tasks: BackgroundTasks, streaming: Streaming, options: Options
@@ -61,9 +61,9 @@ class Presence:
             async with self._streaming.live_view(address) as answer:
                 yield BothWatchers(line, answer)
 
-    def pressed(self, channel: str, thread: str) -> None:
-        """Somebody has pressed stop: Slack waits for us to take the button away, whoever has the turn."""
-        self._buttons.pressed(channel, thread)
+    def remove_stop_button(self, channel: str, thread: str) -> None:
+        """Remove the button somebody pressed, whichever process runs the turn: Slack waits for it."""
+        self._buttons.remove_stop_button(channel, thread)
 
 
 class StatusLine:
@@ -80,7 +80,7 @@ class StatusLine:
         self._ended = asyncio.Event()
 
     async def show(self, event: LiveEvent) -> None:
-        """Take what happens; the words follow on their own."""
+        """Take an event; the status follows in the background."""
         if isinstance(event, ToolStarted):
             self._running[event.call_id] = event.name
         elif isinstance(event, ToolFinished):
@@ -90,56 +90,56 @@ class StatusLine:
         self._changed.set()
 
     def rest(self) -> None:
-        """Something else takes the line's place, and goes by itself."""
+        """Stop showing the status: the stop button takes its place."""
         self._resting = True
 
     def resume(self) -> None:
-        """The place is the line's again."""
+        """Show the status again."""
         self._resting = False
         self._changed.set()
 
     def end(self) -> None:
-        """The turn is over: what is shown goes."""
+        """Remove the status: the turn is over."""
         self._ended.set()
         self._changed.set()
 
     async def run(self) -> bool:
-        """Show until the end; false where Slack shows no status here."""
+        """Show the status until the end; false if Slack shows none here."""
         shown = ""
         while True:
             self._changed.clear()
             is_last = self._ended.is_set()
-            words = self._words()
+            text = self._text()
             if not self._resting:
-                if (words or shown) and not await self._set(words):
+                if (text or shown) and not await self._set(text):
                     return False
-                shown = words
+                shown = text
             if is_last:
                 return True
             await wait_for_event(self._ended, self._pace_s)
             await wait_for_event(self._changed, REFRESH_S)
 
-    def _words(self) -> str:
+    def _text(self) -> str:
         if self._ended.is_set():
             return ""
         tool = next(reversed(self._running.values()), None)
         return self._sentences["using"].format(tool=tool) if tool else self._sentences["thinking"]
 
-    async def _set(self, words: str) -> bool:
+    async def _set(self, text: str) -> bool:
         address = self._address
         with suppress(DeliverLater):
             response = await self._client.post(
                 "assistant.threads.setStatus",
                 channel_id=address.channel,
                 thread_ts=address.thread or address.ts,
-                status=words,
+                status=text,
             )
             return response.ok or response.retry_after > 0
         return True
 
 
 class StatusLines:
-    """Shows turns, wherever Slack lets it."""
+    """The status lines of all turns, except in channels that refuse them."""
 
     def __init__(self, client: Client, texts: Texts, tasks: BackgroundTasks, pace_s: float) -> None:
         self._client = client
@@ -150,7 +150,7 @@ class StatusLines:
 
     @asynccontextmanager
     async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
-        """A turn's line; it ends with the context, also where the turn fails."""
+        """A turn's line, while the context is open."""
         line = StatusLine(self._client, address, self._texts.table("slack_status", language), self._pace_s)
         if address.ts and address.channel not in self._refused:
             self._tasks.start(self._keep(line, address.channel))
@@ -166,9 +166,9 @@ class StatusLines:
 
 
 class StopButtons:
-    """Declares a thread's session to be at work, under which Slack shows the button, and at rest again.
+    """Sets a thread's session to processing, for which Slack shows the button, and back to active.
 
-    An answer that is streamed has it by itself.
+    A streamed answer has the button by itself.
 
     Args:
         after_s: of a turn; most are over before anybody could press.
@@ -183,7 +183,7 @@ class StopButtons:
 
     @asynccontextmanager
     async def live_view(self, address: Address, line: StatusLine) -> AsyncGenerator[None]:
-        """The button, if the turn takes long enough; ``line`` has its place until then, for Slack has but one."""
+        """The button, if the turn takes long enough. Slack shows either the button or ``line``."""
         ended = asyncio.Event()
         if address.ts and address.channel not in self._refused:
             self._tasks.start(self._keep(address, line, ended))
@@ -192,13 +192,13 @@ class StopButtons:
         finally:
             ended.set()
 
-    def pressed(self, channel: str, thread: str) -> None:
-        """Take the button away."""
-        self._tasks.start(self._rest(channel, thread))
+    def remove_stop_button(self, channel: str, thread: str) -> None:
+        """Remove a button in the background."""
+        self._tasks.start(self._remove(channel, thread))
 
     async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
         thread = address.thread or address.ts
-        key = _name(address.channel, thread)
+        key = _key(address.channel, thread)
         with suppress(StoreUnavailable):
             # A process that died at work has left its button: whoever goes on with the turn takes it away.
             if not await self._kv.get(key):
@@ -207,12 +207,12 @@ class StopButtons:
                     return
             await self._kv.set(key, b"1", KEPT_S)
             line.rest()
-            if not await self._is_shown(address.channel, thread):
+            if not await self._show(address.channel, thread):
                 line.resume()
             await ended.wait()
-            await self._rest(address.channel, thread)
+            await self._remove(address.channel, thread)
 
-    async def _is_shown(self, channel: str, thread: str) -> bool:
+    async def _show(self, channel: str, thread: str) -> bool:
         try:
             response = await self._set(channel, thread, "processing")
         except DeliverLater:
@@ -224,7 +224,7 @@ class StopButtons:
             self._refused.add(channel)
         return response.ok and is_subscribed
 
-    async def _rest(self, channel: str, thread: str) -> None:
+    async def _remove(self, channel: str, thread: str) -> None:
         for _ in range(TRIES):
             wait_s = AWAY_S
             with suppress(DeliverLater):
@@ -234,11 +234,11 @@ class StopButtons:
                 break
             await asyncio.sleep(wait_s)
         with suppress(StoreUnavailable):
-            await self._kv.set(_name(channel, thread), b"", 1)
+            await self._kv.set(_key(channel, thread), b"", 1)
 
     async def _set(self, channel: str, thread: str, status: str) -> ApiResponse:
         return await self._client.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
 
 
-def _name(channel: str, thread: str) -> str:
+def _key(channel: str, thread: str) -> str:
     return f"slack:at_work:{channel}:{thread}"

@@ -1,4 +1,4 @@
-"""Answers shown while they are written, in a Slack stream: as far as Slack lets it, and never waited for."""
+"""Answers shown while they are written, as a Slack stream, in the background."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ BREAK = "\n\n"
 
 
 def can_stream(address: Address) -> bool:
-    """Whether an answer may be a stream: that must stand in a thread and be for somebody."""
+    """Whether an answer can be a stream, which needs a thread and a recipient."""
     return bool(address.thread and address.user and address.team) and not address.response_url
 
 
 class LiveAnswer:
-    """Shows one turn's words (``bot.live_events.Watcher``).
+    """Shows one turn's text (``bot.live_events.Watcher``).
 
     Args:
-        under_way: where it is to be found by its turn's id, until it has settled.
+        under_way: the answers by turn id, until each has settled.
     """
 
     def __init__(self, address: Address, under_way: dict[str, LiveAnswer]) -> None:
@@ -58,7 +58,7 @@ class LiveAnswer:
         self._under_way = under_way
 
     async def show(self, event: LiveEvent) -> None:
-        """Take what happens; the words follow on their own."""
+        """Take an event; the text follows in the background."""
         match event:
             case TurnStarted(turn_id):
                 self.turn_id = turn_id
@@ -74,19 +74,19 @@ class LiveAnswer:
         self.changed.set()
 
     def end(self) -> None:
-        """The turn is over: what is still to be shown comes with its delivery."""
+        """The turn is over: the rest of the text comes with its delivery."""
         self.ended.set()
         self.changed.set()
 
     def settle(self) -> None:
-        """Nothing more is sent to Slack."""
+        """Mark that nothing more is sent to Slack."""
         self.settled.set()
         if self._under_way.get(self.turn_id) is self:
             del self._under_way[self.turn_id]
 
 
 class Streaming:
-    """Shows answers, each in a stream of its own."""
+    """Streams answers."""
 
     def __init__(self, client: Client, streams: StreamStore, tasks: BackgroundTasks, timing: Timing) -> None:
         self._client = client
@@ -98,7 +98,7 @@ class Streaming:
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's words; at the end their stream stays as it is, for the delivery, unless it holds nothing valid."""
+        """A turn's answer. At the end its stream stays for the delivery, unless all of its text is void."""
         answer = LiveAnswer(address, self._under_way)
         self._tasks.start(self._show(answer))
         try:
@@ -113,12 +113,12 @@ class Streaming:
 
     async def _show(self, answer: LiveAnswer) -> None:
         try:
-            await self._until_worth_it(answer)
-            if not answer.ended.is_set() and (stream := await self._begin(answer)):
-                await self._go_on(answer, stream)
+            await self._wait_for_enough(answer)
+            if not answer.ended.is_set() and (stream := await self._start_stream(answer)):
+                await self._append(answer, stream)
             await answer.ended.wait()
             if answer.buffer.is_void:
-                await self._take_back(answer.turn_id)
+                await self._discard(answer.turn_id)
         except StoreUnavailable:
             log.warning("answer not shown while it is written: the store does not answer")
         except DeliverLater as later:
@@ -126,8 +126,8 @@ class Streaming:
         finally:
             answer.settle()
 
-    async def _until_worth_it(self, answer: LiveAnswer) -> None:
-        """Wait for enough words, and then a moment for the end: what is written fast is posted whole."""
+    async def _wait_for_enough(self, answer: LiveAnswer) -> None:
+        """Wait for enough text, then a moment for the end: an answer that is written fast is posted whole."""
         while not answer.ended.is_set():
             answer.changed.clear()
             if answer.buffer.is_enough:
@@ -137,28 +137,28 @@ class Streaming:
             else:
                 await answer.changed.wait()
 
-    async def _begin(self, answer: LiveAnswer) -> Stream | None:
-        """Begin the turn's stream, unless there may be one already: another process's is left to the delivery.
+    async def _start_stream(self, answer: LiveAnswer) -> Stream | None:
+        """Start the turn's stream, unless another process may have started one.
 
         Raises:
-            DeliverLater: it may have been begun all the same; the note says so.
+            DeliverLater: Slack may have started it all the same; the store says so.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._limits.take(address) or await self._streams.get(turn_id):
+        if not self._limits.allow(address) or await self._streams.get(turn_id):
             return None
         expected = Stream(address.channel, address.thread)
-        await self._streams.keep(turn_id, expected)
+        await self._streams.save(turn_id, expected)
         try:
             started = await self._start(address)
         except DeliverLater:
-            self._limits.close(address.team, AWAY_S)
+            self._limits.block(address.team, AWAY_S)
             raise
         if not started.ok:
-            self._limits.refused(address, started)
-            await self._streams.forget(turn_id)
+            self._limits.record_refusal(address, started)
+            await self._streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
-        return stream if stream.ts and await self._is_noted(turn_id, expected, stream) else None
+        return stream if stream.ts and await self._save_started(turn_id, expected, stream) else None
 
     async def _start(self, address: Address) -> ApiResponse:
         return await self._client.post(
@@ -169,30 +169,30 @@ class Streaming:
             recipient_team_id=address.team,
         )
 
-    async def _is_noted(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
-        """Note the stream before its words, unless another process has delivered the answer since it was ordered."""
-        noted = await self._streams.get(turn_id)
-        if noted == expected:
-            await self._streams.keep(turn_id, stream)
+    async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
+        """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""
+        saved = await self._streams.get(turn_id)
+        if saved == expected:
+            await self._streams.save(turn_id, stream)
             return True
-        if noted is None:
-            log.warning("stream begun too late, taken back")
-            await self._is_removed(stream)
+        if saved is None:
+            log.warning("stream started too late, removed")
+            await self._remove(stream)
         return False
 
-    async def _take_back(self, turn_id: str) -> None:
-        """Leave nothing of a turn that may end without an answer, because what was asked has been taken back."""
+    async def _discard(self, turn_id: str) -> None:
+        """Delete the stream of a turn that may end without an answer, because its message was deleted."""
         stream = await self._streams.get(turn_id)
-        if stream and stream.ts and not stream.delivery and await self._is_removed(stream):
-            await self._streams.forget(turn_id)
+        if stream and stream.ts and not stream.delivery and await self._remove(stream):
+            await self._streams.delete(turn_id)
 
-    async def _is_removed(self, stream: Stream) -> bool:
+    async def _remove(self, stream: Stream) -> bool:
         await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
         removed = await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
         return removed.ok
 
-    async def _go_on(self, answer: LiveAnswer, stream: Stream) -> None:
-        """Append what is written until the turn ends, or Slack takes no more."""
+    async def _append(self, answer: LiveAnswer, stream: Stream) -> None:
+        """Append text until the turn ends or Slack takes no more."""
         unsent = ""
         while not answer.ended.is_set():
             answer.changed.clear()
@@ -207,7 +207,7 @@ class Streaming:
                 elif added.ok:
                     unsent = ""
                 else:
-                    log.info("stream takes no more words", error=added.error)
+                    log.info("stream takes no more text", error=added.error)
                     return
             await wait_for_event(answer.ended, pause_s)
             if not unsent:
@@ -215,7 +215,7 @@ class Streaming:
 
 
 class StreamLimits:
-    """Remembers refusals for a while.
+    """Where Slack refuses streams for now, and how soon the next may start.
 
     Args:
         start_s: between two streams of a workspace. Slack takes 20 a minute, and as many ends: an answer whose stream
@@ -224,34 +224,34 @@ class StreamLimits:
 
     def __init__(self, start_s: float) -> None:
         self._start_s = start_s
-        self._closed: dict[str, float] = {}
+        self._blocked: dict[str, float] = {}
 
-    def take(self, address: Address) -> bool:
-        """Whether a stream may be begun now; the next one a little later."""
+    def allow(self, address: Address) -> bool:
+        """Whether a stream may start now; if so, the next must wait a little."""
         now = time.monotonic()
-        self._closed = {place: until for place, until in self._closed.items() if until > now}
-        if address.team in self._closed or address.channel in self._closed:
+        self._blocked = {id: until for id, until in self._blocked.items() if until > now}
+        if address.team in self._blocked or address.channel in self._blocked:
             return False
-        self.close(address.team, self._start_s)
+        self.block(address.team, self._start_s)
         return True
 
-    def close(self, place: str, seconds: float) -> None:
-        """Take no streams in a workspace or a channel for so long."""
-        self._closed[place] = time.monotonic() + seconds
+    def block(self, id: str, seconds: float) -> None:
+        """Allow no streams in a workspace or a channel for so long."""
+        self._blocked[id] = time.monotonic() + seconds
 
-    def refused(self, address: Address, answer: ApiResponse) -> None:
-        """Slack has refused to begin a stream."""
-        log.info("no stream here, answers are posted whole", error=answer.error, channel=address.channel)
-        everywhere = answer.retry_after > 0 or answer.error in WORKSPACE_ERRORS
-        self.close(address.team if everywhere else address.channel, answer.retry_after or REFUSED_S)
+    def record_refusal(self, address: Address, response: ApiResponse) -> None:
+        """Block what Slack has refused a stream in."""
+        log.info("no stream here, answers are posted whole", error=response.error, channel=address.channel)
+        everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
+        self.block(address.team if everywhere else address.channel, response.retry_after or REFUSED_S)
 
 
 class Stream(Struct, frozen=True, omit_defaults=True):
-    """A message that has been begun for a turn.
+    """The message into which a turn's answer is streamed.
 
     Attributes:
-        ts: empty while it is not known whether Slack has begun it.
-        delivery: the one that makes it its own; no other may.
+        ts: empty while it is not known whether Slack has started it.
+        delivery: the id of the only delivery that may use it; empty before the first.
     """
 
     channel: str
@@ -264,37 +264,37 @@ _decode = Decoder(Stream).decode
 
 
 class StreamStore:
-    """The streams of turns, for whichever process goes on. Every method raises ``StoreUnavailable``."""
+    """The streams of turns, stored for the process that delivers. Every method raises ``StoreUnavailable``."""
 
     def __init__(self, kv: KeyValue) -> None:
         self._kv = kv
 
     async def get(self, turn_id: str) -> Stream | None:
-        """The turn's stream, where one has been begun."""
-        value = await self._kv.get(_name(turn_id))
+        """The turn's stream, if it has one."""
+        value = await self._kv.get(_key(turn_id))
         try:
             return _decode(value) if value else None
         except DecodeError:
             return None
 
-    async def keep(self, turn_id: str, stream: Stream) -> None:
-        """Note how it stands."""
-        await self._kv.set(_name(turn_id), encode(stream), KEPT_S)
+    async def save(self, turn_id: str, stream: Stream) -> None:
+        """Store the turn's stream."""
+        await self._kv.set(_key(turn_id), encode(stream), KEPT_S)
 
-    async def forget(self, turn_id: str) -> None:
-        """There is no such message, or none any more."""
-        await self._kv.set(_name(turn_id), b"", 1)
+    async def delete(self, turn_id: str) -> None:
+        """Forget the turn's stream."""
+        await self._kv.set(_key(turn_id), b"", 1)
 
 
-def _name(turn_id: str) -> str:
+def _key(turn_id: str) -> str:
     return f"slack:stream:{turn_id}"
 
 
 class StreamBuffer:
-    """What has been written and not been shown.
+    """Text of an answer that is not in its stream yet.
 
     Attributes:
-        is_void: all that was said has been taken back.
+        is_void: the whole text so far is void.
     """
 
     def __init__(self) -> None:
@@ -305,34 +305,34 @@ class StreamBuffer:
 
     @property
     def is_enough(self) -> bool:
-        """Whether it is worth beginning to show."""
+        """Whether there is enough text to start a stream."""
         return self._length >= ENOUGH
 
     def add(self, text: str) -> None:
-        """More words."""
+        """Add text."""
         self._pieces.append(text)
         self._length += len(text)
         self.is_void = False
 
     def pause(self) -> None:
-        """What was said so far was no answer yet: it is left out, or ends its paragraph where it can be seen."""
-        self._wait("".join(self._pieces).rstrip() + BREAK if self._shown else "")
+        """Drop text that came before a tool call; if some of it is shown, keep the rest and end its paragraph."""
+        self._set_waiting("".join(self._pieces).rstrip() + BREAK if self._shown else "")
 
     def restart(self) -> None:
-        """What was said so far is void: what can be seen of it ends its paragraph."""
-        self._wait(BREAK if self._shown else "")
+        """Drop the text so far, which is void; if any was shown, end its paragraph."""
+        self._set_waiting(BREAK if self._shown else "")
         self.is_void = True
 
     def take(self) -> str:
-        """The words that may be shown now, no more in all than one message holds."""
+        """The text to show now; in all no more than one message holds."""
         waiting = "".join(self._pieces)
         if not waiting.strip():
             return ""
         ready = waiting[: open_tag_start(waiting)]
-        self._wait(waiting[len(ready) :])
-        words = head(without_broadcasts(ready), LIMIT - self._shown)
-        self._shown += units(words)
-        return words
+        self._set_waiting(waiting[len(ready) :])
+        text = head(without_broadcasts(ready), LIMIT - self._shown)
+        self._shown += units(text)
+        return text
 
-    def _wait(self, text: str) -> None:
+    def _set_waiting(self, text: str) -> None:
         self._pieces, self._length = [text], len(text)

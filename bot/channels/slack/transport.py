@@ -1,4 +1,4 @@
-"""Bolt, which routes what was read and checked already, by webhook and by Socket Mode alike."""
+"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives them without a webhook."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Listener = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, on_press: Listener) -> AsyncApp:
-    """An app that answers only when a listener is done: what it has kept is durable before Slack hears of it.
+    """An app that answers after its listener: the event is stored before Slack gets the 200.
 
-    Bolt never calls Slack here: it takes the token as it is, and who the bot is the listeners know.
+    Bolt never calls Slack here: it takes the token as it is, and the listeners know the bot's ids.
     """
     token = client.token
 
@@ -76,11 +76,11 @@ def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, o
 
 
 async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
-    """Take what Slack sent to its listener; 200 where none cares, 503 where the store is away."""
+    """Pass a payload to its listener; 200 if there is none, 503 if the store does not answer."""
     if not _is_routable(payload):
         return BoltResponse(status=200)
     try:
-        # In this mode Bolt takes the payload parsed; the door has checked its signature.
+        # In this mode Bolt takes the payload parsed; the webhook endpoint has checked its signature.
         request = AsyncBoltRequest(body=payload, mode="socket_mode")
     except (AttributeError, KeyError, TypeError):
         log.warning("payload of an unknown shape", type=str(payload.get("type"))[:40])
@@ -89,7 +89,7 @@ async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
 
 
 def _is_routable(payload: dict[str, Any]) -> bool:
-    """Whether a listener waits for it, in a form that Bolt does not trip over."""
+    """Whether there is a listener for the payload, and Bolt can read it."""
     event, actions = payload.get("event"), payload.get("actions")
     if payload.get("type") == "event_callback":
         return isinstance(event, dict) and isinstance(event.get("type"), str)
@@ -109,7 +109,7 @@ async def _failed(error: Exception) -> BoltResponse:
 
 
 class _Client(SocketModeClient):
-    """The SDK's client, which keeps trying one address for ever unless it is forgotten."""
+    """The SDK's client, which would retry one expired address for ever."""
 
     _address: str | None = None
     _address_until = 0.0
@@ -142,7 +142,7 @@ class _Client(SocketModeClient):
 
 
 class SocketMode(AsyncBaseSocketModeHandler):
-    """Takes envelopes to Bolt and acknowledges each once it is durably kept."""
+    """Passes envelopes to Bolt and acknowledges each once it is stored."""
 
     app: AsyncApp
     client: _Client
@@ -153,14 +153,14 @@ class SocketMode(AsyncBaseSocketModeHandler):
         self.client.socket_mode_request_listeners.append(self.handle)
 
     async def handle(self, client: AsyncBaseSocketModeClient, req: SocketModeRequest) -> None:
-        """Take one envelope; what is not acknowledged Slack sends again."""
+        """Handle one envelope; Slack sends it again if it is not acknowledged."""
         response = await dispatch(self.app, req.payload)
         await send_async_response(client, req, response, time.time())
 
 
 @asynccontextmanager
 async def open_socket(app: AsyncApp, options: Options) -> AsyncGenerator[None]:
-    """Be connected, in the background and for as long as the context lasts."""
+    """A Socket Mode connection, while the context is open."""
     handler = SocketMode(app, options)
     try:
         async with background_task(handler.client.connect()):

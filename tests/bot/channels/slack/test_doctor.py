@@ -10,7 +10,7 @@ from bot.channels.slack.doctor import run_checks
 from bot.channels.slack.options import SCOPES
 from bot.channels.traffic import traffic
 from bot.checks import CheckResult
-from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk, options
+from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig, options
 from tests.bot.harness import ours
 from tests.fakes.notes import LocalNotes
 from tests.fakes.slack import APP_TOKEN, SlackFake
@@ -80,51 +80,51 @@ async def test_a_slack_that_does_not_answer_is_a_failure(fake: SlackFake) -> Non
     assert (socket.result, socket.detail) == ("failure", "Slack does not answer (apps.connections.open: status 503)")
 
 
-async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, desk: Desk) -> None:
+async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) -> None:
     """Nothing but bad signatures has come."""
-    assert (await desk.post(as_json({}), {})).status_code == 401
-    await until(lambda: "slack:bad_signatures" in desk.kv.kept)
-    traffic = (await run_checks(options(fake), desk.kv))[-1]
+    assert (await rig.post(as_json({}), {})).status_code == 401
+    await until(lambda: "slack:bad_signatures" in rig.kv.kept)
+    traffic = (await run_checks(options(fake), rig.kv))[-1]
     assert (traffic.result, traffic.mend) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")
 
 
-async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, desk: Desk) -> None:
+async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, rig: Rig) -> None:
     """And tells when it was last called and answered."""
-    assert await desk.send(mention("Hello", TS)) == 200
-    await desk.slack.deliver("slack:x", delivery(), ours)
-    await desk.slack.tasks.join()
-    await until(lambda: "slack:last_delivery" in desk.kv.kept)
-    results = await run_checks(options(fake), desk.kv)
+    assert await rig.send(mention("Hello", TS)) == 200
+    await rig.slack.deliver("slack:x", delivery(), ours)
+    await rig.slack.tasks.join()
+    await until(lambda: "slack:last_delivery" in rig.kv.kept)
+    results = await run_checks(options(fake), rig.kv)
     assert [result.result for result in results] == ["ok"] * 4
     assert "not noted" not in results[-1].detail
-    seen = await traffic(desk.kv, "slack")
+    seen = await traffic(rig.kv, "slack")
     assert 0 < seen.last_webhook <= seen.last_delivery
     assert seen.bad_signatures == 0
     assert tuple(fake.scopes) == SCOPES
 
 
-async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, desk: Desk) -> None:
+async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, rig: Rig) -> None:
     """An app made by hand, or a secret of another app."""
     fake.scopes = ["chat:write", "users:read"]
     for _ in range(2):
-        assert (await desk.post(as_json({}), {})).status_code == 401
-    await until(lambda: desk.kv.kept.get("slack:bad_signatures") == b"2")
+        assert (await rig.post(as_json({}), {})).status_code == 401
+    await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"2")
     missing = ", ".join(scope for scope in SCOPES if scope not in fake.scopes)
-    assert (await run_checks(options(fake), desk.kv))[1].detail == f"missing: {missing}"
-    seen = await traffic(desk.kv, "slack")
+    assert (await run_checks(options(fake), rig.kv))[1].detail == f"missing: {missing}"
+    seen = await traffic(rig.kv, "slack")
     assert (seen.last_webhook, seen.last_delivery, seen.bad_signatures) == (0, 0, 2)
 
 
-async def test_a_refused_token_and_a_silent_slack_are_problems(fake: SlackFake, desk: Desk) -> None:
+async def test_a_refused_token_and_a_silent_slack_are_problems(fake: SlackFake, rig: Rig) -> None:
     """Each in a sentence; the store may be away meanwhile."""
     fake.fail("auth.test", "token_revoked")
-    assert (await run_checks(options(fake), desk.kv))[0] == CheckResult(
+    assert (await run_checks(options(fake), rig.kv))[0] == CheckResult(
         "failure", "Slack token", "SLACK_BOT_TOKEN was refused (token_revoked)", TOKEN_FIX
     )
     fake.break_down("auth.test")
-    desk.kv.away = True
-    token, *_, seen = await run_checks(options(fake), desk.kv)
+    rig.kv.away = True
+    token, *_, seen = await run_checks(options(fake), rig.kv)
     assert token == CheckResult("failure", "Slack token", "Slack does not answer (auth.test: status 503)", TOKEN_FIX)
     assert (seen.result, seen.detail) == ("ok", QUIET)
 
@@ -134,11 +134,11 @@ async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> Non
     fake.break_down("auth.test")
     fake.fail("auth.test", "invalid_auth")
     with capture_logs() as logged:
-        async with open_desk(fake) as desk:
-            assert desk.slack.identity.is_ours("U0000000B", None)
-            assert desk.slack.identity.is_ours(None, "B0000000B")
-            assert not desk.slack.identity.is_ours("U00000001", "B9")
-            assert not desk.slack.identity.is_ours(None, None)
+        async with open_rig(fake) as rig:
+            assert rig.slack.identity.is_ours("U0000000B", None)
+            assert rig.slack.identity.is_ours(None, "B0000000B")
+            assert not rig.slack.identity.is_ours("U00000001", "B9")
+            assert not rig.slack.identity.is_ours(None, None)
     assert [line["event"] for line in logged] == [
         "slack does not tell who the bot is",
         "slack refuses SLACK_BOT_TOKEN",

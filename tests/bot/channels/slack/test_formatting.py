@@ -13,7 +13,7 @@ from bot.channels import Reply
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.formatting import LIMIT, split
 from bot.channels.slack.options import Options
-from tests.bot.channels.slack.desk import Inbox
+from tests.bot.channels.slack.rig import Inbox
 from tests.fakes.notes import LocalNotes
 
 PROSE = st.text(alphabet="ab .!?。！\n日🗾", max_size=400)
