@@ -17,6 +17,7 @@ from bot.channels.kv import KeyValue
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import images
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
+from bot.channels.slack.messages import EVENT_TYPE
 from bot.channels.slack.options import Timing
 from bot.channels.slack.types import Address, SlackMessage, read_address
 from bot.errors import DeliverLater, StoreUnavailable
@@ -89,7 +90,7 @@ class Enricher:
         return {person.id: person for person in found}
 
     def _is_ours(self, message: SlackMessage) -> bool:
-        is_delivery = message.metadata is not None and message.metadata.event_type == "kaiwa_delivery"
+        is_delivery = message.metadata is not None and message.metadata.event_type == EVENT_TYPE
         return is_delivery or self._identity.is_ours(message.user, message.bot_id)
 
 

@@ -61,7 +61,7 @@ async def test_an_unsigned_webhook_is_turned_away_and_counted(rig: Rig, change: 
 
 
 async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
-    """However many there are: a line and a few notes about once a second, and none that anybody waits for."""
+    """However many there are: a log line and a few writes about once a second, in the background."""
     with capture_logs() as logged:
         told = await asyncio.gather(*(rig.post(b"{}", {}) for _ in range(200)))
         assert {answer.status_code for answer in told} == {401}
@@ -198,7 +198,7 @@ async def test_nothing_before_the_answer_waits_for_slack(fake: SlackFake) -> Non
 
 
 async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
-    """Who comes by Socket Mode alone has no door to knock at."""
+    """A channel that uses Socket Mode alone has no webhook."""
     async with open_rig(fake, signing_secret="") as rig:
         assert rig.slack.routes() == ()
 
