@@ -184,7 +184,7 @@ class Slack(Channel):
         """Store that the bot takes part in a conversation: edits, and messages without a mention, count there.
 
         Returns:
-            The id of the conversation's first message to the bot.
+            The id of the message with which that began.
         """
         key = _participation_key(conversation)
         try:

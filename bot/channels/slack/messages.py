@@ -70,7 +70,7 @@ class Messages:
         return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
 
     async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
-        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if reading is not allowed.
+        """Messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
 
         Args:
             since: the timestamp of the message that is answered.
