@@ -48,7 +48,8 @@ from bot.worker import Worker
 from toolset.tool import ToolMap
 
 if TYPE_CHECKING:
-    from bot.channels.slack import Options, Slack
+    from bot.channels.slack.channel import Slack
+    from bot.channels.slack.options import Options
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -189,7 +190,7 @@ def _line(house: House, accept: Accept, alerts: Alerts) -> Line:
 
 
 def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
-    from bot.channels.slack import Slack  # noqa: PLC0415 -- takes 0.4 s, only where Slack is on
+    from bot.channels.slack.channel import Slack  # noqa: PLC0415 -- takes 0.4 s, only where Slack is on
 
     options = _slack_options(house.settings, listens=listens)
     store, commands = house.store, house.tools.commands
@@ -197,7 +198,7 @@ def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
 
 
 def _slack_options(settings: Settings, *, listens: bool) -> Options:
-    from bot.channels.slack import Options  # noqa: PLC0415 -- as above
+    from bot.channels.slack.options import Options  # noqa: PLC0415 -- as above
 
     return Options(
         signing_secret=settings.slack_signing_secret.get_secret_value(),
@@ -205,7 +206,6 @@ def _slack_options(settings: Settings, *, listens: bool) -> Options:
         app_token=settings.slack_app_token.get_secret_value() if listens else "",
         api_base_url=settings.slack_api_base_url,
         language=settings.language,
-        bot_name=settings.bot_name,
         allowed_users=settings.allowed_users,
         allowed_channels=settings.allowed_channels,
         follow_threads=settings.slack_follow_threads,
@@ -220,10 +220,10 @@ def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[Ch
             return await checkup.examine(admin, store.kv)
 
     async def slack() -> list[CheckResult]:
-        from bot.channels.slack.findings import examine  # noqa: PLC0415 -- as above
+        from bot.channels.slack.doctor import run_checks  # noqa: PLC0415 -- as above
 
         async with open_store_of(settings) as store:
-            return await examine(_slack_options(settings, listens=True), store.kv)
+            return await run_checks(_slack_options(settings, listens=True), store.kv)
 
     return {"LINE": line, "Slack": slack}
 

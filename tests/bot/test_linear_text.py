@@ -17,11 +17,10 @@ from bot.channels.line import splitting as line_splitting
 from bot.channels.line.address import Place
 from bot.channels.line.formatting import Form
 from bot.channels.line.types import Content, Mention, Mentionee
-from bot.channels.slack import splitting as slack_splitting
-from bot.channels.slack import words
-from bot.channels.slack.earlier import retold
-from bot.channels.slack.types import Posted
-from bot.channels.slack.unfinished import Unfinished
+from bot.channels.slack import formatting as slack_text
+from bot.channels.slack.lookups import render_thread
+from bot.channels.slack.streaming import StreamBuffer
+from bot.channels.slack.types import SlackMessage
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.conversation.context import context_line
@@ -67,7 +66,7 @@ def line_reply(text: str) -> None:
 
 def slack_stream(text: str) -> list[str]:
     """Words of an answer that nobody can be shown yet, and then can."""
-    unfinished = Unfinished()
+    unfinished = StreamBuffer()
     for piece in pieces(text, 5):
         unfinished.add(piece)
     return list(iter(unfinished.take, ""))
@@ -83,11 +82,19 @@ WORK: dict[str, Callable[[str], object]] = {
     "LINE's pieces": lambda text: list(line_splitting.split(text, 5_000)),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,
-    "Slack's pieces": slack_splitting.split,
-    "Slack's text made plain": words.plain,
-    "mentions in Slack": lambda text: (words.mentioned(text), words.without_mentions(text, ()), words.named(text, {})),
-    "what goes to Slack": lambda text: (words.harmless(text), words.escaped(text), words.open_tag(text)),
-    "a thread in Slack": lambda text: retold([Posted(ts="1", text=text, user="U1")], {}),
+    "Slack's pieces": slack_text.split,
+    "Slack's text made plain": slack_text.plain_text,
+    "mentions in Slack": lambda text: (
+        slack_text.mentioned_users(text),
+        slack_text.without_mentions(text, ()),
+        slack_text.with_names(text, {}),
+    ),
+    "what goes to Slack": lambda text: (
+        slack_text.without_broadcasts(text),
+        slack_text.escape(text),
+        slack_text.open_tag_start(text),
+    ),
+    "a thread in Slack": lambda text: render_thread([SlackMessage(ts="1", text=text, user="U1")], {}),
     "a stream in Slack": slack_stream,
     "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),
     "a name in the context line": named_context,

@@ -1,12 +1,12 @@
-"""The assistant's pane: suggested prompts where a conversation begins, a title once it has a subject."""
+"""The assistant's pane: suggested prompts in an empty conversation, a title once it has a subject."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.api import Api
-from bot.channels.slack.people import DAY_S, People
+from bot.channels.slack.client import Client
+from bot.channels.slack.lookups import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import Texts, preferred_language
@@ -16,55 +16,55 @@ PROMPTS = ("1", "2", "3")
 
 
 class Assistant:
-    """Makes the pane inviting. All of it is decoration: what fails is left out."""
+    """Posts prompts and titles. Both are decoration: failures are ignored."""
 
-    def __init__(self, api: Api, people: People, notes: KeyValue, texts: Texts, language: str) -> None:
-        self._api = api
+    def __init__(self, client: Client, people: People, kv: KeyValue, texts: Texts, language: str) -> None:
+        self._client = client
         self._people = people
-        self._notes = notes
+        self._kv = kv
         self._texts = texts
         self._language = language
 
     async def welcome(self, envelope: Envelope) -> None:
-        """Suggest something where a thread of the pane, or the app's messages tab, has been opened."""
+        """Suggest prompts in a thread of the pane, or in the app's messages tab, when somebody opens it."""
         event = envelope.event
         thread = event.assistant_thread
         with suppress(DeliverLater, StoreUnavailable):
             if event.type == "assistant_thread_started" and thread and thread.channel_id:
                 language = await self._language_of(envelope.team, thread.user_id)
-                await self._suggest(thread.channel_id, thread.thread_ts, language)
-                await self._title(thread.channel_id, thread.thread_ts, self._texts.get("slack.new", language))
+                await self._post_prompts(thread.channel_id, thread.thread_ts, language)
+                await self._post_title(thread.channel_id, thread.thread_ts, self._texts.get("slack.new", language))
             elif event.type == "app_home_opened" and event.tab == "messages" and event.channel:
                 await self._welcome_home(envelope.team, event.channel, event.user or "")
 
     async def _welcome_home(self, team: str, channel: str, user: str) -> None:
-        """It is opened again and again, so once a day; a thread's timestamp would make Slack drop these prompts."""
-        if await self._notes.incr(f"slack:welcomed:{channel}:{user}", DAY_S) == 1:
-            await self._suggest(channel, None, await self._language_of(team, user))
+        """Once a day, because people open the tab often. Slack drops these prompts if they name a thread."""
+        if await self._kv.incr(f"slack:welcomed:{channel}:{user}", DAY_S) == 1:
+            await self._post_prompts(channel, None, await self._language_of(team, user))
 
-    async def entitle(self, address: Address, words: str) -> None:
+    async def set_title(self, address: Address, text: str) -> None:
         """Give a thread of a 1:1 its first words as a title."""
-        if not address.channel.startswith("D") or not address.thread or not words:
+        if not address.channel.startswith("D") or not address.thread or not text:
             return
         with suppress(DeliverLater, StoreUnavailable):
-            if await self._notes.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
-                line = " ".join(words.split())
-                await self._title(
+            if await self._kv.incr(f"slack:titled:{address.channel}:{address.thread}", DAY_S) == 1:
+                line = " ".join(text.split())
+                await self._post_title(
                     address.channel, address.thread, line if len(line) <= TITLE_CAP else f"{line[: TITLE_CAP - 1]}…"
                 )
 
-    async def _suggest(self, channel: str, thread: str | None, language: str) -> None:
+    async def _post_prompts(self, channel: str, thread: str | None, language: str) -> None:
         prompts = [
             {key: self._texts.get(f"slack.prompt_{number}_{key}", language) for key in ("title", "message")}
             for number in PROMPTS
         ]
         title = self._texts.get("slack.prompts", language)
-        await self._api.post(
+        await self._client.post(
             "assistant.threads.setSuggestedPrompts", channel_id=channel, thread_ts=thread, title=title, prompts=prompts
         )
 
-    async def _title(self, channel: str, thread: str | None, title: str) -> None:
-        await self._api.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
+    async def _post_title(self, channel: str, thread: str | None, title: str) -> None:
+        await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
 
     async def _language_of(self, team: str, user: str | None) -> str:
         person = await self._people.find(team, user) if user else None

@@ -1,17 +1,16 @@
-"""Replies on their way into Slack: answers, questions and how they were decided, words for one person alone."""
+"""Delivery of replies: answers, questions and their outcomes, messages for one person alone."""
 
 from __future__ import annotations
 
 import structlog
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.api import Api
-from bot.channels.slack.approvals import Questions
-from bot.channels.slack.messages import Sending
-from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
-from bot.channels.slack.stream_delivery import Finishing
+from bot.channels.slack.approvals import Approvals
+from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_transient
+from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
+from bot.channels.slack.messages import Messages
+from bot.channels.slack.stream_delivery import StreamDelivery
 from bot.channels.slack.types import Address
-from bot.channels.slack.words import FALLBACK_CAP, harmless, markdown_block
 from bot.errors import DeliverLater, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)
@@ -19,23 +18,25 @@ log = structlog.stdlib.get_logger(__name__)
 LAST_WAIT_S = 600.0
 
 
-class Posting:
+class Sender:
     """Posts replies.
 
     Args:
-        finishing: knows the answers that were shown while they were written.
+        stream_delivery: finishes answers that were streamed.
     """
 
-    def __init__(self, api: Api, sending: Sending, finishing: Finishing, questions: Questions) -> None:
-        self._api = api
-        self._sending = sending
-        self._finishing = finishing
-        self._questions = questions
+    def __init__(
+        self, client: Client, messages: Messages, stream_delivery: StreamDelivery, approvals: Approvals
+    ) -> None:
+        self._client = client
+        self._messages = messages
+        self._stream_delivery = stream_delivery
+        self._approvals = approvals
 
     async def deliver(
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
-        """Post one reply; returning means that it is there.
+        """Post one reply; returning means delivered.
 
         Returns:
             The time of a question's message by Slack's clock, milliseconds since the epoch.
@@ -49,51 +50,51 @@ class Posting:
         except TokenRefused:
             raise
         except DeliverLater as later:
-            patience = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
-            raise DeliverLater(str(later), max(later.after, patience)) from later
+            wait_s = min(FIRST_WAIT_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
+            raise DeliverLater(str(later), max(later.after, wait_s)) from later
 
     async def _deliver(
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         reply = delivery.reply
         if reply.question is not None:
-            await self._finishing.give_up(address, delivery.turn_id)
-            return await self._questions.ask(conversation, address, delivery, reply.question, assert_lease)
+            await self._stream_delivery.discard(address, delivery.turn_id)
+            return await self._approvals.ask(conversation, address, delivery, reply.question, assert_lease)
         if reply.settles:
-            await self._questions.settle(conversation, reply, assert_lease)
+            await self._approvals.settle(conversation, reply, assert_lease)
         elif reply.private:
-            await self._whisper(address, harmless(reply.text), assert_lease)
+            await self._post_privately(address, without_broadcasts(reply.text), assert_lease)
         else:
-            await self._say(address, delivery, harmless(reply.text), assert_lease)
+            await self._post(address, delivery, without_broadcasts(reply.text), assert_lease)
         return None
 
-    async def _say(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
-        if address.response_url and await self._api.respond(address.response_url, _ephemeral(address, text)):
+    async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
+        if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text)):
             return
-        if not await self._finishing.finish(address, delivery, text, assert_lease):
-            await self._sending.send(address, delivery, {"markdown_text": text}, assert_lease)
+        if not await self._stream_delivery.finish(address, delivery, text, assert_lease):
+            await self._messages.send(address, delivery, {"markdown_text": text}, assert_lease)
 
-    async def _whisper(self, address: Address, text: str, assert_lease: AssertLease) -> None:
-        """Tell one person alone; whoever cannot be reached so is not told, rather than everybody."""
+    async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
+        """Post for one person alone. Where that is impossible nothing is posted, rather than for everybody."""
         url = address.private_url or address.response_url
-        if url and await self._api.respond(url, _ephemeral(address, text)):
+        if url and await self._client.respond(url, _ephemeral(address, text)):
             return
         await assert_lease()
-        answer = await self._api.post(
+        response = await self._client.post(
             "chat.postEphemeral",
             channel=address.channel,
             user=address.user,
             thread_ts=address.thread or None,
             markdown_text=text,
         )
-        if is_passing(answer):
-            raise failure("chat.postEphemeral", answer)
-        if not answer.ok:
-            log.warning("one person could not be told alone", error=answer.error)
+        if is_transient(response):
+            raise delivery_error("chat.postEphemeral", response)
+        if not response.ok:
+            log.warning("private message not posted", error=response.error)
 
 
 def _ephemeral(address: Address, text: str) -> dict[str, object]:
-    """What a response URL takes, for half an hour: words for the eyes of whoever it was given to."""
+    """The payload for a response URL: a message that only the command's sender sees."""
     payload: dict[str, object] = {
         "response_type": "ephemeral",
         "replace_original": False,

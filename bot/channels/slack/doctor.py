@@ -1,50 +1,72 @@
-"""What ``kaiwa doctor`` wants to know of Slack."""
+"""What ``kaiwa doctor`` finds out about Slack."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import replace
 
 from bot.channels.kv import KeyValue
-from bot.channels.slack.api import Api
-from bot.channels.slack.options import SCOPES
+from bot.channels.slack.client import Client
+from bot.channels.slack.inbound import PATH
+from bot.channels.slack.options import SCOPES, Options
 from bot.channels.traffic import traffic
-from bot.checks import Traffic
+from bot.checks import CheckResult, Traffic
 from bot.errors import DeliverLater, StoreUnavailable
 
-NOTHING_SEEN = Traffic()
+
+async def run_checks(options: Options, kv: KeyValue) -> list[CheckResult]:
+    """Check the token, the scopes, the ways in, and the recorded traffic."""
+    results = await _check_token(options)
+    if options.app_token:
+        results.append(await _check_socket(options))
+    if options.signing_secret:
+        results.append(CheckResult("ok", "Slack webhook", f"events may come to {PATH}"))
+    return [*results, await _check_traffic(kv)]
 
 
-@dataclass(frozen=True, slots=True)
-class Checkup:
-    """What was found.
-
-    Attributes:
-        problem: why Slack cannot be used, empty where it can.
-        workspace: its name.
-        bot: the bot's name there.
-        missing_scopes: asked for by the manifest, not granted.
-        traffic: of the last week.
-    """
-
-    problem: str = ""
-    workspace: str = ""
-    bot: str = ""
-    missing_scopes: tuple[str, ...] = ()
-    traffic: Traffic = NOTHING_SEEN
-
-
-async def check(api: Api, notes: KeyValue) -> Checkup:
-    """Ask Slack who we are and what we may, and the notes what has happened."""
+async def _check_token(options: Options) -> list[CheckResult]:
     try:
-        seen = await traffic(notes, "slack")
-    except StoreUnavailable:
-        seen = NOTHING_SEEN
-    try:
-        answer = await api.post("auth.test")
+        async with Client(options) as client:
+            response = await client.post("auth.test")
     except DeliverLater as later:
-        return Checkup(f"Slack does not answer ({later})", traffic=seen)
-    if not answer.ok:
-        return Checkup(f"SLACK_BOT_TOKEN was refused ({answer.error})", traffic=seen)
-    granted = {scope.strip() for scope in answer.scopes.split(",")}
-    missing = tuple(scope for scope in SCOPES if scope not in granted)
-    return Checkup("", str(answer.data.get("team", "")), str(answer.data.get("user", "")), missing, seen)
+        return [_bad_token(f"Slack does not answer ({later})")]
+    if not response.ok:
+        return [_bad_token(f"SLACK_BOT_TOKEN was refused ({response.error})")]
+    bot, workspace = response.data.get("user", ""), response.data.get("team", "")
+    return [CheckResult("ok", "Slack token", f"works for {bot} in {workspace}"), _check_scopes(response.scopes)]
+
+
+def _bad_token(problem: str) -> CheckResult:
+    fix = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
+    return CheckResult("failure", "Slack token", problem, fix)
+
+
+def _check_scopes(granted: str) -> CheckResult:
+    scopes = {scope.strip() for scope in granted.split(",")}
+    missing = [scope for scope in SCOPES if scope not in scopes]
+    if not missing:
+        return CheckResult("ok", "Slack scopes", "all that the manifest asks for")
+    fix = "add them under OAuth & Permissions, then install the app again"
+    return CheckResult("warning", "Slack scopes", f"missing: {', '.join(missing)}", fix)
+
+
+async def _check_socket(options: Options) -> CheckResult:
+    """Ask for a connection without opening it."""
+    name = "Slack socket"
+    try:
+        async with Client(replace(options, bot_token=options.app_token)) as client:
+            response = await client.post("apps.connections.open")
+    except DeliverLater as later:
+        return CheckResult("failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?")
+    if response.ok:
+        return CheckResult("ok", name, "events come by Socket Mode")
+    fix = "it needs the scope connections:write, and the app Socket Mode switched on"
+    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({response.error})", fix)
+
+
+async def _check_traffic(kv: KeyValue) -> CheckResult:
+    try:
+        seen = await traffic(kv, "slack")
+    except StoreUnavailable:
+        seen = Traffic()
+    return seen.judged("Slack traffic", "SLACK_SIGNING_SECRET", round(time.time() * 1_000))

@@ -1,4 +1,4 @@
-"""What is meant for the bot: from an event to what is accepted, without asking anybody."""
+"""From Slack's event to an inbox event, without any I/O."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
+from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
 from bot.channels.slack.options import Options
 from bot.channels.slack.types import (
-    GONE,
-    SPOKEN,
+    DELETED_SUBTYPES,
+    MESSAGE_SUBTYPES,
     Address,
     Command,
     Envelope,
     Event,
     File,
-    Posted,
+    SlackMessage,
     ms,
     write_address,
 )
-from bot.channels.slack.words import mentioned, plain, without_mentions
 from bot.commands import SpokenCommands
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
@@ -31,26 +31,25 @@ SLACKBOT = "USLACKBOT"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """Something meant for the bot.
+class ReceivedEvent:
+    """An event for the bot.
 
     Attributes:
-        if_taking_part: it counts only where the bot takes part in the conversation already.
-        if_asked: it counts only as the answer to a question its author is asked there.
-        shown_in: it is a yes or no in this 1:1 chat, where questions of another conversation may be shown too: those
-            of a slash command.
+        if_participating: counts only where the bot takes part in the conversation already.
+        if_asked: counts only as the answer to a question its author is asked there.
+        shown_in: the 1:1 chat of a yes or no. Questions of a slash command's conversation are shown there too.
     """
 
     conversation: str
-    arrival: InboundEvent
-    if_taking_part: bool = False
+    event: InboundEvent
+    if_participating: bool = False
     if_asked: bool = False
     shown_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a message stands."""
+class _Location:
+    """The team, channel and thread of a message."""
 
     team: str
     channel: str
@@ -64,12 +63,12 @@ class _Place:
         return here if self.is_direct else f"{here}:{self.thread}"
 
     def message_id(self, ts: str) -> str:
-        """The same for a message however often and as whatever it comes."""
+        """The same id however often, and as whichever event, a message arrives."""
         return f"{self.team}:{self.channel}:{ts}"
 
 
-class Hearing:
-    """Reads events and commands.
+class Reader:
+    """Turns Slack's events and commands into inbox events.
 
     Args:
         tool_commands: words that call a tool where a message begins with a slash and one of them.
@@ -79,176 +78,182 @@ class Hearing:
         self._options = options
         self._texts = texts
         self._tool_commands = tool_commands
-        self._words = SpokenCommands(texts)
+        self._spoken_commands = SpokenCommands(texts)
 
-    def event(self, envelope: Envelope, own: frozenset[str]) -> Heard | None:
-        """What an event means to the bot; None where it means nothing.
+    def read_event(self, envelope: Envelope, bot_users: frozenset[str]) -> ReceivedEvent | None:
+        """The inbox event; None for an event that is not for the bot.
 
         Args:
-            own: the bot's user ids that are known besides those the event names.
+            bot_users: the bot's user ids that are known besides those the event names.
         """
-        event, own = envelope.event, own | envelope.bots
+        event, bot_users = envelope.event, bot_users | envelope.bots
         if event.type == "agent_session_stopped" and event.channel and event.user:
-            return self._stopped(envelope, event.channel, event.user)
+            return self._read_stop(envelope, event.channel, event.user)
         if event.type not in ("message", "app_mention"):
             return None
         if event.subtype == "message_changed" and event.message:
-            return self._changed(envelope, event.message, own)
+            return self._read_edit(envelope, event.message, bot_users)
         if event.subtype == "message_deleted" and event.previous_message:
-            return self._taken_back(envelope, event.previous_message, own)
-        if event.subtype in SPOKEN and _is_person(event, own) and event.ts and event.channel:
-            return self._said(envelope, event.ts, own)
+            return self._read_deletion(envelope, event.previous_message, bot_users)
+        if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts and event.channel:
+            return self._read_message(envelope, event.ts, bot_users)
         return None
 
-    def command(self, command: Command) -> Heard | None:
-        """A slash command, as words to the bot; its answer is for the sender's eyes, so it has a conversation alone."""
+    def read_command(self, command: Command) -> ReceivedEvent | None:
+        """A slash command as a message. Its answer is for the sender alone, so it has a conversation of its own."""
         is_direct = command.channel_id.startswith("D")
-        own_place = command.channel_id if is_direct else command.user_id
-        words = self._as_command(plain(command.text)) or "/help"
+        recipient = command.channel_id if is_direct else command.user_id
+        text = self._as_command(plain_text(command.text)) or "/help"
         message_id = f"{command.team_id}:{command.channel_id}:{command.trigger_id or new_id('command')}"
         now = time.time_ns() // 1_000_000
-        message = Message(message_id, "user", (Text(words),), now, author=Author(command.user_id))
-        response_url = command.response_url if self._options.is_slacks(command.response_url) else ""
-        address = Address(own_place, response_url=response_url, language=self._language(words))
+        message = Message(message_id, "user", (Text(text),), now, author=Author(command.user_id))
+        response_url = command.response_url if self._options.is_slack_url(command.response_url) else ""
+        address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
-        if not self._may_speak(command.user_id) or not (is_direct or self._is_open(command.channel_id)):
+        if not self._allows_user(command.user_id) or not (is_direct or self._allows_channel(command.channel_id)):
             arrival = replace(arrival, event="told", target="slack.not_allowed")
-        return Heard(f"slack:{command.team_id}:{own_place}", arrival)
+        return ReceivedEvent(f"slack:{command.team_id}:{recipient}", arrival)
 
-    def _as_command(self, words: str) -> str:
-        """What was typed behind our slash command; the slash of a tool's own command is left out there."""
-        first = words.partition(" ")[0]
-        return f"/{words}" if first.casefold() in self._tool_commands else words
+    def _as_command(self, text: str) -> str:
+        """The words behind our slash command, where people type a tool's command without its slash."""
+        first = text.partition(" ")[0]
+        return f"/{text}" if first.casefold() in self._tool_commands else text
 
-    def _stopped(self, envelope: Envelope, channel: str, user: str) -> Heard | None:
-        """A press of Slack's own stop button. Its answer goes where the turn's would have gone."""
+    def _read_stop(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
+        """A press of Slack's own stop button. The answer goes where the turn's answer would have gone."""
         event = envelope.event
-        place = _place(envelope, event)
-        if not (place.is_direct or place.thread) or not self._is_allowed(event, event):
+        location = _locate(envelope, event)
+        if not (location.is_direct or location.thread) or not self._is_allowed(event, event):
             return None
         at = event.event_ts or ""
-        message = Message(f"{place.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
-        return Heard(place.conversation, InboundEvent(message, group=not place.is_direct, event="stop"))
+        message = Message(f"{location.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
+        return ReceivedEvent(location.conversation, InboundEvent(message, group=not location.is_direct, event="stop"))
 
-    def _said(self, envelope: Envelope, ts: str, own: frozenset[str]) -> Heard | None:
+    def _read_message(self, envelope: Envelope, ts: str, bot_users: frozenset[str]) -> ReceivedEvent | None:
         event = envelope.event
-        place = _place(envelope, event)
-        is_mention = event.type == "app_mention" or bool(mentioned(event.text or "") & own)
-        is_called = is_mention or place.is_direct
+        location = _locate(envelope, event)
+        is_mention = event.type == "app_mention" or bool(mentioned_users(event.text or "") & bot_users)
+        is_called = is_mention or location.is_direct
         follows = bool(event.thread_ts) and self._options.follow_threads
-        says = self._words.decision(plain(event.text or "")) is not None
-        decides = bool(event.thread_ts) and says
+        is_decision = self._spoken_commands.decision(plain_text(event.text or "")) is not None
+        decides = bool(event.thread_ts) and is_decision
         if not (is_called or follows or decides):
             return None
         is_allowed = self._is_allowed(event, event)
-        if not (is_allowed or place.is_direct):
+        if not (is_allowed or location.is_direct):
             return None
-        parts = self._parts(event, own, is_mention=is_mention)
-        arrival = self._arrival(place, event, ts, parts)
+        parts = self._parts(event, bot_users, is_mention=is_mention)
+        arrival = self._message_event(location, event, ts, parts)
         if arrival and not is_allowed:
             arrival = replace(arrival, event="told", target="slack.not_allowed")
         if arrival is None:
             return None
         follows = follows and not is_called
-        shown_in = place.channel if place.is_direct and says else ""
-        return Heard(place.conversation, arrival, follows, decides and not (is_called or follows), shown_in)
+        shown_in = location.channel if location.is_direct and is_decision else ""
+        if_asked = decides and not (is_called or follows)
+        return ReceivedEvent(location.conversation, arrival, follows, if_asked, shown_in)
 
-    def _arrival(self, place: _Place, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
-        """The message; a mention without words asks about its thread or its files, else it gets our own sentence."""
-        message = _message(place, event, ts, parts)
-        in_thread = event.thread_ts or ("" if place.is_direct else ts)
+    def _message_event(
+        self, location: _Location, event: Event, ts: str, parts: tuple[Part, ...]
+    ) -> InboundEvent | None:
+        """The message. A mention without words asks about its thread or its files, else it gets a canned answer."""
+        message = _message(location, event, ts, parts)
+        in_thread = event.thread_ts or ("" if location.is_direct else ts)
         language = self._language(message.text)
         partial = event.type == "app_mention" and not event.files
-        asker = {"user": event.user or "", "team": event.team or place.team}
-        address = write_address(Address(place.channel, ts, in_thread, language=language, partial=partial, **asker))
-        group = not place.is_direct
+        asker = {"user": event.user or "", "team": event.team or location.team}
+        address = write_address(Address(location.channel, ts, in_thread, language=language, partial=partial, **asker))
+        group = not location.is_direct
         if parts:
             return InboundEvent(message, address, group)
-        if place.is_direct:
+        if location.is_direct:
             return None
         if event.thread_ts or partial:
             question = (Text(self._texts.get("slack.bare_mention", language)),)
-            return InboundEvent(_message(place, event, ts, question), address, group)
+            return InboundEvent(_message(location, event, ts, question), address, group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
-    def _changed(self, envelope: Envelope, new: Posted, own: frozenset[str]) -> Heard | None:
-        """An edit by a person; Slack also tells so of link previews, replies and our own messages."""
-        old = envelope.event.previous_message or Posted()
-        if new.subtype in GONE:
-            return self._taken_back(envelope, old, own)
+    def _read_edit(self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
+        """An edit by a person. Slack sends the same event for link previews, replies and the bot's own messages."""
+        old = envelope.event.previous_message or SlackMessage()
+        if new.subtype in DELETED_SUBTYPES:
+            return self._read_deletion(envelope, old, bot_users)
         ts = new.ts or old.ts
-        if not ts or new.text == old.text or new.subtype not in SPOKEN or not self._is_heard(envelope.event, new, own):
+        if (
+            not ts
+            or new.text == old.text
+            or new.subtype not in MESSAGE_SUBTYPES
+            or not self._is_relevant(envelope.event, new, bot_users)
+        ):
             return None
-        parts = self._parts(new, own, is_mention=bool(mentioned(new.text or "") & own))
-        event = "edited" if parts else "unsent"
-        return self._change(envelope, event, parts, new, old, ts, own)
+        parts = self._parts(new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users))
+        return self._changed_event(envelope, parts, new, old, ts, bot_users)
 
-    def _taken_back(self, envelope: Envelope, old: Posted, own: frozenset[str]) -> Heard | None:
+    def _read_deletion(self, envelope: Envelope, old: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
         ts = old.ts or envelope.event.deleted_ts
-        if not ts or not self._is_heard(envelope.event, old, own):
+        if not ts or not self._is_relevant(envelope.event, old, bot_users):
             return None
-        return self._change(envelope, "unsent", (), old, old, ts, own)
+        return self._changed_event(envelope, (), old, old, ts, bot_users)
 
-    def _change(
+    def _changed_event(
         self,
         envelope: Envelope,
-        kind: str,
         parts: tuple[Part, ...],
-        new: Posted,
-        old: Posted,
+        new: SlackMessage,
+        old: SlackMessage,
         ts: str,
-        own: frozenset[str],
-    ) -> Heard:
+        bot_users: frozenset[str],
+    ) -> ReceivedEvent:
         event = envelope.event
         thread = new.thread_ts or old.thread_ts or ts
-        place = _place(envelope, event, thread)
-        concerns_us = bool(mentioned(f"{new.text} {old.text}") & own)
-        message = _message(place, new, event.event_ts or event.ts or ts, parts)
-        address = write_address(Address(place.channel, ts, "" if place.is_direct else thread))
+        location = _locate(envelope, event, thread)
+        concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
+        message = _message(location, new, event.event_ts or event.ts or ts, parts)
+        address = write_address(Address(location.channel, ts, "" if location.is_direct else thread))
         arrival = InboundEvent(
             message,
             address,
-            not place.is_direct,
-            "edited" if kind == "edited" else "unsent",
-            place.message_id(ts),
+            not location.is_direct,
+            "edited" if parts else "unsent",
+            location.message_id(ts),
         )
-        return Heard(place.conversation, arrival, if_taking_part=not (concerns_us or place.is_direct))
+        return ReceivedEvent(location.conversation, arrival, if_participating=not (concerns_us or location.is_direct))
 
-    def _parts(self, posted: Posted, own: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
+    def _parts(self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
         text = posted.text or ""
         if is_mention:
-            text = without_mentions(text, mentioned(text) & own)
+            text = without_mentions(text, mentioned_users(text) & bot_users)
         files = posted.files or []
         # Somebody else's words, quoted: alone they are neither an answer to a question nor a command.
         shared = [
-            "\n".join(f"> {line}" for line in plain(one.text).splitlines())
+            "\n".join(f"> {line}" for line in plain_text(one.text).splitlines())
             for one in posted.attachments or ()
             if one.text and (one.is_share or one.is_msg_unfurl)
         ]
-        unread = [_note(file) for file in files if not file.is_readable]
-        words = "\n\n".join(filter(None, (plain(text), *shared, *unread)))
-        return ((Text(words),) if words else ()) + images(files)
+        unread = [_unreadable_file(file) for file in files if not file.is_readable]
+        content = "\n\n".join(filter(None, (plain_text(text), *shared, *unread)))
+        return ((Text(content),) if content else ()) + images(files)
 
-    def _is_heard(self, event: Event, posted: Posted, own: frozenset[str]) -> bool:
-        return bool(event.channel) and _is_person(posted, own) and self._is_allowed(event, posted)
+    def _is_relevant(self, event: Event, posted: SlackMessage, bot_users: frozenset[str]) -> bool:
+        return bool(event.channel) and _is_person(posted, bot_users) and self._is_allowed(event, posted)
 
-    def _is_allowed(self, event: Event, posted: Posted) -> bool:
-        """Whether somebody may speak here."""
-        return self._may_speak(posted.user or "") and (_is_direct(event) or self._is_open(event.channel or ""))
+    def _is_allowed(self, event: Event, posted: SlackMessage) -> bool:
+        """Whether the settings allow this user and this channel."""
+        return self._allows_user(posted.user or "") and (_is_direct(event) or self._allows_channel(event.channel or ""))
 
-    def _may_speak(self, user: str) -> bool:
+    def _allows_user(self, user: str) -> bool:
         return not self._options.allowed_users or user in self._options.allowed_users
 
-    def _is_open(self, channel: str) -> bool:
+    def _allows_channel(self, channel: str) -> bool:
         return not self._options.allowed_channels or channel in self._options.allowed_channels
 
     def _language(self, text: str) -> str:
         return language_of(text, self._options.language)
 
 
-def _is_person(posted: Posted, own: frozenset[str]) -> bool:
-    """Neither the bot itself nor another one."""
-    return bool(posted.user) and posted.user not in own | {SLACKBOT} and not posted.bot_id and not posted.app_id
+def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
+    """Whether the author is neither this bot nor another one."""
+    return bool(posted.user) and posted.user not in bot_users | {SLACKBOT} and not posted.bot_id and not posted.app_id
 
 
 def images(files: list[File]) -> tuple[Media, ...]:
@@ -260,20 +265,20 @@ def images(files: list[File]) -> tuple[Media, ...]:
     )
 
 
-def _note(file: File) -> str:
+def _unreadable_file(file: File) -> str:
     kind = f", {file.mimetype}" if file.mimetype else ""
     return f"[attached file, not readable here: {file.name or 'without a name'}{kind}]"
 
 
-def _message(place: _Place, posted: Posted, ts: str, parts: tuple[Part, ...]) -> Message:
-    return Message(place.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
+def _message(location: _Location, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
+    return Message(location.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
 
 
-def _place(envelope: Envelope, event: Event, thread: str = "") -> _Place:
+def _locate(envelope: Envelope, event: Event, thread: str = "") -> _Location:
     channel = event.channel or ""
-    return _Place(envelope.team, channel, thread or event.thread_ts or event.ts or "", _is_direct(event))
+    return _Location(envelope.team, channel, thread or event.thread_ts or event.ts or "", _is_direct(event))
 
 
 def _is_direct(event: Event) -> bool:
-    """A mention may not say what kind of channel it comes from; the ids of 1:1 channels begin with D."""
+    """Whether the channel is a 1:1. A mention may lack ``channel_type``; the ids of 1:1 channels begin with D."""
     return event.channel_type == "im" or (event.channel or "").startswith("D")

@@ -1,42 +1,48 @@
-"""One message into Slack, once: what may have been posted already is looked for before it is posted again."""
+"""Posting one message once: before a second attempt, the channel is searched for the first."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import structlog
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.api import Answer, Api
-from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
-from bot.channels.slack.refusal import failure
+from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, DeliveryRefused
 
+log = structlog.stdlib.get_logger(__name__)
+
+EVENT_TYPE = "kaiwa_delivery"
+RECENT = 100
+
 
 class Sent(NamedTuple):
-    """Where a message stands."""
+    """Channel and timestamp of a message."""
 
     channel: str
     ts: str
 
 
-class Sending:
+class Messages:
     """Posts messages.
 
     Args:
         settle_s: how long Slack may take to show a message whose fate is unknown.
     """
 
-    def __init__(self, api: Api, settle_s: float) -> None:
-        self._api = api
+    def __init__(self, client: Client, settle_s: float) -> None:
+        self._client = client
         self._settle_s = settle_s
         self._waits: dict[str, float] = {}
 
     async def send(
         self, address: Address, delivery: Delivery, content: Mapping[str, object], assert_lease: AssertLease
     ) -> Sent:
-        """Post a message under its delivery's id.
+        """Post a message with its delivery's id.
 
         Args:
             content: the text or the blocks, as chat.postMessage takes them.
@@ -46,36 +52,70 @@ class Sending:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        self._hold_back(address.channel)
+        self._check_limit(address.channel)
         if delivery.attempts > 1 and (earlier := await self._find(address, delivery.id)):
             return Sent(address.channel, earlier)
         await assert_lease()
-        answer = await self._api.post(
+        response = await self._client.post(
             "chat.postMessage",
             channel=address.channel,
             thread_ts=address.thread or None,
             **content,
             unfurl_links=False,
             unfurl_media=False,
-            metadata=earmark(delivery.id),
+            metadata=delivery_metadata(delivery.id),
         )
-        if not answer.ok:
-            raise self._failure("chat.postMessage", address.channel, answer)
-        return Sent(str(answer.data.get("channel", address.channel)), str(answer.data.get("ts", "")))
+        if not response.ok:
+            raise self._error("chat.postMessage", address.channel, response)
+        return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
+
+    async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
+        """Messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
+
+        Args:
+            since: the timestamp of the message that is answered.
+
+        Raises:
+            DeliverLater: Slack does not say.
+        """
+        await asyncio.sleep(self._settle_s)
+        where = {"ts": thread} if thread else {}
+        method = "conversations.replies" if thread else "conversations.history"
+        response = await self._client.get(
+            method, channel=channel, oldest=since or None, limit=RECENT, include_all_metadata=True, **where
+        )
+        if is_transient(response):
+            raise delivery_error(method, response)
+        if not response.ok:
+            log.warning("earlier attempt not looked for", error=response.error, needed=response.data.get("needed"))
+        return list(response.data.get("messages", ()))
 
     async def _find(self, address: Address, delivery_id: str) -> str:
-        """The timestamp under which an earlier attempt has arrived after all; empty where none has."""
-        messages = await recent_messages(self._api, address.channel, address.thread, address.ts, self._settle_s)
-        return next((str(message["ts"]) for message in messages if delivery_of(message) == delivery_id), "")
+        """The timestamp of an earlier attempt that arrived after all; empty if none did."""
+        messages = await self.recent(address.channel, address.thread, address.ts)
+        return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery_id), "")
 
-    def _hold_back(self, channel: str) -> None:
-        """Raise while Slack wants no message in this channel; other channels go on."""
+    def _check_limit(self, channel: str) -> None:
+        """Raise while Slack's rate limit for this channel holds; other channels go on."""
         now = time.monotonic()
-        self._waits = {place: until for place, until in self._waits.items() if until > now}
+        self._waits = {waiting: until for waiting, until in self._waits.items() if until > now}
         if until := self._waits.get(channel):
             raise DeliverLater("slack takes no more messages in this channel for now", until - now)
 
-    def _failure(self, method: str, channel: str, answer: Answer) -> DeliverLater | DeliveryRefused:
-        if answer.retry_after:
-            self._waits[channel] = time.monotonic() + answer.retry_after
-        return failure(method, answer)
+    def _error(self, method: str, channel: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
+        if response.retry_after:
+            self._waits[channel] = time.monotonic() + response.retry_after
+        return delivery_error(method, response)
+
+
+def delivery_metadata(delivery_id: str) -> dict[str, object]:
+    """The metadata that ties a message to its delivery."""
+    return {"event_type": EVENT_TYPE, "event_payload": {"id": delivery_id}}
+
+
+def delivery_id_of(message: object) -> str:
+    """The delivery's id in a message's metadata; empty if the message is not ours."""
+    metadata = message.get("metadata") if isinstance(message, dict) else None
+    if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
+        return ""
+    return str(metadata.get("event_payload", {}).get("id", ""))

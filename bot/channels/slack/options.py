@@ -1,4 +1,4 @@
-"""What an operator sets for Slack, and what the app must be allowed to do there."""
+"""Slack's settings as the channel uses them, its timing, and the scopes the app needs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SCOPES = (
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Slack's pace, in seconds.
+    """Times and intervals, in seconds.
 
     Attributes:
         settle_s: how long Slack may take to show a message whose fate is unknown.
-        patience_s: for what a turn would like to know before it begins.
+        lookup_timeout_s: for what a turn would like to know before it begins.
         pace_s: between two changes of a status, or of a stream.
         start_s: between the beginnings of two streams.
         stop_after_s: of a turn, before it gets a button that stops it.
@@ -37,7 +37,7 @@ class Timing:
     """
 
     settle_s: float = 1.0
-    patience_s: float = 5.0
+    lookup_timeout_s: float = 5.0
     pace_s: float = 1.0
     start_s: float = 3.0
     stop_after_s: float = 3.0
@@ -66,14 +66,13 @@ class Options:
     app_token: str = field(default="", repr=False)
     api_base_url: str = "https://slack.com/api/"
     language: str = "en"
-    bot_name: str = "Kaiwa"
     allowed_users: Collection[str] = ()
     allowed_channels: Collection[str] = ()
     follow_threads: bool = False
     timing: Timing = Timing()
 
-    def is_slacks(self, url: str) -> bool:
-        """Whether a URL belongs to Slack, so that it may be given the token or an answer."""
+    def is_slack_url(self, url: str) -> bool:
+        """Whether a URL belongs to Slack, so that it may receive the token or an answer."""
         try:
             parts, api = urlsplit(url), urlsplit(self.api_base_url)
         except ValueError:

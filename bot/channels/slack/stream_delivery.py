@@ -1,4 +1,4 @@
-"""The end of a stream: its message becomes the answer, whatever was shown in it, and however often this is tried."""
+"""The end of a stream: its message becomes the answer, whatever it showed and however often this is tried."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
-from bot.channels.slack.api import Answer, Api
-from bot.channels.slack.earmark import delivery_of, earmark, recent_messages
-from bot.channels.slack.identity import Identity
-from bot.channels.slack.refusal import FIRST_WAIT_S, failure, is_passing
-from bot.channels.slack.stream_notes import Stream, StreamNotes
-from bot.channels.slack.streaming import Streaming
+from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client, delivery_error, is_transient
+from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block
+from bot.channels.slack.lookups import Identity
+from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.streaming import Stream, Streaming, StreamStore
 from bot.channels.slack.types import Address
-from bot.channels.slack.words import FALLBACK_CAP, markdown_block
 from bot.errors import DeliverLater, StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
@@ -24,22 +22,20 @@ STILL_STREAMING = "streaming_state_conflict"
 GONE = "message_not_found"
 
 
-class Finishing:
-    """Puts answers into the messages they were streamed into.
+class StreamDelivery:
+    """Writes answers into the messages that streamed them."""
 
-    Args:
-        settle_s: how long Slack may take to show a message whose fate is unknown.
-    """
-
-    def __init__(self, api: Api, notes: StreamNotes, streaming: Streaming, identity: Identity, settle_s: float) -> None:
-        self._api = api
-        self._notes = notes
+    def __init__(
+        self, client: Client, streams: StreamStore, streaming: Streaming, identity: Identity, messages: Messages
+    ) -> None:
+        self._client = client
+        self._streams = streams
         self._streaming = streaming
         self._identity = identity
-        self._settle_s = settle_s
+        self._messages = messages
 
     async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
-        """Whether the answer stands where it was streamed; where not, nothing of the stream is left.
+        """Turn the stream into the answer; false if there is none to turn, and then nothing of it is left.
 
         The turn's first delivery takes the stream, and the same delivery may take it again.
 
@@ -47,93 +43,93 @@ class Finishing:
             DeliverLater: passing failure.
             LeaseLost: from ``assert_lease``.
         """
-        await self._streaming.settled(delivery.turn_id)
+        await self._streaming.wait_until_settled(delivery.turn_id)
         try:
-            stream = await self._of(address, delivery)
+            stream = await self._claim_stream(address, delivery)
             if stream is None:
                 return False
             await assert_lease()
-            if await self._become(stream, text):
+            if await self._fill(stream, text):
                 return True
-            await self._notes.forget(delivery.turn_id)
+            await self._streams.delete(delivery.turn_id)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell whether the answer was streamed", FIRST_WAIT_S) from error
         return False
 
-    async def give_up(self, address: Address, turn_id: str) -> None:
-        """Leave nothing of a stream whose turn asks a question first: the answer belongs below that.
+    async def discard(self, address: Address, turn_id: str) -> None:
+        """Delete a stream whose turn asks a question first: the answer belongs below the question.
 
         Raises:
             DeliverLater: passing failure.
         """
-        await self._streaming.settled(turn_id)
+        await self._streaming.wait_until_settled(turn_id)
         try:
-            if (stream := await self._notes.get(turn_id)) is None:
+            if (stream := await self._streams.get(turn_id)) is None:
                 return
             if ts := stream.ts or await self._find(stream, address.ts):
-                place = {"channel": stream.channel, "ts": ts}
-                await self._stop(place)
-                await self._remove(place)
-            await self._notes.forget(turn_id)
+                target = {"channel": stream.channel, "ts": ts}
+                await self._stop(target)
+                await self._remove(target)
+            await self._streams.delete(turn_id)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell whether something was streamed", FIRST_WAIT_S) from error
 
-    async def _of(self, address: Address, delivery: Delivery) -> Stream | None:
-        """The stream that belongs to a delivery, on record as its own."""
-        stream = await self._notes.get(delivery.turn_id)
+    async def _claim_stream(self, address: Address, delivery: Delivery) -> Stream | None:
+        """The delivery's stream, stored as its own."""
+        stream = await self._streams.get(delivery.turn_id)
         if stream is None or stream.delivery not in ("", delivery.id):
             return None
         if not stream.ts:
             stream = replace(stream, ts=await self._find(stream, address.ts))
         if not stream.ts:
-            await self._notes.forget(delivery.turn_id)
+            await self._streams.delete(delivery.turn_id)
             return None
         if not stream.delivery:
             stream = replace(stream, delivery=delivery.id)
-            await self._notes.keep(delivery.turn_id, stream)
+            await self._streams.save(delivery.turn_id, stream)
         return stream
 
     async def _find(self, stream: Stream, since: str) -> str:
-        """The timestamp of a stream of which it is not known whether Slack has begun it; empty where it has not."""
-        messages = await recent_messages(self._api, stream.channel, stream.thread, since, self._settle_s)
+        """The timestamp of a stream that Slack may have started; empty if it did not."""
+        messages = await self._messages.recent(stream.channel, stream.thread, since)
         return next((str(message["ts"]) for message in messages if self._is_ours(message)), "")
 
     def _is_ours(self, message: Any) -> bool:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
-        return is_ours and "streaming_state" in message and not delivery_of(message)
+        return is_ours and "streaming_state" in message and not delivery_id_of(message)
 
-    async def _become(self, stream: Stream, text: str) -> bool:
-        """Let the message hold exactly the answer; false where it could not and is gone."""
-        place = {"channel": stream.channel, "ts": stream.ts}
-        stopped = await self._stop(place)
+    async def _fill(self, stream: Stream, text: str) -> bool:
+        """Make the message exactly the answer; false if that failed and the message is deleted."""
+        target = {"channel": stream.channel, "ts": stream.ts}
+        stopped = await self._stop(target)
         # As a block it bears no "(edited)". A message that streams no more, expired ones included, takes it as well.
-        updated = await self._api.post(
+        updated = await self._client.post(
             "chat.update",
-            **place,
+            **target,
             text=text[:FALLBACK_CAP],
             blocks=[markdown_block(text)],
-            metadata=earmark(stream.delivery),
+            metadata=delivery_metadata(stream.delivery),
         )
         if updated.ok:
             return True
-        if is_passing(updated):
-            raise failure("chat.update", updated)
+        if is_transient(updated):
+            raise delivery_error("chat.update", updated)
         if updated.error == STILL_STREAMING:
             raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
         log.warning("streamed answer cannot be finished, it is posted", error=updated.error)
         if updated.error != GONE:
-            await self._remove(place)
+            await self._remove(target)
         return False
 
-    async def _stop(self, place: dict[str, str]) -> Answer:
-        stopped = await self._api.post("chat.stopStream", **place)
-        if is_passing(stopped):
-            raise failure("chat.stopStream", stopped)
+    async def _stop(self, target: dict[str, str]) -> ApiResponse:
+        stopped = await self._client.post("chat.stopStream", **target)
+        if is_transient(stopped):
+            raise delivery_error("chat.stopStream", stopped)
         return stopped
 
-    async def _remove(self, place: dict[str, str]) -> None:
-        removed = await self._api.post("chat.delete", **place)
-        if is_passing(removed):
-            raise failure("chat.delete", removed)
+    async def _remove(self, target: dict[str, str]) -> None:
+        removed = await self._client.post("chat.delete", **target)
+        if is_transient(removed):
+            raise delivery_error("chat.delete", removed)
         if not removed.ok and removed.error != GONE:
             log.warning("half an answer cannot be removed", error=removed.error)

@@ -1,110 +1,124 @@
-"""Answers shown while they are written, in a Slack stream: as far as Slack lets it, and never waited for."""
+"""Answers shown while they are written, as a Slack stream, in the background."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import structlog
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels.slack.api import AWAY_S, Answer, Api
-from bot.channels.slack.background import Background, wait
+from bot.channels.kv import KeyValue
+from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
+from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
 from bot.channels.slack.options import Timing
-from bot.channels.slack.stream_notes import Stream, StreamNotes
-from bot.channels.slack.stream_room import StreamRoom
+from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
 from bot.channels.slack.types import Address
-from bot.channels.slack.unfinished import Unfinished
+from bot.channels.utf16 import head, units
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolStarted, TurnStarted, Watcher
+from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
 
+REFUSED_S = 1_800.0
+# What is refused like this is refused in the whole workspace, anything else in one channel.
+WORKSPACE_ERRORS = (
+    *("unknown_method", "method_deprecated", "feature_disabled", "feature_not_enabled", "not_agent_app"),
+    *("missing_scope", "not_allowed_token_type", "no_permission", "ekm_access_denied", *TOKEN_ERRORS),
+)
+KEPT_S = 7 * 86_400  # as long as a delivery waits at most
+ENOUGH = 80  # characters; a shorter answer is there as fast in one piece
+BREAK = "\n\n"
+
 
 def can_stream(address: Address) -> bool:
-    """Whether an answer may be a stream: that must stand in a thread and be for somebody."""
+    """Whether an answer can be a stream, which needs a thread and a recipient."""
     return bool(address.thread and address.user and address.team) and not address.response_url
 
 
 class LiveAnswer:
-    """Shows one turn's words (``bot.live_events.Watcher``).
+    """Shows one turn's text (``bot.live_events.Watcher``).
 
     Args:
-        under_way: where it is to be found by its turn's id, until it has settled.
+        under_way: the answers by turn id, until each has settled.
     """
 
     def __init__(self, address: Address, under_way: dict[str, LiveAnswer]) -> None:
         self.address = address
         self.turn_id = ""
-        self.words = Unfinished()
+        self.buffer = StreamBuffer()
         self.changed = asyncio.Event()
         self.ended = asyncio.Event()
         self.settled = asyncio.Event()
         self._under_way = under_way
 
     async def show(self, event: LiveEvent) -> None:
-        """Take what happens; the words follow on their own."""
+        """Take an event; the text follows in the background."""
         match event:
             case TurnStarted(turn_id):
                 self.turn_id = turn_id
                 self._under_way[turn_id] = self
             case AnswerText(text):
-                self.words.add(text)
+                self.buffer.add(text)
             case ToolStarted():
-                self.words.pause()
+                self.buffer.pause()
             case AnswerRestarted():
-                self.words.restart()
+                self.buffer.restart()
             case _:
                 return
         self.changed.set()
 
     def end(self) -> None:
-        """The turn is over: what is still to be shown comes with its delivery."""
+        """The turn is over: the rest of the text comes with its delivery."""
         self.ended.set()
         self.changed.set()
 
     def settle(self) -> None:
-        """Nothing more is sent to Slack."""
+        """Mark that nothing more is sent to Slack."""
         self.settled.set()
         if self._under_way.get(self.turn_id) is self:
             del self._under_way[self.turn_id]
 
 
 class Streaming:
-    """Shows answers, each in a stream of its own."""
+    """Streams answers."""
 
-    def __init__(self, api: Api, notes: StreamNotes, background: Background, timing: Timing) -> None:
-        self._api = api
-        self._notes = notes
-        self._background = background
+    def __init__(self, client: Client, streams: StreamStore, tasks: BackgroundTasks, timing: Timing) -> None:
+        self._client = client
+        self._streams = streams
+        self._tasks = tasks
         self._pace_s = timing.pace_s
-        self._room = StreamRoom(timing.start_s)
+        self._limits = StreamLimits(timing.start_s)
         self._under_way: dict[str, LiveAnswer] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's words; at the end their stream stays as it is, for the delivery, unless it holds nothing valid."""
+        """A turn's answer. At the end its stream stays for the delivery, unless all of its text is void."""
         answer = LiveAnswer(address, self._under_way)
-        self._background.start(self._show(answer))
+        self._tasks.start(self._show(answer))
         try:
             yield answer
         finally:
             answer.end()
 
-    async def settled(self, turn_id: str) -> None:
+    async def wait_until_settled(self, turn_id: str) -> None:
         """Wait until nothing more is sent to Slack for a turn that is over."""
         if answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
     async def _show(self, answer: LiveAnswer) -> None:
         try:
-            await self._until_worth_it(answer)
-            if not answer.ended.is_set() and (stream := await self._begin(answer)):
-                await self._go_on(answer, stream)
+            await self._wait_for_enough(answer)
+            if not answer.ended.is_set() and (stream := await self._start_stream(answer)):
+                await self._append(answer, stream)
             await answer.ended.wait()
-            if answer.words.is_void:
-                await self._take_back(answer.turn_id)
+            if answer.buffer.is_void:
+                await self._discard(answer.turn_id)
         except StoreUnavailable:
             log.warning("answer not shown while it is written: the store does not answer")
         except DeliverLater as later:
@@ -112,42 +126,42 @@ class Streaming:
         finally:
             answer.settle()
 
-    async def _until_worth_it(self, answer: LiveAnswer) -> None:
-        """Wait for enough words, and then a moment for the end: what is written fast is posted whole."""
+    async def _wait_for_enough(self, answer: LiveAnswer) -> None:
+        """Wait for enough text, then a moment for the end: an answer that is written fast is posted whole."""
         while not answer.ended.is_set():
             answer.changed.clear()
-            if answer.words.is_enough:
-                await wait(answer.ended, self._pace_s)
-                if answer.words.is_enough:
+            if answer.buffer.is_enough:
+                await wait_for_event(answer.ended, self._pace_s)
+                if answer.buffer.is_enough:
                     return
             else:
                 await answer.changed.wait()
 
-    async def _begin(self, answer: LiveAnswer) -> Stream | None:
-        """Begin the turn's stream, unless there may be one already: another process's is left to the delivery.
+    async def _start_stream(self, answer: LiveAnswer) -> Stream | None:
+        """Start the turn's stream, unless another process may have started one.
 
         Raises:
-            DeliverLater: it may have been begun all the same; the note says so.
+            DeliverLater: Slack may have started it all the same; the store says so.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._room.take(address) or await self._notes.get(turn_id):
+        if not self._limits.allow(address) or await self._streams.get(turn_id):
             return None
         expected = Stream(address.channel, address.thread)
-        await self._notes.keep(turn_id, expected)
+        await self._streams.save(turn_id, expected)
         try:
             started = await self._start(address)
         except DeliverLater:
-            self._room.close(address.team, AWAY_S)
+            self._limits.block(address.team, AWAY_S)
             raise
         if not started.ok:
-            self._room.refused(address, started)
-            await self._notes.forget(turn_id)
+            self._limits.record_refusal(address, started)
+            await self._streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
-        return stream if stream.ts and await self._is_noted(turn_id, expected, stream) else None
+        return stream if stream.ts and await self._save_started(turn_id, expected, stream) else None
 
-    async def _start(self, address: Address) -> Answer:
-        return await self._api.post(
+    async def _start(self, address: Address) -> ApiResponse:
+        return await self._client.post(
             "chat.startStream",
             channel=address.channel,
             thread_ts=address.thread,
@@ -155,37 +169,37 @@ class Streaming:
             recipient_team_id=address.team,
         )
 
-    async def _is_noted(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
-        """Note the stream before its words, unless another process has delivered the answer since it was ordered."""
-        noted = await self._notes.get(turn_id)
-        if noted == expected:
-            await self._notes.keep(turn_id, stream)
+    async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
+        """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""
+        saved = await self._streams.get(turn_id)
+        if saved == expected:
+            await self._streams.save(turn_id, stream)
             return True
-        if noted is None:
-            log.warning("stream begun too late, taken back")
-            await self._is_removed(stream)
+        if saved is None:
+            log.warning("stream started too late, removed")
+            await self._remove(stream)
         return False
 
-    async def _take_back(self, turn_id: str) -> None:
-        """Leave nothing of a turn that may end without an answer, because what was asked has been taken back."""
-        stream = await self._notes.get(turn_id)
-        if stream and stream.ts and not stream.delivery and await self._is_removed(stream):
-            await self._notes.forget(turn_id)
+    async def _discard(self, turn_id: str) -> None:
+        """Delete the stream of a turn that may end without an answer, because its message was deleted."""
+        stream = await self._streams.get(turn_id)
+        if stream and stream.ts and not stream.delivery and await self._remove(stream):
+            await self._streams.delete(turn_id)
 
-    async def _is_removed(self, stream: Stream) -> bool:
-        await self._api.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
-        removed = await self._api.post("chat.delete", channel=stream.channel, ts=stream.ts)
+    async def _remove(self, stream: Stream) -> bool:
+        await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
+        removed = await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
         return removed.ok
 
-    async def _go_on(self, answer: LiveAnswer, stream: Stream) -> None:
-        """Append what is written until the turn ends, or Slack takes no more."""
+    async def _append(self, answer: LiveAnswer, stream: Stream) -> None:
+        """Append text until the turn ends or Slack takes no more."""
         unsent = ""
         while not answer.ended.is_set():
             answer.changed.clear()
-            unsent += answer.words.take()
+            unsent += answer.buffer.take()
             pause_s = self._pace_s
             if unsent:
-                added = await self._api.post(
+                added = await self._client.post(
                     "chat.appendStream", channel=stream.channel, ts=stream.ts, markdown_text=unsent
                 )
                 if added.retry_after:
@@ -193,8 +207,132 @@ class Streaming:
                 elif added.ok:
                     unsent = ""
                 else:
-                    log.info("stream takes no more words", error=added.error)
+                    log.info("stream takes no more text", error=added.error)
                     return
-            await wait(answer.ended, pause_s)
+            await wait_for_event(answer.ended, pause_s)
             if not unsent:
                 await answer.changed.wait()
+
+
+class StreamLimits:
+    """Where Slack refuses streams for now, and how soon the next may start.
+
+    Args:
+        start_s: between two streams of a workspace. Slack takes 20 a minute, and as many ends: an answer whose stream
+            waits for its end is later than one that is posted whole.
+    """
+
+    def __init__(self, start_s: float) -> None:
+        self._start_s = start_s
+        self._blocked: dict[str, float] = {}
+
+    def allow(self, address: Address) -> bool:
+        """Whether a stream may start now; if so, the next must wait a little."""
+        now = time.monotonic()
+        self._blocked = {id: until for id, until in self._blocked.items() if until > now}
+        if address.team in self._blocked or address.channel in self._blocked:
+            return False
+        self.block(address.team, self._start_s)
+        return True
+
+    def block(self, id: str, seconds: float) -> None:
+        """Allow no streams in a workspace or a channel for so long."""
+        self._blocked[id] = time.monotonic() + seconds
+
+    def record_refusal(self, address: Address, response: ApiResponse) -> None:
+        """Block what Slack has refused a stream in."""
+        log.info("no stream here, answers are posted whole", error=response.error, channel=address.channel)
+        everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
+        self.block(address.team if everywhere else address.channel, response.retry_after or REFUSED_S)
+
+
+class Stream(Struct, frozen=True, omit_defaults=True):
+    """The message into which a turn's answer is streamed.
+
+    Attributes:
+        ts: empty while it is not known whether Slack has started it.
+        delivery: the id of the only delivery that may use it; empty before the first.
+    """
+
+    channel: str
+    thread: str
+    ts: str = ""
+    delivery: str = ""
+
+
+_decode = Decoder(Stream).decode
+
+
+class StreamStore:
+    """The streams of turns, stored for the process that delivers. Every method raises ``StoreUnavailable``."""
+
+    def __init__(self, kv: KeyValue) -> None:
+        self._kv = kv
+
+    async def get(self, turn_id: str) -> Stream | None:
+        """The turn's stream, if it has one."""
+        value = await self._kv.get(_key(turn_id))
+        try:
+            return _decode(value) if value else None
+        except DecodeError:
+            return None
+
+    async def save(self, turn_id: str, stream: Stream) -> None:
+        """Store the turn's stream."""
+        await self._kv.set(_key(turn_id), encode(stream), KEPT_S)
+
+    async def delete(self, turn_id: str) -> None:
+        """Forget the turn's stream."""
+        await self._kv.set(_key(turn_id), b"", 1)
+
+
+def _key(turn_id: str) -> str:
+    return f"slack:stream:{turn_id}"
+
+
+class StreamBuffer:
+    """Text of an answer that is not in its stream yet.
+
+    Attributes:
+        is_void: the whole text so far is void.
+    """
+
+    def __init__(self) -> None:
+        self.is_void = False
+        self._pieces: list[str] = []
+        self._length = 0
+        self._shown = 0
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is enough text to start a stream."""
+        return self._length >= ENOUGH
+
+    def add(self, text: str) -> None:
+        """Add text."""
+        self._pieces.append(text)
+        self._length += len(text)
+        self.is_void = False
+
+    def pause(self) -> None:
+        """Drop text that came before a tool call; if some of it is shown, keep the rest and end its paragraph."""
+        self._set_waiting("".join(self._pieces).rstrip() + BREAK if self._shown else "")
+
+    def restart(self) -> None:
+        """Drop the text so far, which is void; if any was shown, end its paragraph."""
+        self._set_waiting(BREAK if self._shown else "")
+        self.is_void = True
+
+    def take(self) -> str:
+        """The text to show now; in all no more than one message holds."""
+        waiting = "".join(self._pieces)
+        if not waiting.strip():
+            return ""
+        ready = waiting[: open_tag_start(waiting)]
+        self._set_waiting(waiting[len(ready) :])
+        text = head(without_broadcasts(ready), LIMIT - self._shown)
+        self._shown += units(text)
+        return text
+
+    def _set_waiting(self, text: str) -> None:
+        self._pieces, self._length = [text], len(text)

@@ -1,4 +1,4 @@
-"""Slack's events in the parts that matter here; whatever else they carry is ignored."""
+"""Slack's events and messages, as far as the bot reads them, and the address of an answer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from msgspec.json import Decoder
 
 from bot.transcript import encode
 
-SPOKEN = (None, "", "file_share", "thread_broadcast", "me_message")
-GONE = ("tombstone",)
+MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast", "me_message")
+DELETED_SUBTYPES = ("tombstone",)
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 MAX_IMAGE = 10 * 1024 * 1024
 
 
 class File(Struct, frozen=True):
-    """A file of a message; of one that was deleted or lies in another workspace, little is known."""
+    """A file of a message. A deleted file, or one of another workspace, has few fields."""
 
     id: str | None = None
     name: str | None = None
@@ -24,32 +24,32 @@ class File(Struct, frozen=True):
 
     @property
     def is_readable(self) -> bool:
-        """Whether a model can be given it."""
+        """Whether the file is an image that a model can read."""
         return bool(self.url_private or self.id) and self.mimetype in IMAGES and (self.size or 0) <= MAX_IMAGE
 
 
-class Shared(Struct, frozen=True):
-    """An attachment: a message somebody shares, or what another app says."""
+class Attachment(Struct, frozen=True):
+    """An attachment: a shared message, or another app's."""
 
     text: str | None = None
     is_share: bool | None = None
     is_msg_unfurl: bool | None = None
 
 
-class Profile(Struct, frozen=True):
-    """The face of a bot."""
+class BotProfile(Struct, frozen=True):
+    """A bot's profile."""
 
     name: str | None = None
 
 
 class Metadata(Struct, frozen=True):
-    """What an app has hung on its message."""
+    """An app's metadata on its message."""
 
     event_type: str | None = None
     event_payload: dict[str, object] | None = None
 
 
-class Posted(Struct, frozen=True):
+class SlackMessage(Struct, frozen=True):
     """A message, as an event carries it and as the API returns it."""
 
     ts: str | None = None
@@ -59,10 +59,10 @@ class Posted(Struct, frozen=True):
     username: str | None = None
     bot_id: str | None = None
     app_id: str | None = None
-    bot_profile: Profile | None = None
+    bot_profile: BotProfile | None = None
     subtype: str | None = None
     files: list[File] | None = None
-    attachments: list[Shared] | None = None
+    attachments: list[Attachment] | None = None
     metadata: Metadata | None = None
 
 
@@ -74,8 +74,8 @@ class AssistantThread(Struct, frozen=True):
     thread_ts: str | None = None
 
 
-class Event(Posted, frozen=True):
-    """An inner event."""
+class Event(SlackMessage, frozen=True):
+    """The event inside an envelope."""
 
     type: str = ""
     channel: str | None = None
@@ -84,13 +84,13 @@ class Event(Posted, frozen=True):
     event_ts: str | None = None
     deleted_ts: str | None = None
     tab: str | None = None
-    message: Posted | None = None
-    previous_message: Posted | None = None
+    message: SlackMessage | None = None
+    previous_message: SlackMessage | None = None
     assistant_thread: AssistantThread | None = None
 
 
 class Authorization(Struct, frozen=True):
-    """For whom Slack sends an event: the bot."""
+    """The installation for which Slack sends an event."""
 
     team_id: str | None = None
     user_id: str | None = None
@@ -113,7 +113,7 @@ class Envelope(Struct, frozen=True):
 
     @property
     def bots(self) -> frozenset[str]:
-        """The bot's own user ids, as far as this event tells."""
+        """The bot's own user ids, as far as this event names them."""
         return frozenset(
             known.user_id for known in self.authorizations or () if known.user_id and known.is_bot is not False
         )
@@ -158,17 +158,17 @@ _decode_address = Decoder(Address).decode
 
 
 def read_address(text: str) -> Address:
-    """The address as it was accepted."""
+    """The address in its stored JSON."""
     return _decode_address(text)
 
 
 def write_address(address: Address) -> str:
-    """The address as it is kept."""
+    """The address as JSON, for the store."""
     return encode(address).decode()
 
 
 def read_envelope(payload: dict[str, object]) -> Envelope | None:
-    """The event, or None where its parts are not of the form known here."""
+    """The event, or None if its fields have unknown types."""
     try:
         return convert(payload, Envelope)
     except ValidationError:
@@ -176,7 +176,7 @@ def read_envelope(payload: dict[str, object]) -> Envelope | None:
 
 
 def read_command(payload: dict[str, object]) -> Command | None:
-    """The command, or None where it lacks what is needed."""
+    """The command, or None if a needed field is missing."""
     try:
         return convert(payload, Command)
     except ValidationError:
@@ -184,6 +184,6 @@ def read_command(payload: dict[str, object]) -> Command | None:
 
 
 def ms(ts: str) -> int:
-    """A timestamp of Slack's (``1595926230.009600``) in milliseconds since the epoch; 0 where it is none."""
+    """A timestamp of Slack's (``1595926230.009600``) in milliseconds since the epoch; 0 if it is not one."""
     whole, _, fraction = ts.partition(".")
     return int(whole) * 1000 + int(fraction[:3].ljust(3, "0") or 0) if (whole + fraction).isdecimal() else 0

@@ -15,7 +15,8 @@ from bot import texts
 from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
 from bot.channels.console import Console
 from bot.channels.line import Line
-from bot.channels.slack import Options, Slack
+from bot.channels.slack.channel import Slack
+from bot.channels.slack.options import Options
 from bot.errors import DeliverLater
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.bot.channels.slack.desk import TS, Desk, open_desk
+from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import CHANNEL
 
@@ -21,7 +21,7 @@ def fake() -> Iterator[SlackFake]:
 
 
 @pytest.fixture
-async def desk(fake: SlackFake) -> AsyncIterator[Desk]:
+async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
     """The channel, open."""
-    async with open_desk(fake) as desk:
-        yield desk
+    async with open_rig(fake) as rig:
+        yield rig

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
 from bot.channels import Channel
-from bot.channels.slack import Slack
+from bot.channels.slack.channel import Slack
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
@@ -27,7 +27,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import ToolCall
-from tests.bot.channels.slack.desk import THREAD, TS, options
+from tests.bot.channels.slack.rig import THREAD, TS, options
 from tests.bot.harness import NoHints
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
@@ -44,7 +44,7 @@ def later(fake: SlackFake, seconds: float) -> str:
     return f"{newest + seconds:.6f}"
 
 
-class House:
+class SlackPipeline:
     """One process: Slack's channel, the core behind it, and a model that plays a script."""
 
     def __init__(self, fake: SlackFake, store: Store, *steps: Step, policy: Policy) -> None:
@@ -56,7 +56,7 @@ class House:
         budgets = Budgets(store, Limits(), days, alerts, metrics)
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
         past = HistoryWindow(store, agent.provider, None, budgets, 16_000)
-        self.care = conversations(
+        self.runner = conversations(
             store, agent, past, channels, texts, metrics, Defaults("en", "UTC"), policy, budgets, alerts
         )
         intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
@@ -67,7 +67,7 @@ class House:
     async def take(self, body: bytes) -> None:
         """A webhook, and what comes of it."""
         assert (await self.http.post("/webhooks/slack", content=body, headers=signed(body))).status_code == 200
-        await self.care.process(THREAD)
+        await self.runner.process(THREAD)
 
     async def press(self, action: str, **fields: Any) -> None:
         """Somebody presses a button of the question, as it once stood there."""
@@ -82,95 +82,95 @@ class House:
         return len(self.launch.contexts)
 
 
-class Street:
-    """Houses on one store, one after another."""
+class Pipelines:
+    """Pipelines on one store, one after another."""
 
     def __init__(self, fake: SlackFake, store: Store) -> None:
         self.fake = fake
         self._store = store
         self._open = AsyncExitStack()
 
-    async def house(self, *steps: Step, policy: Policy | None = None) -> House:
-        house = House(self.fake, self._store, *steps, policy=policy or Policy())
-        await self._open.enter_async_context(house.http)
-        await self._open.enter_async_context(house.slack)
-        return house
+    async def pipeline(self, *steps: Step, policy: Policy | None = None) -> SlackPipeline:
+        pipeline = SlackPipeline(self.fake, self._store, *steps, policy=policy or Policy())
+        await self._open.enter_async_context(pipeline.http)
+        await self._open.enter_async_context(pipeline.slack)
+        return pipeline
 
     async def close(self) -> None:
         await self._open.aclose()
 
 
 @pytest.fixture
-async def street(fake: SlackFake, store: Store) -> AsyncIterator[Street]:
+async def pipelines(fake: SlackFake, store: Store) -> AsyncIterator[Pipelines]:
     fake.add_user(OTHER, "Taro")
-    street = Street(fake, store)
-    yield street
-    await street.close()
+    pipelines = Pipelines(fake, store)
+    yield pipelines
+    await pipelines.close()
 
 
-async def test_an_approved_call_runs_once_and_is_answered_below(street: Street) -> None:
+async def test_an_approved_call_runs_once_and_is_answered_below(pipelines: Pipelines) -> None:
     """However often the button is pressed; the buttons are gone, the name of who decided stands there."""
-    house = await street.house(LAUNCH, Step("Launched"))
-    await house.take(as_json(mention("launch it", TS)))
-    assert house.runs == 0
+    pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
+    await pipeline.take(as_json(mention("launch it", TS)))
+    assert pipeline.runs == 0
     for _ in range(3):
-        await house.press(APPROVE)
-    assert house.runs == 1
-    question, answer = street.fake.shown
+        await pipeline.press(APPROVE)
+    assert pipeline.runs == 1
+    question, answer = pipelines.fake.shown
     assert question.endswith("\nAllowed: launch. (hanako)")
-    assert (answer, street.fake.posted[-1]["thread_ts"]) == ("Launched", TS)
-    assert (street.fake.responses, street.fake.whispered) == ({}, [])
+    assert (answer, pipelines.fake.posted[-1]["thread_ts"]) == ("Launched", TS)
+    assert (pipelines.fake.responses, pipelines.fake.whispered) == ({}, [])
 
 
-async def test_a_press_after_a_restart_decides_all_the_same(street: Street) -> None:
+async def test_a_press_after_a_restart_decides_all_the_same(pipelines: Pipelines) -> None:
     """Question, buttons and the place of its message are known to whichever process hears it."""
-    before = await street.house(LAUNCH)
+    before = await pipelines.pipeline(LAUNCH)
     await before.take(as_json(mention("打ち上げて", TS)))
-    after = await street.house(Step("打ち上げませんでした。"))
+    after = await pipelines.pipeline(Step("打ち上げませんでした。"))
     await after.press(REJECT)
     assert (before.runs, after.runs) == (0, 0)
-    question, answer = street.fake.shown
+    question, answer = pipelines.fake.shown
     assert question.endswith("\n許可されませんでした：launch（hanakoさん）")
     assert answer == "打ち上げませんでした。"
 
 
-async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(street: Street) -> None:
+async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(pipelines: Pipelines) -> None:
     """The question stays as it is, for the one who may decide; an approver may as well."""
-    house = await street.house(LAUNCH, Step("Launched"), policy=Policy(approvers=("U00000003",)))
-    await house.take(as_json(mention("launch it", TS)))
-    await house.press(APPROVE, user=OTHER)
-    assert [one["text"] for one in street.fake.responses["/actions/1"]] == [
+    pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"), policy=Policy(approvers=("U00000003",)))
+    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.press(APPROVE, user=OTHER)
+    assert [one["text"] for one in pipelines.fake.responses["/actions/1"]] == [
         "Only the person who asked can decide this."
     ]
-    assert (house.runs, len(street.fake.shown)) == (0, 1)
-    await house.press(APPROVE, user="U00000003", name="boss")
-    assert house.runs == 1
-    assert street.fake.shown[0].endswith("\nAllowed: launch. (boss)")
+    assert (pipeline.runs, len(pipelines.fake.shown)) == (0, 1)
+    await pipeline.press(APPROVE, user="U00000003", name="boss")
+    assert pipeline.runs == 1
+    assert pipelines.fake.shown[0].endswith("\nAllowed: launch. (boss)")
 
 
-async def test_a_press_after_expiry_changes_nothing(street: Street) -> None:
+async def test_a_press_after_expiry_changes_nothing(pipelines: Pipelines) -> None:
     """The buttons have made room for that; who presses an old copy of them is told."""
-    house = await street.house(LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0))
-    await house.take(as_json(mention("launch it", TS)))
-    await house.care.process(THREAD)
-    question, answer = street.fake.shown
+    pipeline = await pipelines.pipeline(LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0))
+    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.runner.process(THREAD)
+    question, answer = pipelines.fake.shown
     assert question.endswith("\nNobody decided in time, so it was not done: launch.")
     assert answer == "Too late, I am afraid."
-    await house.press(APPROVE)
-    assert house.runs == 0
+    await pipeline.press(APPROVE)
+    assert pipeline.runs == 0
 
 
-async def test_a_plain_yes_in_the_thread_is_enough(street: Street) -> None:
+async def test_a_plain_yes_in_the_thread_is_enough(pipelines: Pipelines) -> None:
     """Without a mention, from the one who is asked; others, other words and other threads are not meant."""
-    house = await street.house(LAUNCH, Step("Launched"))
-    await house.take(as_json(mention("launch it", TS)))
+    pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
+    await pipeline.take(as_json(mention("launch it", TS)))
     for n, (words, user, thread) in enumerate(
         [("yes", OTHER, TS), ("hm, let us see", "U00000001", TS), ("yes", "U00000001", "1700000000.000900")]
     ):
-        await house.take(as_json(message(words, f"170000001{n}.000100", user=user, thread_ts=thread)))
-    assert (house.runs, len(street.fake.shown)) == (0, 1)
-    await house.take(as_json(message("Yes!", later(street.fake, 2), thread_ts=TS)))
-    assert house.runs == 1
-    assert street.fake.shown[1] == "Launched"
-    await house.take(as_json(message("ok", later(street.fake, 3), thread_ts=TS)))
-    assert len(street.fake.shown) == 2
+        await pipeline.take(as_json(message(words, f"170000001{n}.000100", user=user, thread_ts=thread)))
+    assert (pipeline.runs, len(pipelines.fake.shown)) == (0, 1)
+    await pipeline.take(as_json(message("Yes!", later(pipelines.fake, 2), thread_ts=TS)))
+    assert pipeline.runs == 1
+    assert pipelines.fake.shown[1] == "Launched"
+    await pipeline.take(as_json(message("ok", later(pipelines.fake, 3), thread_ts=TS)))
+    assert len(pipelines.fake.shown) == 2

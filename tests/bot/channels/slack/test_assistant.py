@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bot.channels.slack.desk import TS, Desk, arrival
+from tests.bot.channels.slack.rig import TS, Rig, arrival
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import DIRECT, USER, envelope
 
@@ -24,68 +24,68 @@ def opened(tab: str = "messages") -> dict[str, Any]:
     return envelope({"type": "app_home_opened", "user": USER, "channel": DIRECT, "tab": tab, "event_ts": TS})
 
 
-async def hear(desk: Desk, payload: dict[str, Any]) -> None:
-    assert await desk.send(payload) == 200
-    await desk.slack.background.settled()
+async def hear(rig: Rig, payload: dict[str, Any]) -> None:
+    assert await rig.send(payload) == 200
+    await rig.slack.tasks.join()
 
 
-async def test_a_new_thread_of_the_pane_has_prompts_and_a_title(fake: SlackFake, desk: Desk) -> None:
+async def test_a_new_thread_of_the_pane_has_prompts_and_a_title(fake: SlackFake, rig: Rig) -> None:
     """In the language of whoever opened it, and nothing is accepted for a turn."""
-    await hear(desk, started())
+    await hear(rig, started())
     [prompts] = fake.called(PROMPTS)
     assert (prompts["channel_id"], prompts["thread_ts"], prompts["title"]) == (DIRECT, TS, "たとえば")
     assert [prompt["title"] for prompt in prompts["prompts"]] == ["明日の天気", "海外の時刻", "計算"]
     assert [call["title"] for call in fake.called(TITLE)] == ["新しい会話"]
-    assert desk.inbox.accepted == []
+    assert rig.inbox.accepted == []
 
 
-async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, desk: Desk) -> None:
+async def test_an_opened_messages_tab_has_prompts_once_a_day(fake: SlackFake, rig: Rig) -> None:
     """Without a thread: with one Slack would drop them silently."""
     for _ in range(2):
-        await hear(desk, opened())
-        await hear(desk, opened("home"))
+        await hear(rig, opened())
+        await hear(rig, opened("home"))
     [prompts] = fake.called(PROMPTS)
     assert "thread_ts" not in prompts
 
 
 @pytest.mark.parametrize("kind", ["assistant_thread_context_changed", "app_context_changed"])
-async def test_a_changed_context_is_taken(fake: SlackFake, desk: Desk, kind: str) -> None:
+async def test_a_changed_context_is_taken(fake: SlackFake, rig: Rig, kind: str) -> None:
     """It changes nothing here."""
     thread = {"user_id": USER, "channel_id": DIRECT, "thread_ts": TS, "context": {"channel_id": "C2"}}
-    await hear(desk, envelope({"type": kind, "assistant_thread": thread, "event_ts": TS}))
+    await hear(rig, envelope({"type": kind, "assistant_thread": thread, "event_ts": TS}))
     assert {call.method for call in fake.calls} == {"auth.test"}
 
 
-async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, desk: Desk) -> None:
+async def test_trouble_with_decoration_is_no_trouble(fake: SlackFake, rig: Rig) -> None:
     """Slack or the store may be away."""
     fake.break_down(PROMPTS)
-    await hear(desk, started(user_id=None))
-    desk.notes.away = True
-    await hear(desk, opened())
+    await hear(rig, started(user_id=None))
+    rig.kv.away = True
+    await hear(rig, opened())
     assert [call["title"] for call in fake.called(PROMPTS)] == ["For example"]
 
 
-async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFake, desk: Desk) -> None:
+async def test_a_thread_of_a_1_to_1_gets_its_first_words_as_title(fake: SlackFake, rig: Rig) -> None:
     """Once, and not the whole essay."""
     long = "What will the\nweather be like in Tokyo tomorrow, and what should I wear to the office?"
     for words in (long, "And in Kyoto?"):
-        await desk.slack.enrich(IN_DIRECT, [arrival(words, channel=DIRECT)], is_new=False)
-        await desk.slack.background.settled()
+        await rig.slack.enrich(IN_DIRECT, [arrival(words, channel=DIRECT)], is_new=False)
+        await rig.slack.tasks.join()
     assert [call["title"] for call in fake.called(TITLE)] == [
         "What will the weather be like in Tokyo tomorrow, and what s…"
     ]
 
 
-async def test_short_words_are_a_title_as_they_are(fake: SlackFake, desk: Desk) -> None:
+async def test_short_words_are_a_title_as_they_are(fake: SlackFake, rig: Rig) -> None:
     """And channels have none."""
-    await desk.slack.enrich(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
-    await desk.slack.enrich("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
-    await desk.slack.background.settled()
+    await rig.slack.enrich(IN_DIRECT, [arrival("Weather?", channel=DIRECT)], is_new=False)
+    await rig.slack.enrich("slack:T00000001:C00000001:x", [arrival("Weather?")], is_new=False)
+    await rig.slack.tasks.join()
     assert fake.called(TITLE) == [{"channel_id": DIRECT, "thread_ts": TS, "title": "Weather?"}]
 
 
-async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(desk: Desk) -> None:
+async def test_a_note_that_cannot_be_written_does_not_stop_a_turn(rig: Rig) -> None:
     """That the bot talks here is then not known until its next turn."""
-    desk.notes.away = True
-    assert len(await desk.slack.enrich(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
-    await desk.slack.background.settled()
+    rig.kv.away = True
+    assert len(await rig.slack.enrich(IN_DIRECT, [arrival("Hi", channel=DIRECT)], is_new=False)) == 1
+    await rig.slack.tasks.join()

@@ -6,7 +6,7 @@ import pytest
 
 from bot.channels.slack.types import Address, read_address
 from bot.transcript import Author
-from tests.bot.channels.slack.desk import Desk, open_desk
+from tests.bot.channels.slack.rig import Rig, open_rig
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import DIRECT, TEAM, USER, command
 
@@ -28,10 +28,10 @@ IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
         ("weathered wood?", "weathered wood?"),
     ],
 )
-async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, desk: Desk, text: str, words: str) -> None:
+async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, rig: Rig, text: str, words: str) -> None:
     """In a conversation of their own, so that nobody else's thread is touched by it."""
     url = f"{fake.origin}/commands/1"
-    heard = await desk.hear(command(text, response_url=url))
+    heard = await rig.hear(command(text, response_url=url))
     assert heard
     conversation, arrival = heard
     assert (conversation, arrival.message.text, arrival.group) == (f"slack:{TEAM}:{USER}", words, False)
@@ -39,21 +39,21 @@ async def test_a_command_is_words_for_the_senders_eyes(fake: SlackFake, desk: De
     assert read_address(arrival.address) == Address(USER, response_url=url, language="ja" if "天" in words else "en")
 
 
-async def test_a_command_in_a_1_to_1_belongs_to_it(desk: Desk) -> None:
+async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
     """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not used."""
-    heard = await desk.hear(command("reset", channel=DIRECT, response_url="https://evil.example/x"))
+    heard = await rig.hear(command("reset", channel=DIRECT, response_url="https://evil.example/x"))
     assert heard
     assert (heard[0], read_address(heard[1].address)) == (IN_DIRECT, Address(DIRECT, language="en"))
 
 
 async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> None:
     """Slack shows a command that gets no answer as broken."""
-    async with open_desk(fake, allowed_users=("U0009",)) as desk:
-        heard = await desk.hear(command("help"))
+    async with open_rig(fake, allowed_users=("U0009",)) as rig:
+        heard = await rig.hear(command("help"))
         assert heard
         assert (heard[1].event, heard[1].target) == ("told", "slack.not_allowed")
 
 
-async def test_a_command_without_its_parts_is_acknowledged(desk: Desk) -> None:
+async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     """There is nobody to answer."""
-    assert await desk.hear({"command": "/kaiwa", "text": "help"}) is None
+    assert await rig.hear({"command": "/kaiwa", "text": "help"}) is None

@@ -8,7 +8,7 @@ import pytest
 
 from bot.channels import Delivery, Reply
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
-from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk
+from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, USER
@@ -17,17 +17,17 @@ from tests.waiting import until
 POST = "chat.postMessage"
 
 
-async def deliver(desk: Desk, what: Delivery) -> None:
-    await desk.slack.deliver("slack:T00000001:C00000001:x", what, ours)
+async def deliver(rig: Rig, what: Delivery) -> None:
+    await rig.slack.deliver("slack:T00000001:C00000001:x", what, ours)
 
 
 def texts(fake: SlackFake) -> list[str]:
     return [posted["markdown_text"] for posted in fake.posted]
 
 
-async def test_an_answer_is_posted_in_its_thread(fake: SlackFake, desk: Desk) -> None:
+async def test_an_answer_is_posted_in_its_thread(fake: SlackFake, rig: Rig) -> None:
     """As Markdown, with its delivery's id, and no previews of links the model wrote."""
-    await deliver(desk, delivery("**Hello** [there](https://example.com)"))
+    await deliver(rig, delivery("**Hello** [there](https://example.com)"))
     assert fake.posted == [
         {
             "channel": CHANNEL,
@@ -38,14 +38,14 @@ async def test_an_answer_is_posted_in_its_thread(fake: SlackFake, desk: Desk) ->
             "metadata": {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}},
         }
     ]
-    await until(lambda: int(desk.notes.kept.get("slack:last_delivery", 0)) > 0)
+    await until(lambda: int(rig.kv.kept.get("slack:last_delivery", 0)) > 0)
 
 
-async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, desk: Desk) -> None:
+async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, rig: Rig) -> None:
     """Unless the question stood in a thread there."""
     fake.add_message(DIRECT, TS, "A question")
-    await deliver(desk, delivery(channel=DIRECT, thread=""))
-    await deliver(desk, delivery(number=2, channel=DIRECT))
+    await deliver(rig, delivery(channel=DIRECT, thread=""))
+    await deliver(rig, delivery(number=2, channel=DIRECT))
     assert [posted.get("thread_ts") for posted in fake.posted] == [None, TS]
 
 
@@ -58,50 +58,50 @@ async def test_an_answer_in_a_1_to_1_stands_in_the_channel(fake: SlackFake, desk
         ("<!-- a comment -->", "<!-- a comment -->"),
     ],
 )
-async def test_a_model_cannot_call_everybody(fake: SlackFake, desk: Desk, written: str, posted: str) -> None:
+async def test_a_model_cannot_call_everybody(fake: SlackFake, rig: Rig, written: str, posted: str) -> None:
     """Whatever it was talked into."""
-    await deliver(desk, delivery(written))
+    await deliver(rig, delivery(written))
     assert texts(fake) == [posted]
 
 
-async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, desk: Desk) -> None:
+async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, rig: Rig) -> None:
     """In the channel itself; a second attempt finds the first one."""
-    conversation, address = desk.slack.notice_target(CHANNEL)
+    conversation, address = rig.slack.notice_target(CHANNEL)
     for attempt in (1, 2):
         notice = Delivery("notice_1", "notice_1", Reply("Look!"), address, attempt)
-        await desk.slack.deliver(conversation, notice, ours)
+        await rig.slack.deliver(conversation, notice, ours)
     assert [(posted["channel"], posted.get("thread_ts")) for posted in fake.posted] == [(CHANNEL, None)]
 
 
 @pytest.mark.parametrize("thread", [TS, ""])
-async def test_an_answer_that_arrived_after_all_is_not_posted_twice(fake: SlackFake, desk: Desk, thread: str) -> None:
+async def test_an_answer_that_arrived_after_all_is_not_posted_twice(fake: SlackFake, rig: Rig, thread: str) -> None:
     """Its id is looked for before the next attempt, in the thread or the channel."""
     fake.break_down(POST, after=True)
     with pytest.raises(DeliverLater):
-        await deliver(desk, delivery(thread=thread))
-    await deliver(desk, delivery(thread=thread, attempts=2))
-    await deliver(desk, delivery("Another", number=2, thread=thread, attempts=2))
+        await deliver(rig, delivery(thread=thread))
+    await deliver(rig, delivery(thread=thread, attempts=2))
+    await deliver(rig, delivery("Another", number=2, thread=thread, attempts=2))
     assert texts(fake) == ["Hello", "Another"]
 
 
-async def test_a_cut_connection_is_no_refusal(fake: SlackFake, desk: Desk) -> None:
+async def test_a_cut_connection_is_no_refusal(fake: SlackFake, rig: Rig) -> None:
     """Whether it was posted is not known until it is looked for; the SDK does not try again by itself."""
     fake.hang_up(POST, after=True)
     with pytest.raises(DeliverLater, match=r"chat\.postMessage: (ServerDisconnectedError|ClientOSError)"):
-        await deliver(desk, delivery())
+        await deliver(rig, delivery())
     assert len(fake.called(POST)) == 1
-    await deliver(desk, delivery(attempts=2))
+    await deliver(rig, delivery(attempts=2))
     assert texts(fake) == ["Hello"]
 
 
-async def test_an_answer_that_cannot_be_looked_for_is_posted(fake: SlackFake, desk: Desk) -> None:
+async def test_an_answer_that_cannot_be_looked_for_is_posted(fake: SlackFake, rig: Rig) -> None:
     """Rather twice than never, where the app lacks the right to read."""
     fake.scopes = ["chat:write"]
-    await deliver(desk, delivery(attempts=2))
+    await deliver(rig, delivery(attempts=2))
     assert texts(fake) == ["Hello"]
 
 
-async def test_looking_in_vain_waits_like_posting(fake: SlackFake, desk: Desk) -> None:
+async def test_looking_in_vain_waits_like_posting(fake: SlackFake, rig: Rig) -> None:
     """While Slack does not say whether it is there, nothing is posted."""
     fake.break_down("conversations.replies")
     fake.fail("conversations.replies", "internal_error")
@@ -109,19 +109,19 @@ async def test_looking_in_vain_waits_like_posting(fake: SlackFake, desk: Desk) -
     fake.limit("conversations.replies", 7)
     for reason in ("status 503", "internal_error", "SLACK_BOT_TOKEN", "too many calls"):
         with pytest.raises(DeliverLater, match=reason):
-            await deliver(desk, delivery(attempts=2))
+            await deliver(rig, delivery(attempts=2))
     assert fake.posted == []
 
 
-async def test_too_many_messages_in_one_channel_hold_up_no_other(fake: SlackFake, desk: Desk) -> None:
+async def test_too_many_messages_in_one_channel_hold_up_no_other(fake: SlackFake, rig: Rig) -> None:
     """The wait is remembered: the channel's next answer does not even ask."""
     fake.add_message("C0002", TS, "Elsewhere")
     fake.limit(POST, 30)
     with pytest.raises(DeliverLater) as first:
-        await deliver(desk, delivery())
+        await deliver(rig, delivery())
     with pytest.raises(DeliverLater) as second:
-        await deliver(desk, delivery(number=2))
-    await deliver(desk, delivery("Elsewhere", number=3, channel="C0002"))
+        await deliver(rig, delivery(number=2))
+    await deliver(rig, delivery("Elsewhere", number=3, channel="C0002"))
     assert first.value.after == 30
     assert 29 < second.value.after <= 30
     assert (len(fake.called(POST)), texts(fake)) == (2, ["Elsewhere"])
@@ -147,12 +147,12 @@ async def test_too_many_messages_in_one_channel_hold_up_no_other(fake: SlackFake
     ],
 )
 async def test_what_slack_says_decides_whether_it_is_tried_again(
-    fake: SlackFake, desk: Desk, error: str, outcome: type[Exception], after: float | None
+    fake: SlackFake, rig: Rig, error: str, outcome: type[Exception], after: float | None
 ) -> None:
     """A refused token is named, so that somebody replaces it within the hour."""
     fake.fail(POST, error)
     with pytest.raises(outcome) as failed:
-        await deliver(desk, delivery())
+        await deliver(rig, delivery())
     assert getattr(failed.value, "after", None) == after
     if outcome is TokenRefused:
         assert "SLACK_BOT_TOKEN" in str(failed.value)
@@ -161,23 +161,23 @@ async def test_what_slack_says_decides_whether_it_is_tried_again(
 
 
 @pytest.mark.parametrize("attempts", [1, 3, 9])
-async def test_an_outage_is_waited_for_ever_longer(fake: SlackFake, desk: Desk, attempts: int) -> None:
+async def test_an_outage_is_waited_for_ever_longer(fake: SlackFake, rig: Rig, attempts: int) -> None:
     """A page of HTML says nothing about the message."""
     fake.break_down(POST)
     with pytest.raises(DeliverLater, match="status 503") as failed:
-        await deliver(desk, delivery(attempts=attempts))
+        await deliver(rig, delivery(attempts=attempts))
     assert failed.value.after == {1: 5, 3: 20, 9: 600}[attempts]
 
 
 @pytest.mark.parametrize("status", [200, 403])
-async def test_html_with_a_friendly_status_is_an_outage_too(fake: SlackFake, desk: Desk, status: int) -> None:
+async def test_html_with_a_friendly_status_is_an_outage_too(fake: SlackFake, rig: Rig, status: int) -> None:
     """Slack's own pages, and those of proxies."""
     fake.break_down(POST, status=status)
     with pytest.raises(DeliverLater):
-        await deliver(desk, delivery())
+        await deliver(rig, delivery())
 
 
-async def test_json_that_is_none_is_an_outage_too(fake: SlackFake, desk: Desk) -> None:
+async def test_json_that_is_none_is_an_outage_too(fake: SlackFake, rig: Rig) -> None:
     """Cut off on the way, or words of a proxy's."""
     fake.garble(POST, '{"ok": tr', "application/json")
     fake.garble(POST, "[]", "application/json")
@@ -185,21 +185,21 @@ async def test_json_that_is_none_is_an_outage_too(fake: SlackFake, desk: Desk) -
     fake.garble(POST, "{}", "application/json")
     for _ in range(4):
         with pytest.raises(DeliverLater):
-            await deliver(desk, delivery())
+            await deliver(rig, delivery())
 
 
-async def test_a_channel_the_fake_does_not_know_is_refused(fake: SlackFake, desk: Desk) -> None:
+async def test_a_channel_the_fake_does_not_know_is_refused(fake: SlackFake, rig: Rig) -> None:
     """With the scope it needs, where Slack names one."""
     with pytest.raises(DeliveryRefused, match=r"chat\.postMessage: channel_not_found"):
-        await deliver(desk, delivery(channel="C9"))
+        await deliver(rig, delivery(channel="C9"))
     fake.scopes = ["users:read"]
     with pytest.raises(DeliveryRefused, match=r"chat.postMessage: missing_scope \(needs chat:write\)"):
-        await deliver(desk, delivery())
+        await deliver(rig, delivery())
 
 
-async def test_a_command_is_answered_where_only_its_sender_sees(fake: SlackFake, desk: Desk) -> None:
+async def test_a_command_is_answered_where_only_its_sender_sees(fake: SlackFake, rig: Rig) -> None:
     """By its response URL."""
-    await deliver(desk, command_answer(fake))
+    await deliver(rig, command_answer(fake))
     assert fake.responses["/commands/1"] == [
         {
             "response_type": "ephemeral",
@@ -211,20 +211,20 @@ async def test_a_command_is_answered_where_only_its_sender_sees(fake: SlackFake,
     assert fake.posted == []
 
 
-async def test_a_command_answered_too_late_is_answered_in_the_1_to_1(fake: SlackFake, desk: Desk) -> None:
+async def test_a_command_answered_too_late_is_answered_in_the_1_to_1(fake: SlackFake, rig: Rig) -> None:
     """A response URL lives for half an hour and five answers."""
     fake.expired.add("/commands/1")
-    await deliver(desk, command_answer(fake))
+    await deliver(rig, command_answer(fake))
     assert [(posted["channel"], posted["markdown_text"]) for posted in fake.posted] == [(USER, "Hello")]
 
 
-async def test_a_response_url_that_is_down_is_tried_again(fake: SlackFake, desk: Desk) -> None:
+async def test_a_response_url_that_is_down_is_tried_again(fake: SlackFake, rig: Rig) -> None:
     """Both when it answers with an error and when nobody is there."""
     fake.break_down("/commands/1")
     with pytest.raises(DeliverLater, match="status 503"):
-        await deliver(desk, command_answer(fake))
+        await deliver(rig, command_answer(fake))
     with pytest.raises(DeliverLater, match="response_url: ClientConnectorError"):
-        await deliver(desk, delivery(channel=USER, ts="", thread="", response_url="http://127.0.0.1:9/x"))
+        await deliver(rig, delivery(channel=USER, ts="", thread="", response_url="http://127.0.0.1:9/x"))
 
 
 def command_answer(fake: SlackFake) -> Delivery:
@@ -234,15 +234,15 @@ def command_answer(fake: SlackFake) -> Delivery:
 
 async def test_a_note_that_cannot_be_written_costs_no_answer(fake: SlackFake) -> None:
     """The doctor knows less for a while."""
-    async with open_desk(fake) as desk:
-        desk.notes.away = True
-        await deliver(desk, command_answer(fake))
+    async with open_rig(fake) as rig:
+        rig.kv.away = True
+        await deliver(rig, command_answer(fake))
         assert len(fake.responses["/commands/1"]) == 1
 
 
-async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(fake: SlackFake, desk: Desk) -> None:
+async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(fake: SlackFake, rig: Rig) -> None:
     """Until the store tells."""
-    desk.notes.away = True
+    rig.kv.away = True
     with pytest.raises(DeliverLater, match="the store does not tell"):
-        await deliver(desk, delivery())
+        await deliver(rig, delivery())
     assert fake.posted == []

@@ -9,7 +9,7 @@ import pytest
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, ms, read_address, write_address
 from bot.transcript import Author, Media, Message, Text
-from tests.bot.channels.slack.desk import THREAD, TS, Desk, open_desk
+from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
     BOT,
@@ -31,34 +31,34 @@ IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
 ME = f"<@{BOT}>"
 
 
-async def test_a_mention_opens_a_thread(desk: Desk) -> None:
+async def test_a_mention_opens_a_thread(rig: Rig) -> None:
     """The thread under it is the conversation, and the answer goes there."""
-    heard = await desk.hear(mention("Hello &amp; good day", TS))
+    heard = await rig.hear(mention("Hello &amp; good day", TS))
     words = Message(f"{TEAM}:{CHANNEL}:{TS}", "user", (Text("Hello & good day"),), 1_700_000_000_000, Author(USER))
     address = Address(CHANNEL, TS, TS, language="en", partial=True, user=USER, team=TEAM)
     assert heard == (THREAD, InboundEvent(words, write_address(address), group=True))
 
 
-async def test_a_message_is_heard_once_whatever_it_comes_as(desk: Desk) -> None:
+async def test_a_message_is_heard_once_whatever_it_comes_as(rig: Rig) -> None:
     """Slack sends a mention as a message and as a mention, and each again when in doubt."""
     both = [message(f"{ME} Hello", TS), mention("Hello", TS)]
     for payload in (*both, *reversed(both)):
-        assert await desk.send(payload) == 200
-    assert desk.inbox.words == ["Hello"]
+        assert await rig.send(payload) == 200
+    assert rig.inbox.words == ["Hello"]
 
 
-async def test_a_mention_without_its_authorizations_is_a_mention_all_the_same(desk: Desk) -> None:
+async def test_a_mention_without_its_authorizations_is_a_mention_all_the_same(rig: Rig) -> None:
     """Older apps' events do not say who the bot is; the first mention is then taken for it."""
     payload = {**mention("ask <@U0002> about it", TS), "authorizations": None}
-    heard = await desk.hear(payload)
+    heard = await rig.hear(payload)
     assert heard
     assert heard[1].message.text == "ask <@U0002> about it"
 
 
-async def test_a_message_in_a_1_to_1_needs_no_mention(desk: Desk) -> None:
+async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
     """The whole channel is one conversation, whatever its threads; the answer goes where the question stands."""
-    first = await desk.hear(message("こんにちは", TS, channel=DIRECT))
-    second = await desk.hear(message("And this?", REPLY, channel=DIRECT, thread_ts=TS))
+    first = await rig.hear(message("こんにちは", TS, channel=DIRECT))
+    second = await rig.hear(message("And this?", REPLY, channel=DIRECT, thread_ts=TS))
     assert first
     assert second
     assert [first[0], second[0]] == [IN_DIRECT, IN_DIRECT]
@@ -86,16 +86,16 @@ async def test_a_message_in_a_1_to_1_needs_no_mention(desk: Desk) -> None:
         mention("Hello", TS, channel=""),
     ],
 )
-async def test_what_is_not_for_the_bot_is_left_alone(desk: Desk, payload: dict[str, Any]) -> None:
+async def test_what_is_not_for_the_bot_is_left_alone(rig: Rig, payload: dict[str, Any]) -> None:
     """In channels only mentions are answered, and never a bot."""
-    assert await desk.hear(payload) is None
+    assert await rig.hear(payload) is None
 
 
-async def test_the_bots_own_words_are_known_without_authorizations(fake: SlackFake, desk: Desk) -> None:
+async def test_the_bots_own_words_are_known_without_authorizations(fake: SlackFake, rig: Rig) -> None:
     """Slack has told at the start who the bot is."""
     own = {**message("ours", TS, channel=DIRECT, user=BOT), "authorizations": []}
-    assert await desk.hear(own) is None
-    assert await desk.hear({**message(f"{ME} Hello", TS), "authorizations": []})
+    assert await rig.hear(own) is None
+    assert await rig.hear({**message(f"{ME} Hello", TS), "authorizations": []})
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ async def test_the_bots_own_words_are_known_without_authorizations(fake: SlackFa
         (f"{ME} 1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
     ],
 )
-async def test_slacks_markup_becomes_words(desk: Desk, text: str, plain: str) -> None:
+async def test_slacks_markup_becomes_words(rig: Rig, text: str, plain: str) -> None:
     """A model reads what a person reads."""
-    heard = await desk.hear(message(text, TS))
+    heard = await rig.hear(message(text, TS))
     assert heard
     assert heard[1].message.text == plain
 
 
-async def test_images_are_references_and_other_files_are_named(desk: Desk) -> None:
+async def test_images_are_references_and_other_files_are_named(rig: Rig) -> None:
     """What a model cannot be given it should at least know of."""
     url = "https://files.slack.com/files-pri/T1-F1/cat.png"
     files = [
@@ -130,7 +130,7 @@ async def test_images_are_references_and_other_files_are_named(desk: Desk) -> No
         image("huge.png", size=11 * 1024 * 1024),
         {"id": "F2", "mode": "tombstone"},
     ]
-    heard = await desk.hear(message("Look", TS, channel=DIRECT, subtype="file_share", files=files))
+    heard = await rig.hear(message("Look", TS, channel=DIRECT, subtype="file_share", files=files))
     assert heard
     words = """\
 Look
@@ -145,18 +145,18 @@ Look
     assert heard[1].message.parts == (Text(words), Media(url, "image/png", 1_000))
 
 
-async def test_a_shared_message_brings_its_words(desk: Desk) -> None:
+async def test_a_shared_message_brings_its_words(rig: Rig) -> None:
     """Forwarding something to the bot is asking about it; a link's preview is not."""
     attachments = [{"text": "The plan &amp; all", "is_share": True}, {"text": "A preview"}]
-    heard = await desk.hear(message("Sum up", TS, channel=DIRECT, attachments=attachments))
+    heard = await rig.hear(message("Sum up", TS, channel=DIRECT, attachments=attachments))
     assert heard
     assert heard[1].message.text == "Sum up\n\n> The plan & all"
 
 
-async def test_a_mention_without_words_gets_our_own_sentence(desk: Desk) -> None:
+async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
     """And within a thread it asks about the thread."""
-    alone = await desk.hear(message(ME, TS))
-    within = await desk.hear(message(ME, REPLY, thread_ts=TS))
+    alone = await rig.hear(message(ME, TS))
+    within = await rig.hear(message(ME, REPLY, thread_ts=TS))
     assert alone
     assert within
     assert (alone[1].event, alone[1].target, alone[1].message.parts) == ("told", "slack.mentioned", ())
@@ -166,17 +166,17 @@ async def test_a_mention_without_words_gets_our_own_sentence(desk: Desk) -> None
 async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake: SlackFake) -> None:
     """And only one the bot takes part in."""
     reply = message("And tomorrow?", REPLY, thread_ts=TS)
-    async with open_desk(fake, follow_threads=True) as desk:
-        assert await desk.hear(reply) is None
-        heard = await desk.hear(mention("Weather?", TS))
+    async with open_rig(fake, follow_threads=True) as rig:
+        assert await rig.hear(reply) is None
+        heard = await rig.hear(mention("Weather?", TS))
         assert heard
-        await desk.slack.enrich(THREAD, [heard[1]], is_new=True)
-        await desk.slack.background.settled()
-        followed = await desk.hear(reply)
+        await rig.slack.enrich(THREAD, [heard[1]], is_new=True)
+        await rig.slack.tasks.join()
+        followed = await rig.hear(reply)
         assert followed
         assert (followed[0], followed[1].message.text) == (THREAD, "And tomorrow?")
-        desk.notes.away = True
-        assert await desk.send(message("More", "1700000070.000300", thread_ts=TS)) == 503
+        rig.kv.away = True
+        assert await rig.send(message("More", "1700000070.000300", thread_ts=TS)) == 503
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,10 @@ async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake:
     ],
 )
 async def test_edits_and_deletions_concern_the_message_they_change(
-    desk: Desk, payload: dict[str, Any], conversation: str, event: str, words: str
+    rig: Rig, payload: dict[str, Any], conversation: str, event: str, words: str
 ) -> None:
     """Under an id of their own, so that they are taken once, too."""
-    heard = await desk.hear(payload)
+    heard = await rig.hear(payload)
     assert heard
     place, changed = heard
     inner = payload["event"]["previous_message"]
@@ -204,7 +204,7 @@ async def test_edits_and_deletions_concern_the_message_they_change(
     assert (place, changed.event, changed.message.text) == (conversation, event, words)
     assert changed.target == f"{TEAM}:{channel}:{inner['ts']}"
     assert changed.message.id == f"{TEAM}:{channel}:{payload['event']['ts']}"
-    assert await desk.hear(payload) is None
+    assert await rig.hear(payload) is None
 
 
 @pytest.mark.parametrize(
@@ -221,15 +221,15 @@ async def test_edits_and_deletions_concern_the_message_they_change(
         envelope({"type": "message", "subtype": "message_changed", "channel": DIRECT, "message": {"text": "x"}}),
     ],
 )
-async def test_changes_that_concern_nobody_are_left_alone(desk: Desk, payload: dict[str, Any]) -> None:
+async def test_changes_that_concern_nobody_are_left_alone(rig: Rig, payload: dict[str, Any]) -> None:
     """Other people's messages, link previews, and what the bot itself has changed."""
-    assert await desk.hear(payload) is None
+    assert await rig.hear(payload) is None
 
 
-async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(desk: Desk) -> None:
+async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> None:
     """There every message may have become part of the history."""
-    await desk.notes.set(f"slack:takes_part:{THREAD}", b"1", 60)
-    heard = await desk.hear(edited("New", "Old", REPLY, thread_ts=TS))
+    await rig.kv.set(f"slack:takes_part:{THREAD}", b"1", 60)
+    heard = await rig.hear(edited("New", "Old", REPLY, thread_ts=TS))
     assert heard
     assert (heard[0], heard[1].event) == (THREAD, "edited")
 
@@ -250,8 +250,8 @@ async def test_only_those_allowed_are_answered(
     fake: SlackFake, allowed: dict[str, Any], channel: str, user: str, outcome: str | None
 ) -> None:
     """Silence among others, one sentence face to face."""
-    async with open_desk(fake, **allowed) as desk:
-        heard = await desk.hear(message(f"{ME} Hello", TS, channel=channel, user=user))
+    async with open_rig(fake, **allowed) as rig:
+        heard = await rig.hear(message(f"{ME} Hello", TS, channel=channel, user=user))
         assert (heard[1].event if heard else None) == outcome
         if outcome == "told":
             assert heard

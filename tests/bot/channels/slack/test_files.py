@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from bot.channels.slack.options import Options
 from bot.transcript import Media
 from tests.bot.channels.fetching import fetched
-from tests.bot.channels.slack.desk import Desk
+from tests.bot.channels.slack.rig import Rig
 from tests.fakes.slack import SlackFake
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 100
@@ -16,41 +16,41 @@ PATH = "/files-pri/T1-F1/cat.png"
 MIB = 1024 * 1024
 
 
-async def fetch(desk: Desk, ref: str, mime: str = "image/png", size: int = 100) -> bytes | None:
-    return await fetched(desk.slack, "slack:x", Media(ref, mime, size))
+async def fetch(rig: Rig, ref: str, mime: str = "image/png", size: int = 100) -> bytes | None:
+    return await fetched(rig.slack, "slack:x", Media(ref, mime, size))
 
 
-async def test_an_image_is_fetched(fake: SlackFake, desk: Desk) -> None:
+async def test_an_image_is_fetched(fake: SlackFake, rig: Rig) -> None:
     """With the token that only Slack may see."""
     fake.files[PATH] = (PNG, "image/png")
-    assert await fetch(desk, f"{fake.origin}{PATH}") == PNG
+    assert await fetch(rig, f"{fake.origin}{PATH}") == PNG
 
 
-async def test_a_file_known_by_its_id_alone_is_looked_up(fake: SlackFake, desk: Desk) -> None:
+async def test_a_file_known_by_its_id_alone_is_looked_up(fake: SlackFake, rig: Rig) -> None:
     """As in channels shared with other workspaces."""
     fake.files[PATH] = (PNG, "image/png")
     fake.file_cards["F1"] = {"id": "F1", "url_private": f"{fake.origin}{PATH}"}
-    assert await fetch(desk, "F1") == PNG
-    assert await fetch(desk, "F2") is None
+    assert await fetch(rig, "F1") == PNG
+    assert await fetch(rig, "F2") is None
 
 
 @pytest.mark.parametrize(
     ("kind", "content"),
     [("text/plain", b"words"), ("image/gif", b"GIF89a"), ("image/png", b"x" * (10 * MIB + 1))],
 )
-async def test_what_is_no_image_for_a_model_is_left(fake: SlackFake, desk: Desk, kind: str, content: bytes) -> None:
+async def test_what_is_no_image_for_a_model_is_left(fake: SlackFake, rig: Rig, kind: str, content: bytes) -> None:
     """Whatever the event has called it."""
     fake.files[PATH] = (content, kind)
-    assert await fetch(desk, f"{fake.origin}{PATH}") is None
+    assert await fetch(rig, f"{fake.origin}{PATH}") is None
 
 
-async def test_a_login_page_is_no_image(fake: SlackFake, desk: Desk) -> None:
+async def test_a_login_page_is_no_image(fake: SlackFake, rig: Rig) -> None:
     """Without the scope Slack sends one with status 200; the log names the scope."""
     fake.files[PATH] = (PNG, "image/png")
     fake.scopes.remove("files:read")
     with capture_logs() as logged:
-        assert await fetch(desk, f"{fake.origin}{PATH}") is None
-        assert await fetch(desk, "F1") is None
+        assert await fetch(rig, f"{fake.origin}{PATH}") is None
+        assert await fetch(rig, "F1") is None
     assert all("files:read" in line["mend"] for line in logged)
     assert len(logged) == 2
 
@@ -69,13 +69,13 @@ async def test_a_login_page_is_no_image(fake: SlackFake, desk: Desk) -> None:
         ("https://files.slack.com/x.png", "image/png", 11 * MIB),
     ],
 )
-async def test_nothing_else_is_even_asked_for(desk: Desk, ref: str, mime: str, size: int) -> None:
+async def test_nothing_else_is_even_asked_for(rig: Rig, ref: str, mime: str, size: int) -> None:
     """The token goes to Slack alone; the guard of these tests would see any other address."""
-    assert await fetch(desk, ref, mime, size) is None
+    assert await fetch(rig, ref, mime, size) is None
 
 
 @pytest.mark.parametrize(
-    ("url", "is_slacks"),
+    ("url", "is_slack_url"),
     [
         ("https://files.slack.com/a", True),
         ("https://hooks.slack.com/commands/1", True),
@@ -85,13 +85,13 @@ async def test_nothing_else_is_even_asked_for(desk: Desk, ref: str, mime: str, s
         ("", False),
     ],
 )
-def test_slacks_addresses_are_known(url: str, is_slacks: bool) -> None:
+def test_slacks_addresses_are_known(url: str, is_slack_url: bool) -> None:
     """By scheme and host."""
-    assert Options("secret", "token").is_slacks(url) is is_slacks
+    assert Options("secret", "token").is_slack_url(url) is is_slack_url
 
 
-async def test_a_file_that_is_gone_or_out_of_reach_is_none(fake: SlackFake, desk: Desk) -> None:
+async def test_a_file_that_is_gone_or_out_of_reach_is_none(fake: SlackFake, rig: Rig) -> None:
     """The model gets a placeholder."""
-    assert await fetch(desk, f"{fake.origin}/files-pri/gone.png") is None
+    assert await fetch(rig, f"{fake.origin}/files-pri/gone.png") is None
     fake.break_down("files.info")
-    assert await fetch(desk, "F1") is None
+    assert await fetch(rig, "F1") is None

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from bot.channels.slack.inbound import is_signed, read_payload
 from bot.errors import BadInput
-from tests.bot.channels.slack.desk import TS, Desk, open_desk
+from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import SECRET, as_interaction, as_json, command, envelope, mention, signed
 from tests.shared_data import recorded
@@ -49,44 +49,44 @@ def test_slacks_own_example_is_signed() -> None:
         {"X-Slack-Request-Timestamp": "9" * 400},
     ],
 )
-async def test_an_unsigned_webhook_is_turned_away_and_counted(desk: Desk, change: dict[str, str]) -> None:
+async def test_an_unsigned_webhook_is_turned_away_and_counted(rig: Rig, change: dict[str, str]) -> None:
     """Whatever stands in the headers: 401, and the doctor can tell the secret is probably wrong."""
     body = as_json(mention("Hello", TS))
     headers = {**signed(body), **change}
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    request = desk.http.build_request("POST", "/webhooks/slack", content=body, headers=raw)
-    assert (await desk.http.send(request)).status_code == 401
-    assert desk.inbox.accepted == []
-    await until(lambda: desk.notes.kept.get("slack:bad_signatures") == b"1")
+    request = rig.http.build_request("POST", "/webhooks/slack", content=body, headers=raw)
+    assert (await rig.http.send(request)).status_code == 401
+    assert rig.inbox.accepted == []
+    await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"1")
 
 
-async def test_unsigned_webhooks_are_gathered(desk: Desk) -> None:
-    """However many there are: a line and a few notes about once a second, and none that anybody waits for."""
+async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
+    """However many there are: a log line and a few writes about once a second, in the background."""
     with capture_logs() as logged:
-        told = await asyncio.gather(*(desk.post(b"{}", {}) for _ in range(200)))
+        told = await asyncio.gather(*(rig.post(b"{}", {}) for _ in range(200)))
         assert {answer.status_code for answer in told} == {401}
         await until(lambda: bool(logged))
-        await desk.slack.__aexit__()
+        await rig.slack.__aexit__()
     assert [(line["event"], line["platform"]) for line in logged] == [("webhook signatures refused", "slack")] * len(
         logged
     )
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
-    assert desk.notes.kept["slack:bad_signatures"] == b"200"
+    assert rig.kv.kept["slack:bad_signatures"] == b"200"
 
 
-async def test_missing_and_old_signatures_are_bad_ones(desk: Desk) -> None:
+async def test_missing_and_old_signatures_are_bad_ones(rig: Rig) -> None:
     """A webhook somebody has kept for six minutes is no webhook."""
     body = as_json(mention("Hello", TS))
-    assert (await desk.post(body, {})).status_code == 401
-    assert (await desk.post(body, signed(body, at=time.time() - 360))).status_code == 401
-    assert (await desk.post(body, signed(body, secret="another"))).status_code == 401
+    assert (await rig.post(body, {})).status_code == 401
+    assert (await rig.post(body, signed(body, at=time.time() - 360))).status_code == 401
+    assert (await rig.post(body, signed(body, secret="another"))).status_code == 401
 
 
-async def test_a_bad_signature_is_refused_also_while_the_store_is_away(desk: Desk) -> None:
+async def test_a_bad_signature_is_refused_also_while_the_store_is_away(rig: Rig) -> None:
     """Counting is a courtesy."""
-    desk.notes.away = True
-    assert (await desk.post(b"{}", {})).status_code == 401
+    rig.kv.away = True
+    assert (await rig.post(b"{}", {})).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -109,16 +109,16 @@ async def test_a_bad_signature_is_refused_also_while_the_store_is_away(desk: Des
         b'{"a":' * 5_000,
     ],
 )
-async def test_a_signed_body_that_is_nothing_is_bad(desk: Desk, body: bytes) -> None:
+async def test_a_signed_body_that_is_nothing_is_bad(rig: Rig, body: bytes) -> None:
     """Malformed, empty, not UTF-8: Slack would not mend it by sending it again."""
-    assert (await desk.post(body)).status_code == 400
+    assert (await rig.post(body)).status_code == 400
 
 
-async def test_a_body_over_a_mebibyte_is_too_large(desk: Desk) -> None:
+async def test_a_body_over_a_mebibyte_is_too_large(rig: Rig) -> None:
     """Before anything is computed over it."""
-    assert (await desk.post(b" " * MIB + b"{", {})).status_code == 413
+    assert (await rig.post(b" " * MIB + b"{", {})).status_code == 413
     filling = "x" * (MIB - len(as_json({"type": "x", "a": ""})))
-    assert (await desk.post(as_json({"type": "x", "a": filling}))).status_code == 200
+    assert (await rig.post(as_json({"type": "x", "a": filling}))).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ async def test_a_body_over_a_mebibyte_is_too_large(desk: Desk) -> None:
         envelope({"type": "reaction_added", "user": "U1", "item": {"type": "message", "channel": "C1", "ts": TS}}),
     ],
 )
-async def test_what_nobody_knows_is_acknowledged(desk: Desk, payload: dict[str, Any]) -> None:
+async def test_what_nobody_knows_is_acknowledged(rig: Rig, payload: dict[str, Any]) -> None:
     """An unknown event is no reason for Slack to call again, or to switch the app off."""
-    assert (await desk.post(as_json(payload))).status_code == 200
-    assert desk.inbox.accepted == []
+    assert (await rig.post(as_json(payload))).status_code == 200
+    assert rig.inbox.accepted == []
 
 
 @pytest.mark.parametrize(
@@ -157,73 +157,73 @@ async def test_what_nobody_knows_is_acknowledged(desk: Desk, payload: dict[str, 
         {"type": ["event_callback"], "event": {}},
     ],
 )
-async def test_interactions_of_another_form_are_acknowledged(desk: Desk, payload: dict[str, Any]) -> None:
+async def test_interactions_of_another_form_are_acknowledged(rig: Rig, payload: dict[str, Any]) -> None:
     """Nobody waits for them here, so nobody trips over them."""
-    assert (await desk.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))).status_code == 200
-    assert desk.inbox.accepted == []
+    assert (await rig.post(as_interaction({"user": {"id": "U1"}, "team": {"id": "T1"}} | payload))).status_code == 200
+    assert rig.inbox.accepted == []
 
 
 @pytest.mark.parametrize("kind", ["block_actions", "shortcut", "view_submission", "message_action", "new"])
-async def test_unknown_interactions_are_acknowledged(desk: Desk, kind: str) -> None:
+async def test_unknown_interactions_are_acknowledged(rig: Rig, kind: str) -> None:
     """They come as a form."""
     payload = {"type": kind, "user": {"id": "U1"}, "team": {"id": "T1"}, "actions": [{"action_id": "a"}]}
-    assert (await desk.post(as_interaction(payload))).status_code == 200
+    assert (await rig.post(as_interaction(payload))).status_code == 200
 
 
-async def test_the_address_is_verified(desk: Desk) -> None:
+async def test_the_address_is_verified(rig: Rig) -> None:
     """Slack sends a challenge when the address is entered in its settings."""
-    answer = await desk.post(as_json({"type": "url_verification", "challenge": "abc", "token": "x"}))
+    answer = await rig.post(as_json({"type": "url_verification", "challenge": "abc", "token": "x"}))
     assert (answer.status_code, answer.json()) == (200, {"challenge": "abc"})
-    assert (await desk.post(b"ssl_check=1&token=x")).status_code == 200
+    assert (await rig.post(b"ssl_check=1&token=x")).status_code == 200
 
 
-async def test_a_store_that_is_away_makes_slack_come_again(desk: Desk) -> None:
+async def test_a_store_that_is_away_makes_slack_come_again(rig: Rig) -> None:
     """503, for events and commands alike; nothing is lost by it."""
-    desk.inbox.away = True
-    assert await desk.send(mention("Hello", TS)) == 503
-    assert await desk.send(command("help")) == 503
-    desk.inbox.away = False
-    assert await desk.send(mention("Hello", TS)) == 200
-    assert desk.inbox.words == ["Hello"]
+    rig.inbox.away = True
+    assert await rig.send(mention("Hello", TS)) == 503
+    assert await rig.send(command("help")) == 503
+    rig.inbox.away = False
+    assert await rig.send(mention("Hello", TS)) == 200
+    assert rig.inbox.words == ["Hello"]
 
 
 async def test_nothing_before_the_answer_waits_for_slack(fake: SlackFake) -> None:
     """A bot whose Slack is down still takes what Slack sends, and asks nothing on the way."""
     fake.break_down("auth.test", times=50)
-    async with open_desk(fake, introduced=False) as desk:
+    async with open_rig(fake, introduced=False) as rig:
         for n in range(3):
-            assert await desk.send(mention("Hello", f"170000000{n}.000100")) == 200
-        assert desk.inbox.words == ["Hello"] * 3
+            assert await rig.send(mention("Hello", f"170000000{n}.000100")) == 200
+        assert rig.inbox.words == ["Hello"] * 3
     assert {call.method for call in fake.calls} <= {"auth.test"}
 
 
 async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
-    """Who comes by Socket Mode alone has no door to knock at."""
-    async with open_desk(fake, signing_secret="") as desk:
-        assert desk.slack.routes() == ()
+    """A channel that uses Socket Mode alone has no webhook."""
+    async with open_rig(fake, signing_secret="") as rig:
+        assert rig.slack.routes() == ()
 
 
-async def test_only_posts_are_taken(desk: Desk) -> None:
+async def test_only_posts_are_taken(rig: Rig) -> None:
     """Nobody else's business."""
-    assert (await desk.http.get("/webhooks/slack")).status_code == 405
+    assert (await rig.http.get("/webhooks/slack")).status_code == 405
 
 
-async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(desk: Desk) -> None:
+async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(rig: Rig) -> None:
     """A bug loses no message: 500, and the log tells what it was."""
-    desk.inbox.crash = RuntimeError("a bug")
+    rig.inbox.crash = RuntimeError("a bug")
     with capture_logs() as logged:
-        assert await desk.send(mention("Hello", TS)) == 500
-    assert [(line["event"], line["exc_info"]) for line in logged] == [("event failed", desk.inbox.crash)]
+        assert await rig.send(mention("Hello", TS)) == 500
+    assert [(line["event"], line["exc_info"]) for line in logged] == [("event failed", rig.inbox.crash)]
 
 
-async def test_the_log_holds_neither_signature_nor_words(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_holds_neither_signature_nor_words(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """Bolt would log both at INFO, and whole bodies of events it does not know."""
     caplog.set_level(logging.DEBUG)
     body = as_json(mention("a secret word", TS))
     headers = signed(body, secret="wrong")
-    assert (await desk.post(body, headers)).status_code == 401
-    assert await desk.send(envelope({"type": "unknown", "text": "a secret word"})) == 200
-    assert await desk.send(mention("a secret word", TS)) == 200
+    assert (await rig.post(body, headers)).status_code == 401
+    assert await rig.send(envelope({"type": "unknown", "text": "a secret word"})) == 200
+    assert await rig.send(mention("a secret word", TS)) == 200
     ours = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpx"))
     assert "a secret word" not in ours
     assert headers["X-Slack-Signature"] not in ours
@@ -262,11 +262,11 @@ VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.d
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(payload=st.dictionaries(NAMES, VALUES, max_size=6), event=st.dictionaries(NAMES, VALUES, max_size=8))
-async def test_any_object_is_acknowledged(desk: Desk, payload: dict[str, Any], event: dict[str, Any]) -> None:
+async def test_any_object_is_acknowledged(rig: Rig, payload: dict[str, Any], event: dict[str, Any]) -> None:
     """Whatever Slack may think of next year, it hears 200."""
-    assert (await desk.post(as_json(payload))).status_code == 200
-    assert (await desk.post(as_json({**payload, "type": "event_callback", "event": event}))).status_code == 200
+    assert (await rig.post(as_json(payload))).status_code == 200
+    assert (await rig.post(as_json({**payload, "type": "event_callback", "event": event}))).status_code == 200
     pressed = {**payload, "type": "block_actions", "actions": [{"action_id": "kaiwa_approve", **event}]}
-    assert (await desk.post(as_interaction(pressed))).status_code == 200
+    assert (await rig.post(as_interaction(pressed))).status_code == 200
     for kind in ("view_submission", "view_closed", "shortcut", "message_action", "url_verification"):
-        assert (await desk.post(as_interaction({**payload, "type": kind}))).status_code == 200
+        assert (await rig.post(as_interaction({**payload, "type": kind}))).status_code == 200

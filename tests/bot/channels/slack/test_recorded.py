@@ -9,7 +9,7 @@ import pytest
 
 from bot.channels import InboundEvent
 from bot.transcript import Media, Text
-from tests.bot.channels.slack.desk import Desk, open_desk
+from tests.bot.channels.slack.rig import Rig, open_rig
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_form, as_interaction, as_json
 from tests.shared_data import RECORDED, recorded
@@ -91,11 +91,11 @@ def test_the_recordings_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
-async def test_a_recorded_body_is_taken_and_means_what_it_should(desk: Desk, name: str) -> None:
+async def test_a_recorded_body_is_taken_and_means_what_it_should(rig: Rig, name: str) -> None:
     """200, and accepted only what is meant for the bot."""
-    answer = await desk.post(body_of(PAYLOADS[name]))
+    answer = await rig.post(body_of(PAYLOADS[name]))
     assert answer.status_code == 200
-    assert told(desk.inbox.accepted) == ([EXPECTED[name]] if name in EXPECTED else [])
+    assert told(rig.inbox.accepted) == ([EXPECTED[name]] if name in EXPECTED else [])
 
 
 async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: SlackFake) -> None:
@@ -103,18 +103,18 @@ async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: Slac
     recorded("slack")
     follow_up = PAYLOADS["streaming__slack:followUp"]
     conversation = "slack:T00FAKE00AA:C00FAKECHAN1:1767406613.568609"
-    async with open_desk(fake, follow_threads=True) as desk:
-        assert await desk.hear(follow_up) is None
-        await desk.notes.set(f"slack:takes_part:{conversation}", b"1", 60)
-        heard = await desk.hear(follow_up)
+    async with open_rig(fake, follow_threads=True) as rig:
+        assert await rig.hear(follow_up) is None
+        await rig.kv.set(f"slack:takes_part:{conversation}", b"1", 60)
+        heard = await rig.hear(follow_up)
         assert heard
         assert (heard[0], heard[1].message.text) == (conversation, "Who are you?")
 
 
-async def test_a_recorded_image_is_kept_as_a_reference(desk: Desk) -> None:
+async def test_a_recorded_image_is_kept_as_a_reference(rig: Rig) -> None:
     """Fetched for each turn, never stored."""
     recorded("slack")
-    heard = await desk.hear(PAYLOADS["streaming__slack:aiMentionWithFile"])
+    heard = await rig.hear(PAYLOADS["streaming__slack:aiMentionWithFile"])
     assert heard
     url = "https://files.slack.com/files-pri/T00FAKE00BB-F0XY789ZKLM/image.png"
     assert heard[1].message.parts == (

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from tests.bot.channels.slack.desk import QUICK, TS, Desk, open_desk
+from tests.bot.channels.slack.rig import QUICK, TS, Rig, open_rig
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import USER, command, envelope, mention
 from tests.waiting import until
@@ -17,40 +17,40 @@ OPEN = "apps.connections.open"
 
 
 @pytest.fixture
-async def desk(fake: SlackFake) -> AsyncIterator[Desk]:
+async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
     """Bot and app token alone."""
-    async with open_desk(fake, signing_secret="", app_token=APP_TOKEN) as desk:
+    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN) as rig:
         await until(lambda: fake.connected == 1)
-        yield desk
+        yield rig
 
 
 async def acknowledged(fake: SlackFake, envelope_id: str) -> None:
     await until(lambda: envelope_id in fake.acknowledged)
 
 
-async def test_an_event_is_acknowledged_once_it_is_kept(fake: SlackFake, desk: Desk) -> None:
+async def test_an_event_is_acknowledged_once_it_is_kept(fake: SlackFake, rig: Rig) -> None:
     """While the store is away it is not, so Slack sends it again."""
-    desk.inbox.away = True
+    rig.inbox.away = True
     lost = fake.send(mention("Hello", TS))
     unknown = fake.send(envelope({"type": "unknown"}))
     await acknowledged(fake, unknown)
     assert lost not in fake.acknowledged
-    desk.inbox.away = False
+    rig.inbox.away = False
     again = fake.send(mention("Hello", TS))
     await acknowledged(fake, again)
-    assert desk.inbox.words == ["Hello"]
+    assert rig.inbox.words == ["Hello"]
 
 
-async def test_commands_and_interactions_come_the_same_way(fake: SlackFake, desk: Desk) -> None:
+async def test_commands_and_interactions_come_the_same_way(fake: SlackFake, rig: Rig) -> None:
     """One path for all."""
     await acknowledged(fake, fake.send(command("help"), "slash_commands"))
     await acknowledged(fake, fake.send({"type": "block_actions", "user": {"id": USER}}, "interactive"))
     await acknowledged(fake, fake.send({"type": "event_callback", "event": 5}))
-    assert desk.inbox.words == ["help"]
+    assert rig.inbox.words == ["help"]
 
 
 @pytest.mark.parametrize("how", ["asked", "dropped"])
-async def test_a_lost_connection_is_made_anew(fake: SlackFake, desk: Desk, how: str) -> None:
+async def test_a_lost_connection_is_made_anew(fake: SlackFake, rig: Rig, how: str) -> None:
     """Slack asks for it every few hours, networks do not ask."""
     if how == "asked":
         fake.ask_to_reconnect()
@@ -58,14 +58,14 @@ async def test_a_lost_connection_is_made_anew(fake: SlackFake, desk: Desk, how: 
         fake.drop_sockets()
     await until(lambda: fake.opened >= 2 and fake.connected >= 1)
     await acknowledged(fake, fake.send(mention("Still there?", TS)))
-    assert desk.inbox.words == ["Still there?"]
+    assert rig.inbox.words == ["Still there?"]
 
 
 async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> None:
     """Naming the variable, never the value; a start never waits for it."""
     fake.fail(OPEN, "invalid_auth")
     with capture_logs() as logged:
-        async with open_desk(fake, signing_secret="", app_token=APP_TOKEN):
+        async with open_rig(fake, signing_secret="", app_token=APP_TOKEN):
             await until(lambda: fake.connected == 1)
     assert {
         "event": "slack refuses a socket, see SLACK_APP_TOKEN",
@@ -78,7 +78,7 @@ async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> N
 async def test_an_address_that_does_not_work_is_not_tried_for_ever(fake: SlackFake) -> None:
     """A ticket that has expired is replaced, which the SDK alone would never do."""
     fake.spoil_tickets = 1
-    async with open_desk(fake, signing_secret="", app_token=APP_TOKEN, timing=replace(QUICK, ticket_s=0.05)):
+    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN, timing=replace(QUICK, ticket_s=0.05)):
         await until(lambda: fake.connected == 1)
     assert len(fake.called(OPEN)) == 2
 
@@ -86,5 +86,5 @@ async def test_an_address_that_does_not_work_is_not_tried_for_ever(fake: SlackFa
 async def test_a_channel_that_never_connected_closes_all_the_same(fake: SlackFake) -> None:
     """And at once."""
     fake.break_down(OPEN, times=100)
-    async with open_desk(fake, signing_secret="", app_token=APP_TOKEN):
+    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN):
         await until(lambda: bool(fake.called(OPEN)))

@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from bot.channels import Delivery, Reply
-from bot.channels.slack.stream_notes import Stream
+from bot.channels.slack.streaming import Stream
 from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater, LeaseLost
 from bot.live_events import AnswerText, TurnStarted
 from bot.transcript import encode
-from tests.bot.channels.slack.desk import TS, Desk, open_desk
+from tests.bot.channels.slack.rig import TS, Rig, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
@@ -31,34 +31,34 @@ FIRST = Delivery("turn_1", "turn", Reply(ANSWER), ADDRESS, attempts=1)
 MARK = {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}}
 
 
-async def stream(desk: Desk, seen: Callable[[], bool]) -> None:
+async def stream(rig: Rig, seen: Callable[[], bool]) -> None:
     """A turn that ends, or is broken off, once something of it is seen."""
-    async with desk.slack.live_view("slack:x", ADDRESS) as watcher:
+    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
         await watcher.show(AnswerText(WORDS))
         await until(seen)
 
 
-async def deliver(desk: Desk, delivery: Delivery = FIRST) -> None:
-    await desk.slack.deliver("slack:x", delivery, ours)
+async def deliver(rig: Rig, delivery: Delivery = FIRST) -> None:
+    await rig.slack.deliver("slack:x", delivery, ours)
 
 
 @pytest.fixture
-async def streamed(fake: SlackFake, desk: Desk) -> Desk:
+async def streamed(fake: SlackFake, rig: Rig) -> Rig:
     """A turn has shown its words and is over."""
-    await stream(desk, lambda: fake.shown == [WORDS])
-    return desk
+    await stream(rig, lambda: fake.shown == [WORDS])
+    return rig
 
 
 @pytest.fixture
-async def other(fake: SlackFake, desk: Desk) -> AsyncIterator[Desk]:
+async def other(fake: SlackFake, rig: Rig) -> AsyncIterator[Rig]:
     """Another process on the same store."""
-    async with open_desk(fake) as other:
-        other.notes.kept = desk.notes.kept
+    async with open_rig(fake) as other:
+        other.kv.kept = rig.kv.kept
         yield other
 
 
-async def test_a_streamed_answer_is_one_message(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_streamed_answer_is_one_message(fake: SlackFake, streamed: Rig) -> None:
     """It holds exactly the answer, whatever was shown before, and bears its delivery's id."""
     await deliver(streamed)
     message = fake.messages[CHANNEL][-1]
@@ -67,13 +67,13 @@ async def test_a_streamed_answer_is_one_message(fake: SlackFake, streamed: Desk)
     assert (fake.called(STOP), fake.posted) == ([{"channel": CHANNEL, "ts": message["ts"]}], [])
 
 
-async def test_an_apology_takes_the_place_of_half_an_answer(fake: SlackFake, streamed: Desk) -> None:
+async def test_an_apology_takes_the_place_of_half_an_answer(fake: SlackFake, streamed: Rig) -> None:
     """A failed turn leaves no other words behind."""
     await deliver(streamed, replace(FIRST, reply=Reply("I am sorry.", failed=True)))
     assert fake.shown == ["I am sorry."]
 
 
-async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, streamed: Rig) -> None:
     """The others are posted after it; each may be tried again."""
     text = "\n\n".join(f"{n} " + "x" * 8_000 for n in range(3))
     split = streamed.slack.split(Reply(text))
@@ -84,7 +84,7 @@ async def test_a_long_answer_takes_its_first_portion_there(fake: SlackFake, stre
     assert len(fake.called(UPDATE)) == 2
 
 
-async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake, desk: Desk) -> None:
+async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake, rig: Rig) -> None:
     """A turn may end while Slack still thinks about its stream: nothing has to be looked for."""
     ended = threading.Event()
 
@@ -92,8 +92,8 @@ async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake
         assert ended.wait(10)
 
     fake.meanwhile[START] = think
-    await stream(desk, lambda: len(fake.called(START)) == 1)
-    delivering = asyncio.create_task(deliver(desk))
+    await stream(rig, lambda: len(fake.called(START)) == 1)
+    delivering = asyncio.create_task(deliver(rig))
     await asyncio.wait([delivering], timeout=0.05)
     ended.set()
     await delivering
@@ -103,7 +103,7 @@ async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake
 @pytest.mark.parametrize("method", [STOP, UPDATE])
 @pytest.mark.parametrize("after", [False, True])
 async def test_after_a_crash_another_process_finishes_the_same_message(
-    fake: SlackFake, streamed: Desk, other: Desk, method: str, after: bool
+    fake: SlackFake, streamed: Rig, other: Rig, method: str, after: bool
 ) -> None:
     """Whether or not Slack has carried out what the first was at."""
     fake.hang_up(method, after=after)
@@ -113,7 +113,7 @@ async def test_after_a_crash_another_process_finishes_the_same_message(
     assert (fake.shown, fake.posted) == ([ANSWER], [])
 
 
-async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, streamed: Desk, other: Desk) -> None:
+async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, streamed: Rig, other: Rig) -> None:
     """The process died between the answer and its own note of it."""
     await deliver(streamed)
     await deliver(other, replace(FIRST, attempts=2))
@@ -121,65 +121,65 @@ async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, stre
 
 
 @pytest.mark.parametrize("after", [False, True])
-async def test_a_stream_of_unknown_fate_is_looked_for(fake: SlackFake, desk: Desk, other: Desk, after: bool) -> None:
+async def test_a_stream_of_unknown_fate_is_looked_for(fake: SlackFake, rig: Rig, other: Rig, after: bool) -> None:
     """Begun without an answer from Slack: found, it becomes the answer; else the answer is posted."""
     fake.add_message(CHANNEL, "1700000000.000050", "Old", bot_id="B0000000B", streaming_state="completed", thread_ts=TS)
     fake.add_message(CHANNEL, "1700000000.000200", "Another bot's", bot_id="B9", streaming_state="x", thread_ts=TS)
     fake.add_message(CHANNEL, "1700000000.000300", "Ours", bot_id="B0000000B", thread_ts=TS)
     fake.hang_up(START, after=after)
-    await stream(desk, lambda: len(fake.called(START)) == 1)
-    await desk.slack.background.settled()
-    assert desk.notes.kept[NOTE] == encode(Stream(CHANNEL, TS))
+    await stream(rig, lambda: len(fake.called(START)) == 1)
+    await rig.slack.tasks.join()
+    assert rig.kv.kept[NOTE] == encode(Stream(CHANNEL, TS))
     for attempts in (1, 2):
         await deliver(other, replace(FIRST, attempts=attempts))
     assert fake.shown == ["Old", "Ours", ANSWER]
     assert len(fake.posted) == (0 if after else 1)
 
 
-async def test_a_look_that_fails_posts_nothing(fake: SlackFake, desk: Desk) -> None:
+async def test_a_look_that_fails_posts_nothing(fake: SlackFake, rig: Rig) -> None:
     """While Slack does not say whether the stream is there."""
     fake.hang_up(START, after=True)
-    await stream(desk, lambda: len(fake.called(START)) == 1)
+    await stream(rig, lambda: len(fake.called(START)) == 1)
     fake.break_down(LOOK)
     with pytest.raises(DeliverLater, match=LOOK):
-        await deliver(desk)
-    await deliver(desk, replace(FIRST, attempts=2))
+        await deliver(rig)
+    await deliver(rig, replace(FIRST, attempts=2))
     assert (fake.shown, fake.posted) == ([ANSWER], [])
 
 
-async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, desk: Desk) -> None:
+async def test_a_stream_begun_after_the_answer_is_taken_back(fake: SlackFake, rig: Rig) -> None:
     """The process stood still while another delivered."""
-    fake.meanwhile[START] = lambda: desk.notes.kept.update({NOTE: b""})
-    await stream(desk, lambda: len(fake.called(START)) == 1)
-    await desk.slack.background.settled()
+    fake.meanwhile[START] = lambda: rig.kv.kept.update({NOTE: b""})
+    await stream(rig, lambda: len(fake.called(START)) == 1)
+    await rig.slack.tasks.join()
     assert (fake.shown, fake.called(APPEND)) == ([], [])
 
 
-async def test_a_stream_found_by_another_process_is_its_own(fake: SlackFake, desk: Desk) -> None:
+async def test_a_stream_found_by_another_process_is_its_own(fake: SlackFake, rig: Rig) -> None:
     """Its note stays as that one has written it."""
     found = encode(Stream(CHANNEL, TS, "1800000001.000000", "turn_1"))
-    fake.meanwhile[START] = lambda: desk.notes.kept.update({NOTE: found})
-    await stream(desk, lambda: len(fake.called(START)) == 1)
-    await desk.slack.background.settled()
-    assert (desk.notes.kept[NOTE], fake.shown) == (found, [""])
+    fake.meanwhile[START] = lambda: rig.kv.kept.update({NOTE: found})
+    await stream(rig, lambda: len(fake.called(START)) == 1)
+    await rig.slack.tasks.join()
+    assert (rig.kv.kept[NOTE], fake.shown) == (found, [""])
 
 
-async def test_a_stream_without_a_timestamp_is_looked_for(fake: SlackFake, desk: Desk) -> None:
+async def test_a_stream_without_a_timestamp_is_looked_for(fake: SlackFake, rig: Rig) -> None:
     """Slack has been seen to answer so."""
     fake.garble(START, '{"ok": true}', "application/json")
-    await stream(desk, lambda: len(fake.called(START)) == 1)
-    await deliver(desk)
+    await stream(rig, lambda: len(fake.called(START)) == 1)
+    await deliver(rig)
     assert fake.shown == [ANSWER]
 
 
-async def test_a_stream_that_has_expired_takes_the_answer(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_stream_that_has_expired_takes_the_answer(fake: SlackFake, streamed: Rig) -> None:
     """Slack has ended it; it can be changed all the same."""
     fake.expire()
     await deliver(streamed)
     assert (fake.shown, fake.posted) == ([ANSWER], [])
 
 
-async def test_a_stream_that_was_deleted_is_posted(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_stream_that_was_deleted_is_posted(fake: SlackFake, streamed: Rig) -> None:
     """Once, also where that is tried again."""
     fake.delete(WORDS)
     fake.hang_up(POST, after=True)
@@ -190,14 +190,14 @@ async def test_a_stream_that_was_deleted_is_posted(fake: SlackFake, streamed: De
 
 
 @pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed", "block_mismatch", "an_error_of_2030"])
-async def test_a_stream_that_cannot_be_changed_makes_room(fake: SlackFake, streamed: Desk, error: str) -> None:
+async def test_a_stream_that_cannot_be_changed_makes_room(fake: SlackFake, streamed: Rig, error: str) -> None:
     """Half an answer goes, the whole one is posted."""
     fake.fail(UPDATE, error)
     await deliver(streamed)
     assert (fake.shown, len(fake.posted)) == ([ANSWER], 1)
 
 
-async def test_half_an_answer_that_cannot_go_stays_above_the_whole(fake: SlackFake, streamed: Desk) -> None:
+async def test_half_an_answer_that_cannot_go_stays_above_the_whole(fake: SlackFake, streamed: Rig) -> None:
     """Rather that than none."""
     fake.fail(UPDATE, "cant_update_message")
     fake.fail(DELETE, "cant_delete_message")
@@ -205,7 +205,7 @@ async def test_half_an_answer_that_cannot_go_stays_above_the_whole(fake: SlackFa
     assert fake.shown == [WORDS, ANSWER]
 
 
-async def test_one_that_has_just_gone_has_gone(fake: SlackFake, streamed: Desk) -> None:
+async def test_one_that_has_just_gone_has_gone(fake: SlackFake, streamed: Rig) -> None:
     """Somebody was faster."""
     fake.fail(UPDATE, "cant_update_message")
     fake.meanwhile[UPDATE] = lambda: fake.delete(WORDS)
@@ -225,7 +225,7 @@ async def test_one_that_has_just_gone_has_gone(fake: SlackFake, streamed: Desk) 
     ],
 )
 async def test_passing_trouble_is_waited_for(
-    fake: SlackFake, streamed: Desk, method: str, error: str, reason: str
+    fake: SlackFake, streamed: Rig, method: str, error: str, reason: str
 ) -> None:
     """Nothing is posted beside a stream that is still there."""
     fake.fail(method, error)
@@ -235,7 +235,7 @@ async def test_passing_trouble_is_waited_for(
     assert (fake.shown, fake.posted) == ([ANSWER], [])
 
 
-async def test_a_removal_that_fails_for_now_is_tried_again(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_removal_that_fails_for_now_is_tried_again(fake: SlackFake, streamed: Rig) -> None:
     """Before anything is posted."""
     for _ in range(2):
         fake.fail(UPDATE, "cant_update_message")
@@ -247,23 +247,23 @@ async def test_a_removal_that_fails_for_now_is_tried_again(fake: SlackFake, stre
 
 
 @pytest.mark.parametrize("note", [b"", b"{", b"[]"])
-async def test_a_note_that_says_nothing_is_none(fake: SlackFake, desk: Desk, note: bytes) -> None:
+async def test_a_note_that_says_nothing_is_none(fake: SlackFake, rig: Rig, note: bytes) -> None:
     """The answer is posted."""
-    desk.notes.kept[NOTE] = note
-    await deliver(desk)
+    rig.kv.kept[NOTE] = note
+    await deliver(rig)
     assert len(fake.posted) == 1
 
 
-async def test_a_store_that_goes_away_meanwhile_is_waited_for(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_store_that_goes_away_meanwhile_is_waited_for(fake: SlackFake, streamed: Rig) -> None:
     """What can be done twice is done again."""
     fake.fail(UPDATE, "message_not_found")
-    fake.meanwhile[UPDATE] = lambda: setattr(streamed.notes, "away", True)
+    fake.meanwhile[UPDATE] = lambda: setattr(streamed.kv, "away", True)
     with pytest.raises(DeliverLater, match="the store"):
         await deliver(streamed)
     assert fake.posted == []
 
 
-async def test_the_words_of_the_notification_are_not_too_many(fake: SlackFake, streamed: Desk) -> None:
+async def test_the_words_of_the_notification_are_not_too_many(fake: SlackFake, streamed: Rig) -> None:
     """Slack takes fewer of them than of the answer."""
     whole = "x" * 12_000
     await deliver(streamed, replace(FIRST, reply=Reply(whole)))
@@ -271,7 +271,7 @@ async def test_the_words_of_the_notification_are_not_too_many(fake: SlackFake, s
     assert len(fake.messages[CHANNEL][-1]["text"]) == 3_000
 
 
-async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: SlackFake, streamed: Desk) -> None:
+async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: SlackFake, streamed: Rig) -> None:
     """Another finishes the stream, or posts."""
 
     async def lost() -> None:
@@ -280,7 +280,7 @@ async def test_a_process_that_has_lost_the_conversation_touches_nothing(fake: Sl
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert (fake.shown, fake.called(STOP)) == ([WORDS], [])
-    streamed.notes.kept.clear()
+    streamed.kv.kept.clear()
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert fake.posted == []

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bot.channels.slack import Timing
-from bot.channels.slack.stream_notes import Stream
+from bot.channels.slack.options import Timing
+from bot.channels.slack.streaming import Stream
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.transcript import encode
-from tests.bot.channels.slack.desk import TS, Desk, delivery, open_desk
+from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER
@@ -30,23 +30,23 @@ def address(**fields: Any) -> str:
     return write_address(Address(**usual | fields))
 
 
-async def turn(desk: Desk, *events: LiveEvent, seen: Callable[[], bool] | None = None, **where: Any) -> None:
+async def turn(rig: Rig, *events: LiveEvent, seen: Callable[[], bool] | None = None, **where: Any) -> None:
     """A turn with these events, which ends once something is seen, or could have been."""
-    async with desk.slack.live_view("slack:x", address(**where)) as watcher:
+    async with rig.slack.live_view("slack:x", address(**where)) as watcher:
         for event in (BEGUN, *events):
             await watcher.show(event)
-        await (until(seen) if seen else shown_elsewhere(desk))
-    await desk.slack.background.settled()
+        await (until(seen) if seen else shown_elsewhere(rig))
+    await rig.slack.tasks.join()
 
 
-async def shown_elsewhere(desk: Desk) -> None:
+async def shown_elsewhere(rig: Rig) -> None:
     """Wait for a stream in another workspace: whatever was to be begun before has been."""
-    before = len(desk.fake.shown)
-    desk.fake.add_message("C0002", TS, "A question")
-    async with desk.slack.live_view("slack:y", address(channel="C0002", team="T2")) as watcher:
+    before = len(rig.fake.shown)
+    rig.fake.add_message("C0002", TS, "A question")
+    async with rig.slack.live_view("slack:y", address(channel="C0002", team="T2")) as watcher:
         await watcher.show(TurnStarted(f"elsewhere_{before}", ("m1",)))
         await watcher.show(AnswerText(LONG))
-        await until(lambda: len(desk.fake.shown) > before)
+        await until(lambda: len(rig.fake.shown) > before)
 
 
 def begun(fake: SlackFake) -> list[str]:
@@ -54,72 +54,72 @@ def begun(fake: SlackFake) -> list[str]:
     return [call["channel"] for call in fake.called(START) if call["recipient_team_id"] == TEAM]
 
 
-async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, desk: Desk) -> None:
+async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, rig: Rig) -> None:
     """In the thread, for who has asked; its timestamp is noted before the first word goes out."""
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerText("And warm."))
         await until(lambda: fake.shown == [f"{LONG}And warm."])
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert fake.called(START) == [
         {"channel": CHANNEL, "thread_ts": TS, "recipient_user_id": USER, "recipient_team_id": TEAM}
     ]
     ts = fake.messages[CHANNEL][-1]["ts"]
-    assert desk.notes.kept[NOTE] == encode(Stream(CHANNEL, TS, ts))
-    assert desk.notes.lives[NOTE] == 7 * 86_400
+    assert rig.kv.kept[NOTE] == encode(Stream(CHANNEL, TS, ts))
+    assert rig.kv.lives[NOTE] == 7 * 86_400
     assert fake.called(STOP) == []
 
 
-async def test_a_stream_whose_note_cannot_be_written_shows_no_word(fake: SlackFake, desk: Desk) -> None:
+async def test_a_stream_whose_note_cannot_be_written_shows_no_word(fake: SlackFake, rig: Rig) -> None:
     """Words nobody can find again would be said twice."""
 
     def lose_the_store() -> None:
-        desk.notes.away = True
+        rig.kv.away = True
 
     fake.meanwhile[START] = lose_the_store
-    await turn(desk, AnswerText(LONG), seen=lambda: desk.notes.away)
+    await turn(rig, AnswerText(LONG), seen=lambda: rig.kv.away)
     assert (fake.shown, fake.called(APPEND)) == ([""], [])
 
 
-async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, desk: Desk) -> None:
+async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, rig: Rig) -> None:
     """And nothing else."""
-    desk.notes.away = True
+    rig.kv.away = True
     fake.no_status.add(CHANNEL)
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
-        await desk.slack.background.settled()
+        await rig.slack.tasks.join()
     assert fake.called(START) == []
 
 
 @pytest.mark.parametrize("words", [["Sunny."], ["It is ", "sunny."], [LONG, AnswerRestarted(), "Sunny."], [LONG, TOOL]])
-async def test_a_short_answer_is_posted_whole(fake: SlackFake, desk: Desk, words: list[str | LiveEvent]) -> None:
+async def test_a_short_answer_is_posted_whole(fake: SlackFake, rig: Rig, words: list[str | LiveEvent]) -> None:
     """A stream would only make it later; what is no answer does not count."""
-    await turn(desk, *(AnswerText(piece) if isinstance(piece, str) else piece for piece in words))
-    await desk.slack.deliver("slack:x", delivery("It is sunny."), ours)
+    await turn(rig, *(AnswerText(piece) if isinstance(piece, str) else piece for piece in words))
+    await rig.slack.deliver("slack:x", delivery("It is sunny."), ours)
     assert (begun(fake), len(fake.posted)) == ([], 1)
 
 
 async def test_an_answer_that_is_written_at_once_is_posted_whole(fake: SlackFake) -> None:
     """It has ended before the moment has passed that is waited for its end."""
-    async with open_desk(fake, timing=Timing(settle_s=0.0, pace_s=60.0)) as desk:
-        await turn(desk, AnswerText(LONG), seen=lambda: len(fake.called("assistant.threads.setStatus")) == 1)
+    async with open_rig(fake, timing=Timing(settle_s=0.0, pace_s=60.0)) as rig:
+        await turn(rig, AnswerText(LONG), seen=lambda: len(fake.called("assistant.threads.setStatus")) == 1)
         assert begun(fake) == []
 
 
 async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(fake: SlackFake) -> None:
     """The words were taken back before the first of them was shown."""
     async with (
-        open_desk(fake, timing=Timing(settle_s=0.0, pace_s=0.2)) as desk,
-        desk.slack.live_view("slack:x", address()) as watcher,
+        open_rig(fake, timing=Timing(settle_s=0.0, pace_s=0.2)) as rig,
+        rig.slack.live_view("slack:x", address()) as watcher,
     ):
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: len(fake.called("assistant.threads.setStatus")) == 1)
         await watcher.show(AnswerRestarted())
-        await shown_elsewhere(desk)
+        await shown_elsewhere(rig)
     assert begun(fake) == []
 
 
@@ -133,161 +133,161 @@ async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(fak
         {"response_url": "https://hooks.slack.com/commands/1"},
     ],
 )
-async def test_what_cannot_be_a_stream_is_none(fake: SlackFake, desk: Desk, where: dict[str, Any]) -> None:
+async def test_what_cannot_be_a_stream_is_none(fake: SlackFake, rig: Rig, where: dict[str, Any]) -> None:
     """It stands in no thread, is for nobody, or is for its reader's eyes only."""
-    await turn(desk, AnswerText(LONG), **where)
+    await turn(rig, AnswerText(LONG), **where)
     assert begun(fake) == []
 
 
-async def test_an_answer_in_a_thread_of_a_1_to_1_is_shown_too(fake: SlackFake, desk: Desk) -> None:
+async def test_an_answer_in_a_thread_of_a_1_to_1_is_shown_too(fake: SlackFake, rig: Rig) -> None:
     """The assistant's pane has nothing but threads."""
     fake.add_message(DIRECT, TS, "A question")
-    await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG], channel=DIRECT)
+    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG], channel=DIRECT)
 
 
-async def test_words_before_a_tool_are_shown_only_where_they_are_many(fake: SlackFake, desk: Desk) -> None:
+async def test_words_before_a_tool_are_shown_only_where_they_are_many(fake: SlackFake, rig: Rig) -> None:
     """They are no answer yet; what is written after the tool begins a paragraph."""
     done = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText("Let me see."), TOOL, done, AnswerText(LONG)):
             await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
         for event in (AnswerText("One more look."), TOOL, TOOL, AnswerText("Warm.")):
             await watcher.show(event)
         await until(lambda: fake.shown == [f"{LONG}One more look.\n\nWarm."])
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
 
 
-async def test_a_voided_answer_begins_anew(fake: SlackFake, desk: Desk) -> None:
+async def test_a_voided_answer_begins_anew(fake: SlackFake, rig: Rig) -> None:
     """What has not been shown yet is left out, what has is a paragraph of its own until the end."""
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText("Rain and "), AnswerRestarted(), AnswerText(LONG)):
             await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerRestarted())
         await watcher.show(AnswerText("Snow."))
         await until(lambda: fake.shown == [f"{LONG}\n\nSnow."])
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
 
 
-async def test_a_turn_that_ends_with_nothing_valid_takes_its_stream_back(fake: SlackFake, desk: Desk) -> None:
+async def test_a_turn_that_ends_with_nothing_valid_takes_its_stream_back(fake: SlackFake, rig: Rig) -> None:
     """What was asked may have been taken back: then no delivery comes."""
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerRestarted())
-    await desk.slack.background.settled()
-    assert (fake.shown, desk.notes.kept[NOTE]) == ([], b"")
+    await rig.slack.tasks.join()
+    assert (fake.shown, rig.kv.kept[NOTE]) == ([], b"")
 
 
-async def test_so_does_one_that_another_process_has_begun(fake: SlackFake, desk: Desk) -> None:
+async def test_so_does_one_that_another_process_has_begun(fake: SlackFake, rig: Rig) -> None:
     """Its message is known by its note."""
-    await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-    async with open_desk(fake) as other:
-        other.notes.kept = desk.notes.kept
+    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
+    async with open_rig(fake) as other:
+        other.kv.kept = rig.kv.kept
         await turn(other, AnswerRestarted(), seen=lambda: True)
     assert fake.shown == []
 
 
-async def test_a_stream_that_cannot_be_taken_back_is_left_to_the_delivery(fake: SlackFake, desk: Desk) -> None:
+async def test_a_stream_that_cannot_be_taken_back_is_left_to_the_delivery(fake: SlackFake, rig: Rig) -> None:
     """It may be an apology that comes."""
     fake.fail("chat.delete", "internal_error")
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerRestarted())
-    await desk.slack.background.settled()
-    await desk.slack.deliver("slack:x", delivery("I am sorry."), ours)
+    await rig.slack.tasks.join()
+    await rig.slack.deliver("slack:x", delivery("I am sorry."), ours)
     assert (fake.shown, fake.posted) == (["I am sorry."], [])
 
 
-async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, desk: Desk) -> None:
+async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, rig: Rig) -> None:
     """The rest comes with the delivery."""
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText("x" * 11_000)):
             await watcher.show(event)
         await until(lambda: fake.shown == ["x" * 11_000])
         await watcher.show(AnswerText("😀" * 1_000))
         await until(lambda: fake.shown == ["x" * 11_000 + "😀" * 500])
         await watcher.show(AnswerText("more"))
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert len(fake.shown[0]) == 11_500
 
 
-async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, desk: Desk) -> None:
+async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, rig: Rig) -> None:
     """What may become a call is held back until it is clear what it is."""
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         for event in (BEGUN, AnswerText(f"{LONG}<!chan")):
             await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
         await watcher.show(AnswerText("nel> look"))
         await until(lambda: fake.shown == [f"{LONG}@channel look"])
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
 
 
-async def test_a_stream_that_another_process_began_is_left_to_the_delivery(fake: SlackFake, desk: Desk) -> None:
+async def test_a_stream_that_another_process_began_is_left_to_the_delivery(fake: SlackFake, rig: Rig) -> None:
     """The same turn, taken again after a crash, begins no second message."""
-    await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-    async with open_desk(fake) as other:
-        other.notes.kept = desk.notes.kept
+    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
+    async with open_rig(fake) as other:
+        other.kv.kept = rig.kv.kept
         await turn(other, AnswerText(LONG), AnswerText("More."))
     assert (begun(fake), fake.shown) == ([CHANNEL], [LONG, LONG])
 
 
 @pytest.mark.parametrize("error", ["outage", "ratelimited", "unknown_method", "missing_scope"])
-async def test_where_the_workspace_has_no_streams_it_is_asked_once(fake: SlackFake, desk: Desk, error: str) -> None:
+async def test_where_the_workspace_has_no_streams_it_is_asked_once(fake: SlackFake, rig: Rig, error: str) -> None:
     """Answers are posted whole, and nobody notices."""
     if error == "outage":
         fake.break_down(START)
     else:
         fake.fail(START, error)
-    await turn(desk, AnswerText(LONG), seen=lambda: len(begun(fake)) == 1)
-    desk.notes.kept.clear()
-    await turn(desk, AnswerText(LONG), channel=DIRECT)
-    await desk.slack.deliver("slack:x", delivery(LONG), ours)
+    await turn(rig, AnswerText(LONG), seen=lambda: len(begun(fake)) == 1)
+    rig.kv.kept.clear()
+    await turn(rig, AnswerText(LONG), channel=DIRECT)
+    await rig.slack.deliver("slack:x", delivery(LONG), ours)
     assert (begun(fake), len(fake.posted)) == ([CHANNEL], 1)
 
 
-async def test_where_one_channel_has_no_streams_others_do(fake: SlackFake, desk: Desk) -> None:
+async def test_where_one_channel_has_no_streams_others_do(fake: SlackFake, rig: Rig) -> None:
     """That channel is asked once."""
     fake.no_streams.add(CHANNEL)
     fake.add_message(DIRECT, TS, "A question")
     for _ in range(2):
-        await turn(desk, AnswerText(LONG))
-    await turn(desk, AnswerText(LONG), seen=lambda: len(begun(fake)) == 2, channel=DIRECT)
+        await turn(rig, AnswerText(LONG))
+    await turn(rig, AnswerText(LONG), seen=lambda: len(begun(fake)) == 2, channel=DIRECT)
     assert begun(fake) == [CHANNEL, DIRECT]
 
 
 async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     """Each needs an end as well, and Slack takes few of both in a minute."""
     fake.add_message(DIRECT, TS, "A question")
-    async with open_desk(fake, timing=Timing(settle_s=0.0, pace_s=0.01, start_s=60.0)) as desk:
-        await turn(desk, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-        desk.notes.kept.clear()
-        await turn(desk, AnswerText(LONG), channel=DIRECT)
+    async with open_rig(fake, timing=Timing(settle_s=0.0, pace_s=0.01, start_s=60.0)) as rig:
+        await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
+        rig.kv.kept.clear()
+        await turn(rig, AnswerText(LONG), channel=DIRECT)
     assert begun(fake) == [CHANNEL]
 
 
-async def test_too_many_words_at_once_wait(fake: SlackFake, desk: Desk) -> None:
+async def test_too_many_words_at_once_wait(fake: SlackFake, rig: Rig) -> None:
     """They are shown with the next."""
     fake.limit(APPEND, 1)
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: len(fake.called(APPEND)) == 1)
         await watcher.show(AnswerText("More."))
         await until(lambda: fake.shown == [f"{LONG}More."])
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
 
 
 @pytest.mark.parametrize("trouble", [SlackFake.break_down, SlackFake.hang_up, lambda fake, _: fake.expire()])
 async def test_a_stream_that_takes_no_more_is_left_alone(
-    fake: SlackFake, desk: Desk, trouble: Callable[[SlackFake, str], None]
+    fake: SlackFake, rig: Rig, trouble: Callable[[SlackFake, str], None]
 ) -> None:
     """What it lacks comes with the delivery."""
-    async with desk.slack.live_view("slack:x", address()) as watcher:
+    async with rig.slack.live_view("slack:x", address()) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
         await until(lambda: fake.shown == [LONG])
@@ -295,5 +295,5 @@ async def test_a_stream_that_takes_no_more_is_left_alone(
         await watcher.show(AnswerText("More."))
         await until(lambda: len(fake.called(APPEND)) == 2)
         await watcher.show(AnswerText("And more."))
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert (fake.shown, len(fake.called(APPEND))) == ([LONG], 2)

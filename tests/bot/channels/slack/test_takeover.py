@@ -9,13 +9,13 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
 from bot.store import Store
-from tests.bot.channels.slack.desk import THREAD, Desk, delivery
+from tests.bot.channels.slack.rig import THREAD, Rig, delivery
 from tests.bot.store.turns import key, leased
 from tests.fakes.slack import SlackFake
 
 
 async def test_whoever_slept_after_looking_in_vain_posts_nothing(
-    store: Store, redis: Redis, fake: SlackFake, desk: Desk
+    store: Store, redis: Redis, fake: SlackFake, rig: Rig
 ) -> None:
     """The other process posts between the look and the second post."""
     lost = await leased(store, THREAD)
@@ -23,16 +23,16 @@ async def test_whoever_slept_after_looking_in_vain_posts_nothing(
     async def slept() -> None:
         if await redis.delete(key("lease", THREAD)):
             held = await leased(store, THREAD)
-            await desk.slack.deliver(THREAD, delivery(attempts=3), partial(store.leases.renew, held))
+            await rig.slack.deliver(THREAD, delivery(attempts=3), partial(store.leases.renew, held))
         await store.leases.renew(lost)
 
     with pytest.raises(LeaseLost):
-        await desk.slack.deliver(THREAD, delivery(attempts=2), slept)
+        await rig.slack.deliver(THREAD, delivery(attempts=2), slept)
     assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]
 
 
-async def test_whoever_holds_the_lease_posts(store: Store, fake: SlackFake, desk: Desk) -> None:
+async def test_whoever_holds_the_lease_posts(store: Store, fake: SlackFake, rig: Rig) -> None:
     """The counterpart."""
     lease = await leased(store, THREAD)
-    await desk.slack.deliver(THREAD, delivery(attempts=2), partial(store.leases.renew, lease))
+    await rig.slack.deliver(THREAD, delivery(attempts=2), partial(store.leases.renew, lease))
     assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from bot import texts
 from bot.channels import Reply
-from bot.channels.slack import Options, Slack
-from bot.channels.slack.splitting import LIMIT, split
-from tests.bot.channels.slack.desk import Inbox
+from bot.channels.slack.channel import Slack
+from bot.channels.slack.formatting import LIMIT, split
+from bot.channels.slack.options import Options
+from tests.bot.channels.slack.rig import Inbox
 from tests.fakes.notes import LocalNotes
 
 PROSE = st.text(alphabet="ab .!?。！\n日🗾", max_size=400)

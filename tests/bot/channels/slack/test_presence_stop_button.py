@@ -12,7 +12,7 @@ from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
 from bot.transcript import Author, Message
-from tests.bot.channels.slack.desk import QUICK, THREAD, TS, Desk, open_desk
+from tests.bot.channels.slack.rig import QUICK, THREAD, TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, envelope, session_stopped
 from tests.waiting import until
@@ -23,88 +23,88 @@ NOTE = f"slack:at_work:{CHANNEL}:{TS}"
 
 
 @pytest.fixture
-async def desk(fake: SlackFake) -> AsyncIterator[Desk]:
+async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
     """Every turn takes long."""
-    async with open_desk(fake, timing=replace(QUICK, stop_after_s=0.0)) as desk:
-        yield desk
+    async with open_rig(fake, timing=replace(QUICK, stop_after_s=0.0)) as rig:
+        yield rig
 
 
 def statuses(fake: SlackFake) -> list[str]:
     return [call["status"] for call in fake.called(SET)]
 
 
-async def test_a_long_turn_can_be_stopped(fake: SlackFake, desk: Desk) -> None:
+async def test_a_long_turn_can_be_stopped(fake: SlackFake, rig: Rig) -> None:
     """The button takes the place of the words, and goes with the turn."""
-    async with desk.slack.live_view(THREAD, HERE) as watcher:
+    async with rig.slack.live_view(THREAD, HERE) as watcher:
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
-        assert desk.notes.lives[NOTE] == 3_600
+        assert rig.kv.lives[NOTE] == 3_600
         await watcher.show(ToolStarted("1", "get_weather", {}))
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert fake.sessions == {(CHANNEL, TS): "active"}
     assert {call["status"] for call in fake.called(WORDS)} <= {"is thinking…"}
-    assert desk.notes.kept[NOTE] == b""
+    assert rig.kv.kept[NOTE] == b""
 
 
 async def test_a_short_turn_has_no_button(fake: SlackFake) -> None:
     """Nobody could press it."""
-    async with open_desk(fake) as desk:
-        async with desk.slack.live_view(THREAD, HERE):
+    async with open_rig(fake) as rig:
+        async with rig.slack.live_view(THREAD, HERE):
             await until(lambda: bool(fake.called(WORDS)))
-        await desk.slack.background.settled()
+        await rig.slack.tasks.join()
         assert fake.called(SET) == []
 
 
 async def test_the_button_of_a_process_that_died_is_taken_away(fake: SlackFake) -> None:
     """By whoever goes on with its turn, however short that is."""
-    async with open_desk(fake) as desk:
-        desk.notes.kept[NOTE] = b"1"
-        async with desk.slack.live_view(THREAD, HERE):
+    async with open_rig(fake) as rig:
+        rig.kv.kept[NOTE] = b"1"
+        async with rig.slack.live_view(THREAD, HERE):
             pass
-        await desk.slack.background.settled()
+        await rig.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
-async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, desk: Desk) -> None:
+async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: Rig) -> None:
     """Asked once in a channel, not for each turn."""
     fake.is_agent = False
     for _ in range(3):
-        async with desk.slack.live_view(THREAD, HERE) as watcher:
+        async with rig.slack.live_view(THREAD, HERE) as watcher:
             await until(lambda: "processing" in statuses(fake))
             await watcher.show(ToolStarted("1", "get_weather", {}))
             await until(lambda: fake.called(WORDS)[-1]["status"] == "is using get_weather…")
-        await desk.slack.background.settled()
+        await rig.slack.tasks.join()
     assert statuses(fake) == ["processing", "active"]
 
 
-async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackFake, desk: Desk) -> None:
+async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackFake, rig: Rig) -> None:
     """Slack warns, and the log says how to mend it."""
     fake.is_subscribed = False
     with capture_logs() as logged:
         for _ in range(2):
-            async with desk.slack.live_view(THREAD, HERE):
+            async with rig.slack.live_view(THREAD, HERE):
                 await until(lambda: "processing" in statuses(fake))
-            await desk.slack.background.settled()
+            await rig.slack.tasks.join()
     assert [line["event"] for line in logged] == ["no stop button"]
     assert (statuses(fake), fake.sessions) == (["processing", "active"], {(CHANNEL, TS): "active"})
 
 
-async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, desk: Desk) -> None:
+async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, rig: Rig) -> None:
     """It is asked again after the wait it wants; a beginning that got no answer may have shown the button."""
     fake.break_down(SET, after=True)
-    async with desk.slack.live_view(THREAD, HERE):
+    async with rig.slack.live_view(THREAD, HERE):
         await until(lambda: fake.sessions == {(CHANNEL, TS): "processing"})
         fake.limit(SET, 1)
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert statuses(fake) == ["processing", "active", "active"]
     assert fake.sessions == {(CHANNEL, TS): "active"}
 
 
-async def test_without_the_store_there_is_no_button(fake: SlackFake, desk: Desk) -> None:
+async def test_without_the_store_there_is_no_button(fake: SlackFake, rig: Rig) -> None:
     """One that nobody would take away again."""
-    desk.notes.away = True
-    async with desk.slack.live_view(THREAD, HERE):
+    rig.kv.away = True
+    async with rig.slack.live_view(THREAD, HERE):
         await until(lambda: bool(fake.called(WORDS)))
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert fake.called(SET) == []
 
 
@@ -112,30 +112,30 @@ async def test_without_the_store_there_is_no_button(fake: SlackFake, desk: Desk)
     ("channel", "conversation", "group"), [(CHANNEL, THREAD, True), (DIRECT, f"slack:{TEAM}:{DIRECT}", False)]
 )
 async def test_a_press_of_the_button_stops_the_turn(
-    fake: SlackFake, desk: Desk, channel: str, conversation: str, *, group: bool
+    fake: SlackFake, rig: Rig, channel: str, conversation: str, *, group: bool
 ) -> None:
     """In its conversation, each press once; the button goes at once, whichever process has the turn."""
     fake.add_message(DIRECT, TS, "A question")
     stopped = session_stopped(TS, channel=channel)
-    heard = await desk.hear(stopped)
-    assert await desk.hear(stopped) is None
+    heard = await rig.hear(stopped)
+    assert await rig.hear(stopped) is None
     at = stopped["event"]["event_ts"]
     message = Message(f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER))
     assert heard == (conversation, InboundEvent(message, group=group, event="stop"))
-    await desk.slack.background.settled()
+    await rig.slack.tasks.join()
     assert fake.sessions == {(channel, TS): "active"}
 
 
 async def test_who_may_not_speak_may_not_stop(fake: SlackFake) -> None:
     """As with words."""
-    async with open_desk(fake, allowed_users=("U0009",)) as desk:
-        assert await desk.hear(session_stopped(TS)) is None
+    async with open_rig(fake, allowed_users=("U0009",)) as rig:
+        assert await rig.hear(session_stopped(TS)) is None
 
 
 @pytest.mark.parametrize("missing", ["channel", "thread_ts", "user"])
-async def test_a_press_that_lacks_its_parts_is_acknowledged(desk: Desk, missing: str) -> None:
+async def test_a_press_that_lacks_its_parts_is_acknowledged(rig: Rig, missing: str) -> None:
     """It says not what to stop."""
     stopped = session_stopped(TS)
     del stopped["event"][missing]
-    assert await desk.hear(stopped) is None
-    assert await desk.hear(envelope({"type": "agent_session_stopped"})) is None
+    assert await rig.hear(stopped) is None
+    assert await rig.hear(envelope({"type": "agent_session_stopped"})) is None

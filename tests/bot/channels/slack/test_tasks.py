@@ -6,7 +6,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from bot.channels.slack.background import Background, during
+from bot.channels.slack.tasks import BackgroundTasks, background_task
 
 
 async def test_a_failure_is_logged_and_nothing_else() -> None:
@@ -15,10 +15,10 @@ async def test_a_failure_is_logged_and_nothing_else() -> None:
     async def fails() -> None:
         raise RuntimeError
 
-    work = Background()
+    work = BackgroundTasks()
     with capture_logs() as logged:
         work.start(fails())
-        await work.settled()
+        await work.join()
         await work.close()
     assert [(line["event"], line["error"]) for line in logged] == [("background work failed", "RuntimeError")]
 
@@ -33,10 +33,10 @@ async def test_what_takes_too_long_is_ended_with_the_channel() -> None:
         finally:
             ended.append("work")
 
-    work = Background(grace_s=0.0)
+    work = BackgroundTasks(grace_s=0.0)
     work.start(waits())
     await asyncio.sleep(0)
     await work.close()
-    async with during(waits()):
+    async with background_task(waits()):
         await asyncio.sleep(0)
     assert ended == ["work", "work"]

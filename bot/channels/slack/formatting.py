@@ -1,16 +1,81 @@
-"""Long answers in pieces of a message's size: between paragraphs if possible, never inside a code block that fits."""
+"""Text from and for Slack: escapes, links and mentions, and long answers split to a message's size."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from bot.channels.utf16 import fits, head, units
 
+MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
+USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+BROADCAST = re.compile(r"<!((?:channel|here|everyone)\b|subteam\^\w+)(?:\|[^<>]*)?>")
+OPEN_TAG = re.compile(r"<(?:!(?:\w[^<>\n]{0,100})?)?$")
+FALLBACK_CAP = 3_000  # of the text that stands for blocks in notifications
+ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")
 EMPTY = re.compile(r"[ \t]*\n")
 BREAKS = (re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
+
+
+def mentioned_users(text: str) -> set[str]:
+    """The ids of the users a text mentions."""
+    return set(USER.findall(text))
+
+
+def plain_text(text: str) -> str:
+    """The text without markup and escapes. Mentions of users stay, because names are looked up later."""
+    text = MARKUP.sub(_plain_markup, text)
+    for escaped, character in ESCAPES:
+        text = text.replace(escaped, character)
+    return text.encode("utf-8", "replace").decode().strip()
+
+
+def _plain_markup(match: re.Match[str]) -> str:
+    target, _, label = match[1].partition("|")
+    if target.startswith("@"):
+        return match[0]
+    if target.startswith("#"):
+        return f"#{label or target[1:]}"
+    if target.startswith("!"):
+        return label or f"@{target[1:].partition('^')[0]}"
+    address = target.removeprefix("mailto:").removeprefix("tel:")
+    return f"{label} ({target})" if label and label not in (address, target) and address == target else address
+
+
+def escape(text: str) -> str:
+    """The text escaped, so that Slack finds no links and no mentions."""
+    for escaped, character in reversed(ESCAPES):
+        text = text.replace(character, escaped)
+    return text
+
+
+def without_mentions(text: str, ids: Collection[str]) -> str:
+    """The text without the mentions of these users; if ``ids`` is empty, without the first mention."""
+    text = USER.sub(lambda match: "" if match[1] in ids else match[0], text) if ids else USER.sub("", text, count=1)
+    return re.sub(r"[ \t]{2,}", " ", text).strip()
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """The text with mentions as names, if known."""
+    return USER.sub(lambda match: f"@{names[match[1]]}" if names.get(match[1]) else match[0], text)
+
+
+def without_broadcasts(markdown: str) -> str:
+    """The text with mentions of everybody (@channel, @here) made harmless."""
+    return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
+
+
+def open_tag_start(markdown: str) -> int:
+    """The index at which an unfinished mention of everybody begins; the text's length if none does."""
+    match = OPEN_TAG.search(markdown)
+    return match.start() if match else len(markdown)
+
+
+def markdown_block(markdown: str) -> dict[str, object]:
+    """A block that shows Markdown."""
+    return {"type": "markdown", "text": markdown}
 
 
 def split(text: str, limit: int = LIMIT) -> list[str]:
@@ -20,7 +85,7 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
 
 
 def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
-    """As many blocks together as fit, without the line breaks around them."""
+    """Blocks joined as long as they fit."""
     packed: list[str] = []
     size = 0
     for block in blocks:
@@ -33,7 +98,7 @@ def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
 
 
 def _fitting_blocks(text: str, limit: int) -> Iterator[str]:
-    """Paragraphs and code blocks, those that are too long cut up."""
+    """Paragraphs and code blocks, cut if too long."""
     for block in _blocks(text):
         if fits(block.strip("\n"), limit):
             yield block
@@ -70,7 +135,7 @@ def _cut_prose(block: str, limit: int) -> Iterator[str]:
     while not fits(block, limit):
         first = head(block, limit)
         found = (_last_break(pattern, first) for pattern in BREAKS)
-        end = next((place for place in found if place > len(first) // 2), len(first))
+        end = next((index for index in found if index > len(first) // 2), len(first))
         yield block[:end]
         block = block[end:]
     yield block

@@ -12,7 +12,7 @@ from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater, TokenRefused
 from bot.live_events import AnswerText, TurnStarted
 from bot.safe_text.arguments import described
-from tests.bot.channels.slack.desk import THREAD, TS, Desk, delivery
+from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
 from tests.bot.harness import ours
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.slack import SlackFake
@@ -43,14 +43,14 @@ def outcome(text: str = "Allowed: launch. (hanako)", of: str = ID) -> Delivery:
     return Delivery(f"{of}_settled", "turn", Reply(text, settles=of), write_address(Address(CHANNEL, TS, TS)))
 
 
-async def deliver(desk: Desk, *deliveries: Delivery) -> None:
+async def deliver(rig: Rig, *deliveries: Delivery) -> None:
     for one in deliveries:
-        await desk.slack.deliver(THREAD, one, ours)
+        await rig.slack.deliver(THREAD, one, ours)
 
 
-async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake, desk: Desk) -> None:
+async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake, rig: Rig) -> None:
     """Who asked is named by Slack itself; the buttons carry the question and its conversation."""
-    await deliver(desk, question())
+    await deliver(rig, question())
     assert fake.shown == [f"{ASKED}\n[Approve] [Reject]"]
     (posted,) = fake.posted
     assert (posted["channel"], posted["thread_ts"], posted["text"]) == (CHANNEL, TS, "May I run launch?")
@@ -61,12 +61,12 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
         ("kaiwa_approve", "primary", ID),
         ("kaiwa_reject", "danger", ID),
     ]
-    assert desk.notes.lives[f"slack:question:{THREAD}"] == 2 * 86_400
+    assert rig.kv.lives[f"slack:question:{THREAD}"] == 2 * 86_400
 
 
-async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: SlackFake, desk: Desk) -> None:
+async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: SlackFake, rig: Rig) -> None:
     """Not in that of the arguments, which may be words for somebody else."""
-    await deliver(desk, question(text=JAPANESE))
+    await deliver(rig, question(text=JAPANESE))
     assert fake.shown == [
         "次の操作をしてもよろしいですか。\nlaunch\n▸ what: rocket\n"
         "依頼者： @U00000001\n期限： 2027-01-15 09:00 UTC\n[許可する] [許可しない]"
@@ -74,10 +74,10 @@ async def test_a_question_is_asked_in_the_language_of_its_own_sentence(fake: Sla
     assert fake.posted[0]["text"] == "launch を実行してもよろしいですか。"
 
 
-async def test_arguments_are_letters_and_nothing_else(fake: SlackFake, desk: Desk) -> None:
+async def test_arguments_are_letters_and_nothing_else(fake: SlackFake, rig: Rig) -> None:
     """They render no mention, link or format, fake no line, and stand in no text that Slack would read for those."""
     arguments = {"to": "<!channel> <@U2> *b* `c` https://evil.example|x", "note": "a\nAsked by: nobody\u202e"}
-    await deliver(desk, question(arguments))
+    await deliver(rig, question(arguments))
     (posted,) = fake.posted
     call = posted["blocks"][0]["elements"][1]
     assert call == {
@@ -94,32 +94,32 @@ async def test_arguments_are_letters_and_nothing_else(fake: SlackFake, desk: Des
     assert "markdown_text" not in posted
 
 
-async def test_no_argument_looks_like_another(fake: SlackFake, desk: Desk) -> None:
+async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None:
     """Whatever is in it: each begins its line with what no value has, in a block that Slack reads nothing into."""
     for arguments in ATTACKS.values():
-        await deliver(desk, question(arguments))
+        await deliver(rig, question(arguments))
         call = fake.posted[-1]["blocks"][0]["elements"][1]
         assert call["type"] == "rich_text_preformatted"
         assert [element["text"] for element in call["elements"]] == [f"launch\n{described(arguments)}"]
 
 
-async def test_a_call_without_arguments_and_an_asker_nobody_knows(fake: SlackFake, desk: Desk) -> None:
+async def test_a_call_without_arguments_and_an_asker_nobody_knows(fake: SlackFake, rig: Rig) -> None:
     """What is not known is left out."""
-    await deliver(desk, question({}, asker=""))
+    await deliver(rig, question({}, asker=""))
     assert fake.shown == ["May I do this?\nlaunch\nOpen until: 2027-01-15 09:00 UTC\n[Approve] [Reject]"]
 
 
-async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, desk: Desk) -> None:
+async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, rig: Rig) -> None:
     """In the very message, whose arguments stay; once told, the note goes, and telling it again changes nothing."""
-    await deliver(desk, question(), outcome(), outcome("Not allowed."))
+    await deliver(rig, question(), outcome(), outcome("Not allowed."))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
     assert (len(fake.called(UPDATE)), len(fake.posted)) == (1, 1)
-    assert desk.notes.kept[f"slack:question:{THREAD}"] == b""
+    assert rig.kv.kept[f"slack:question:{THREAD}"] == b""
 
 
-async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, desk: Desk) -> None:
+async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, rig: Rig) -> None:
     """Names are chosen by their bearers."""
-    await deliver(desk, question(), outcome("Allowed: launch. (<!channel> & co)"))
+    await deliver(rig, question(), outcome("Allowed: launch. (<!channel> & co)"))
     (update,) = fake.called(UPDATE)
     assert update["text"] == "Allowed: launch. (&lt;!channel&gt; &amp; co)"
     assert update["blocks"][1]["elements"] == [
@@ -127,96 +127,96 @@ async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, desk: Desk) -
     ]
 
 
-async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(fake: SlackFake, desk: Desk) -> None:
+async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(fake: SlackFake, rig: Rig) -> None:
     """Nor does that of another one, nor one whose note is of another form."""
-    await deliver(desk, outcome())
-    await deliver(desk, question(), outcome(of=f"question_{'1' * 32}"))
-    desk.notes.kept[f"slack:question:{THREAD}"] = b"?"
-    await deliver(desk, outcome())
+    await deliver(rig, outcome())
+    await deliver(rig, question(), outcome(of=f"question_{'1' * 32}"))
+    rig.kv.kept[f"slack:question:{THREAD}"] = b"?"
+    await deliver(rig, outcome())
     assert fake.called(UPDATE) == []
     assert len(fake.posted) == 1
 
 
-async def test_a_question_that_arrived_after_all_is_not_asked_twice(fake: SlackFake, desk: Desk) -> None:
+async def test_a_question_that_arrived_after_all_is_not_asked_twice(fake: SlackFake, rig: Rig) -> None:
     """And is found again to be settled."""
     fake.break_down(POST, after=True)
     with pytest.raises(DeliverLater):
-        await deliver(desk, question())
-    await deliver(desk, question(attempts=2), outcome())
+        await deliver(rig, question())
+    await deliver(rig, question(attempts=2), outcome())
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
-async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: SlackFake, desk: Desk) -> None:
+async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: SlackFake, rig: Rig) -> None:
     """Its message is found, and noted then."""
 
     def lose_the_store() -> None:
-        desk.notes.away = True
+        rig.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
-    with pytest.raises(DeliverLater, match="not noted where the question stands"):
-        await deliver(desk, question())
-    desk.notes.away = False
-    await deliver(desk, question(attempts=2), outcome())
+    with pytest.raises(DeliverLater, match="the place of the question is not stored"):
+        await deliver(rig, question())
+    rig.kv.away = False
+    await deliver(rig, question(attempts=2), outcome())
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
-async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, desk: Desk) -> None:
+async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, rig: Rig) -> None:
     """Passing trouble loses no outcome."""
-    await deliver(desk, question())
-    desk.notes.away = True
+    await deliver(rig, question())
+    rig.kv.away = True
     with pytest.raises(DeliverLater, match="the store does not tell"):
-        await deliver(desk, outcome())
-    desk.notes.away = False
+        await deliver(rig, outcome())
+    rig.kv.away = False
     fake.fail(UPDATE, "invalid_auth")
     with pytest.raises(TokenRefused):
-        await deliver(desk, outcome())
+        await deliver(rig, outcome())
     fake.limit(UPDATE, 7)
     with pytest.raises(DeliverLater) as later:
-        await deliver(desk, outcome())
+        await deliver(rig, outcome())
     assert later.value.after == 7
-    await deliver(desk, outcome())
+    await deliver(rig, outcome())
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
-async def test_a_question_that_somebody_has_deleted_settles_in_silence(fake: SlackFake, desk: Desk) -> None:
+async def test_a_question_that_somebody_has_deleted_settles_in_silence(fake: SlackFake, rig: Rig) -> None:
     """It is no reason for a dead letter; the log knows."""
-    await deliver(desk, question())
+    await deliver(rig, question())
     fake.delete(fake.shown[0])
     with capture_logs() as logged:
-        await deliver(desk, outcome())
+        await deliver(rig, outcome())
     assert [(line["event"], line["error"]) for line in logged] == [
         ("a question that is decided keeps its buttons", "message_not_found")
     ]
 
 
-async def test_what_a_command_leads_to_is_asked_in_the_1_to_1(fake: SlackFake, desk: Desk) -> None:
+async def test_what_a_command_leads_to_is_asked_in_the_1_to_1(fake: SlackFake, rig: Rig) -> None:
     """There it can be changed afterwards; Slack tells the channel's own id."""
-    await deliver(desk, question(channel=USER, ts="", thread="", response_url=f"{fake.origin}/commands/1"), outcome())
+    await deliver(rig, question(channel=USER, ts="", thread="", response_url=f"{fake.origin}/commands/1"), outcome())
     assert fake.responses == {}
     assert fake.called(UPDATE)[0]["channel"] == DIRECT
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_a_question_leaves_nothing_of_a_stream_above_it(fake: SlackFake, desk: Desk, *, known: bool) -> None:
+async def test_a_question_leaves_nothing_of_a_stream_above_it(fake: SlackFake, rig: Rig, *, known: bool) -> None:
     """What was written before a question is no answer yet: the answer gets a message of its own below."""
     if not known:
         fake.break_down("chat.startStream", after=True)
-    async with desk.slack.live_view(THREAD, question().address) as watcher:
+    async with rig.slack.live_view(THREAD, question().address) as watcher:
         await watcher.show(TurnStarted("turn", ("m1",)))
         await watcher.show(AnswerText("I am going to launch the rocket now, if I may. " * 3))
         await until(lambda: bool(fake.shown))
-    await deliver(desk, question())
+    await deliver(rig, question())
     assert fake.shown == [f"{ASKED}\n[Approve] [Reject]"]
-    await deliver(desk, outcome(), delivery("Launched"))
+    await deliver(rig, outcome(), delivery("Launched"))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)", "Launched"]
 
 
-async def test_a_question_waits_where_it_is_not_known_what_was_streamed(fake: SlackFake, desk: Desk) -> None:
+async def test_a_question_waits_where_it_is_not_known_what_was_streamed(fake: SlackFake, rig: Rig) -> None:
     """Until the store tells."""
-    desk.notes.away = True
+    rig.kv.away = True
     with pytest.raises(DeliverLater, match="whether something was streamed"):
-        await deliver(desk, question())
+        await deliver(rig, question())
     assert fake.posted == []
 
 
@@ -232,15 +232,15 @@ async def test_a_question_waits_where_it_is_not_known_what_was_streamed(fake: Sl
     ],
 )
 async def test_a_plain_yes_or_no_of_the_asker_is_heard_without_a_mention(
-    desk: Desk, words: str, user: str, thread: str | None, *, heard: bool
+    rig: Rig, words: str, user: str, thread: str | None, *, heard: bool
 ) -> None:
     """In the question's thread, while it is open; anything else there may be meant for others."""
     said = message(words, "1700000060.000200", user=user, thread_ts=thread)
-    assert await desk.hear(said) is None
-    await deliver(desk, question())
-    assert (await desk.hear(said) is not None) is heard
-    await deliver(desk, outcome())
-    assert await desk.hear(message(words, "1700000070.000200", user=user, thread_ts=thread)) is None
+    assert await rig.hear(said) is None
+    await deliver(rig, question())
+    assert (await rig.hear(said) is not None) is heard
+    await deliver(rig, outcome())
+    assert await rig.hear(message(words, "1700000070.000200", user=user, thread_ts=thread)) is None
 
 
 def refusal(**address: Any) -> Delivery:
@@ -248,9 +248,9 @@ def refusal(**address: Any) -> Delivery:
     return Delivery("notice_1", "turn", Reply("Only the asker can.", private=True), write_address(where))
 
 
-async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, desk: Desk) -> None:
+async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, rig: Rig) -> None:
     """In the thread, by the press's own address."""
-    await deliver(desk, refusal(private_url=f"{fake.origin}/actions/1"))
+    await deliver(rig, refusal(private_url=f"{fake.origin}/actions/1"))
     assert fake.responses["/actions/1"] == [
         {
             "response_type": "ephemeral",
@@ -263,18 +263,18 @@ async def test_a_refusal_is_seen_by_one_person_alone(fake: SlackFake, desk: Desk
     assert (fake.posted, fake.whispered) == ([], [])
 
 
-async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(fake: SlackFake, desk: Desk) -> None:
+async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(fake: SlackFake, rig: Rig) -> None:
     """Half an hour later, or where there was none; and never said aloud."""
     fake.expired.add("/actions/1")
-    await deliver(desk, refusal(private_url=f"{fake.origin}/actions/1"), refusal(thread=""))
+    await deliver(rig, refusal(private_url=f"{fake.origin}/actions/1"), refusal(thread=""))
     assert [(one["channel"], one["user"], one.get("thread_ts")) for one in fake.whispered] == [
         (CHANNEL, USER, TS),
         (CHANNEL, USER, None),
     ]
     fake.limit(WHISPER, 3)
     with pytest.raises(DeliverLater):
-        await deliver(desk, refusal())
+        await deliver(rig, refusal())
     with capture_logs() as logged:
-        await deliver(desk, refusal(user="U9"))
+        await deliver(rig, refusal(user="U9"))
     assert [line["error"] for line in logged] == ["user_not_in_channel"]
     assert fake.posted == []

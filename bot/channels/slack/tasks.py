@@ -1,4 +1,4 @@
-"""Work that nobody waits for: begun at the door or beside a turn, ended with the channel."""
+"""Background tasks, which end with the channel."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ log = structlog.stdlib.get_logger(__name__)
 GRACE_S = 3.0
 
 
-class Background:
-    """Holds on to tasks, so that they run to their end.
+class BackgroundTasks:
+    """Tasks that nobody waits for.
 
     Args:
-        grace_s: what is under way at the end may go on for so long.
+        grace_s: how long running tasks may go on after ``close``.
     """
 
     def __init__(self, grace_s: float = GRACE_S) -> None:
@@ -26,7 +26,7 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin; a failure is logged, and nothing else."""
+        """Start a task; its failure is only logged."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -36,13 +36,13 @@ class Background:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("background work failed", error=type(error).__name__, exc_info=error)
 
-    async def settled(self) -> None:
-        """Wait until nothing is under way."""
+    async def join(self) -> None:
+        """Wait until no task runs."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Give what is under way a moment, then end it."""
+        """Give running tasks a moment, then cancel them."""
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=self._grace_s)
             for task in late:
@@ -51,8 +51,8 @@ class Background:
 
 
 @asynccontextmanager
-async def during(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Let something go on for as long as the context lasts."""
+async def background_task(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """A task that is cancelled when the context ends."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -61,8 +61,8 @@ async def during(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def wait(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, but no longer than that."""
+async def wait_for_event(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event for at most ``seconds``."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -1,7 +1,8 @@
-"""Slack's Web API: one call, one answer; what the SDK raises is translated here, once."""
+"""Slack's Web API: one call, one response. The SDK's exceptions and Slack's refusals are translated here."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,21 +11,22 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.channels.slack.bolt import quiet_logger
 from bot.channels.slack.options import Options
-from bot.errors import DeliverLater
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 
 CALL_S = 10.0
 AWAY_S = 5.0  # before an API that is down is asked again
 WAIT_S = 30.0  # where a refusal for too many calls does not say how long
-
 RATE_LIMITED = ("ratelimited", "rate_limited")
 # Where the body is no JSON object the SDK raises what its own code trips over.
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError)
+TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
+TRANSIENT_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
+FIRST_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """What Slack answered.
 
     Attributes:
@@ -44,18 +46,26 @@ class Answer:
         object.__setattr__(self, "error", "" if ok else str(self.data.get("error", "unknown_error")))
 
 
-class Api:
-    """The API under the bot's token. Enter it before the first call."""
+def quiet_logger() -> logging.Logger:
+    """A disabled logger for the SDK, whose own lines hold signatures, bodies and tickets."""
+    logger = logging.getLogger("bot.channels.slack.sdk")
+    logger.disabled = True
+    logger.setLevel(logging.CRITICAL)
+    return logger
+
+
+class Client:
+    """The API with the bot's token. Enter it before the first call."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         # No retries of the SDK: a message that may have been posted is looked for before it is posted again.
-        self.client = AsyncWebClient(
+        self.sdk = AsyncWebClient(
             options.bot_token, options.api_base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
         )
 
-    async def __aenter__(self) -> Api:
-        self.client.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
+    async def __aenter__(self) -> Client:
+        self.sdk.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -63,28 +73,28 @@ class Api:
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The connections, also for files and response URLs."""
-        assert self.client.session is not None, "the channel is not open"  # noqa: S101 -- a mistake of the caller
-        return self.client.session
+        """The HTTP session, also used for files and response URLs."""
+        assert self.sdk.session is not None, "the channel is not open"  # noqa: S101 -- a mistake of the caller
+        return self.sdk.session
 
-    async def get(self, method: str, **arguments: object) -> Answer:
-        """Read something.
+    async def get(self, method: str, **arguments: object) -> ApiResponse:
+        """Call a method by GET.
 
         Raises:
             DeliverLater: Slack does not answer as an API does.
         """
-        return await self._call(method, http_verb="GET", params=_given(arguments))
+        return await self._call(method, http_verb="GET", params=_without_none(arguments))
 
-    async def post(self, method: str, **arguments: object) -> Answer:
-        """Change something.
+    async def post(self, method: str, **arguments: object) -> ApiResponse:
+        """Call a method by POST.
 
         Raises:
             DeliverLater: Slack does not answer as an API does; what was asked may have happened.
         """
-        return await self._call(method, json=_given(arguments))
+        return await self._call(method, json=_without_none(arguments))
 
     async def respond(self, url: str, payload: dict[str, object]) -> bool:
-        """Answer a command by its response URL; false where that is used up or over.
+        """Answer a command by its response URL; false if the URL has expired or is used up.
 
         Raises:
             DeliverLater: Slack is away.
@@ -98,27 +108,29 @@ class Api:
             raise DeliverLater(f"response_url: status {status}", AWAY_S)
         return status == 200
 
-    async def _call(self, method: str, **request: Any) -> Answer:
+    async def _call(self, method: str, **request: Any) -> ApiResponse:
         try:
-            response = await self.client.api_call(method, **request)
+            response = await self.sdk.api_call(method, **request)
         except SlackApiError as error:
             return _refusal(method, error)
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
-        return Answer(_object(response.data), _scopes(response))
+        return ApiResponse(_object(response.data), _scopes(response))
 
 
-def _refusal(method: str, error: SlackApiError) -> Answer:
+def _refusal(method: str, error: SlackApiError) -> ApiResponse:
     response: object = error.response
     if not isinstance(response, AsyncSlackResponse):
         raise DeliverLater(f"{method}: no JSON", AWAY_S) from error
     data = _object(response.data)
     if response.status_code == 429 or data.get("error") in RATE_LIMITED:
         said = str(response.headers.get("Retry-After", ""))
-        return Answer({"error": "ratelimited"}, retry_after=float(said) if said.isdecimal() and int(said) else WAIT_S)
+        return ApiResponse(
+            {"error": "ratelimited"}, retry_after=float(said) if said.isdecimal() and int(said) else WAIT_S
+        )
     if response.status_code >= 500 or "error" not in data:
         raise DeliverLater(f"{method}: status {response.status_code}", AWAY_S) from error
-    return Answer(data, _scopes(response))
+    return ApiResponse(data, _scopes(response))
 
 
 def _scopes(response: AsyncSlackResponse) -> str:
@@ -129,5 +141,22 @@ def _object(data: object) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _given(arguments: dict[str, object]) -> dict[str, object]:
+def _without_none(arguments: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def is_transient(response: ApiResponse) -> bool:
+    """Whether the same call may succeed later."""
+    return response.retry_after > 0 or response.error in (*TOKEN_ERRORS, *TRANSIENT_ERRORS)
+
+
+def delivery_error(method: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
+    """A refusal as the delivery's error."""
+    if response.retry_after:
+        return DeliverLater(f"{method}: too many calls", response.retry_after)
+    if response.error in TOKEN_ERRORS:
+        return TokenRefused(f"{method}: SLACK_BOT_TOKEN was refused ({response.error}), replace it")
+    if response.error in TRANSIENT_ERRORS:
+        return DeliverLater(f"{method}: {response.error}", FIRST_WAIT_S)
+    needed = f" (needs {response.data['needed']})" if "needed" in response.data else ""
+    return DeliveryRefused(f"{method}: {response.error}{needed}")

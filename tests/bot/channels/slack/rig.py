@@ -1,4 +1,4 @@
-"""Slack with everything around it in plain sight: the stand-in for the service, the inbox, the notes."""
+"""The channel between a stand-in for Slack, an inbox and a key-value store in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 
 from bot import texts
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.channels.slack import Options, Slack, Timing
+from bot.channels.slack.channel import Slack
+from bot.channels.slack.options import Options, Timing
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text
@@ -52,14 +53,14 @@ class Inbox:
         return [arrival.message.text for _, arrival in self.accepted]
 
 
-class Desk:
+class Rig:
     """The channel, its webhook, and what came of it."""
 
     def __init__(self, fake: SlackFake, options: Options) -> None:
         self.fake = fake
         self.inbox = Inbox()
-        self.notes = LocalNotes()
-        self.slack = Slack(self.inbox, self.notes, texts.load(), options, TOOL_COMMANDS)
+        self.kv = LocalNotes()
+        self.slack = Slack(self.inbox, self.kv, texts.load(), options, TOOL_COMMANDS)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
@@ -95,12 +96,12 @@ def options(fake: SlackFake, **changes: Any) -> Options:
 
 
 @asynccontextmanager
-async def open_desk(fake: SlackFake, *, introduced: bool = True, **changes: Any) -> AsyncIterator[Desk]:
-    """A desk with Slack open, which has told who the bot is."""
-    desk = Desk(fake, options(fake, **changes))
-    async with desk.http, desk.slack:
-        await until(lambda: bool(desk.slack.identity.users) or not introduced)
-        yield desk
+async def open_rig(fake: SlackFake, *, introduced: bool = True, **changes: Any) -> AsyncIterator[Rig]:
+    """The channel, open, with the bot's ids known."""
+    rig = Rig(fake, options(fake, **changes))
+    async with rig.http, rig.slack:
+        await until(lambda: bool(rig.slack.identity.users) or not introduced)
+        yield rig
 
 
 def delivery(text: str = "Hello", number: int = 1, attempts: int = 1, **address: Any) -> Delivery:

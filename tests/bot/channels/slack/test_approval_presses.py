@@ -9,8 +9,8 @@ import pytest
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message
-from tests.bot.channels.slack.desk import THREAD, TS, Desk, open_desk
-from tests.bot.channels.slack.test_question_messages import ID, deliver, question
+from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
+from tests.bot.channels.slack.test_approval_messages import ID, deliver, question
 from tests.bot.harness import ours
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, SECRET, TEAM, USER, as_interaction, press, signed
@@ -19,18 +19,18 @@ from tests.waiting import until
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
 
 
-async def asked(desk: Desk, **address: Any) -> dict[str, Any]:
+async def asked(rig: Rig, **address: Any) -> dict[str, Any]:
     """The message that holds the question, as Slack has it."""
-    await deliver(desk, question(**address))
-    return desk.fake.messages[address.get("channel", CHANNEL)][-1]
+    await deliver(rig, question(**address))
+    return rig.fake.messages[address.get("channel", CHANNEL)][-1]
 
 
 @pytest.mark.parametrize(("action", "approved"), [(APPROVE, True), (REJECT, False)])
-async def test_a_press_is_a_decision(fake: SlackFake, desk: Desk, action: str, *, approved: bool) -> None:
+async def test_a_press_is_a_decision(fake: SlackFake, rig: Rig, action: str, *, approved: bool) -> None:
     """In the conversation where the question was asked; the answer goes below it."""
-    message = await asked(desk)
+    message = await asked(rig)
     url = f"{fake.origin}/actions/1"
-    heard = await desk.hear(press(message, action, user="U7", response_url=url))
+    heard = await rig.hear(press(message, action, user="U7", response_url=url))
     assert heard
     conversation, arrival = heard
     address = Address(CHANNEL, message["ts"], TS, user="U7", team=TEAM, private_url=url)
@@ -42,30 +42,30 @@ async def test_a_press_is_a_decision(fake: SlackFake, desk: Desk, action: str, *
     assert arrival.message.at > 1_800_000_000_000
 
 
-async def test_pressing_again_decides_nothing_new(desk: Desk) -> None:
+async def test_pressing_again_decides_nothing_new(rig: Rig) -> None:
     """A double click is one decision; the other button, and another person, are others."""
-    message = await asked(desk)
+    message = await asked(rig)
     presses = [
         press(message, APPROVE),
         press(message, APPROVE),
         press(message, REJECT),
         press(message, APPROVE, user="U7"),
     ]
-    assert [await desk.send(one) for one in presses] == [200] * 4
-    assert [arrival.message.id for _, arrival in desk.inbox.accepted] == [
+    assert [await rig.send(one) for one in presses] == [200] * 4
+    assert [arrival.message.id for _, arrival in rig.inbox.accepted] == [
         f"{ID}:{USER}:{APPROVE}",
         f"{ID}:{USER}:{REJECT}",
         f"{ID}:U7:{APPROVE}",
     ]
 
 
-async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, desk: Desk) -> None:
+async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, rig: Rig) -> None:
     """Nobody reads along there, and the answer stands where the question does."""
     fake.add_message(DIRECT, TS, "A question")
     conversation = f"slack:{TEAM}:{DIRECT}"
-    await desk.slack.deliver(conversation, question(channel=DIRECT, thread=""), ours)
+    await rig.slack.deliver(conversation, question(channel=DIRECT, thread=""), ours)
     message = fake.messages[DIRECT][-1]
-    heard = await desk.hear(press(message, REJECT, channel=DIRECT))
+    heard = await rig.hear(press(message, REJECT, channel=DIRECT))
     assert heard
     assert (heard[0], heard[1].group) == (conversation, False)
     assert heard[1].address == write_address(Address(DIRECT, message["ts"], user=USER, team=TEAM))
@@ -73,30 +73,30 @@ async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, desk: Desk) ->
 
 async def test_a_press_comes_over_the_socket_too(fake: SlackFake) -> None:
     """Acknowledged once it is kept."""
-    async with open_desk(fake, signing_secret="", app_token=APP_TOKEN) as desk:
+    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN) as rig:
         await until(lambda: fake.connected == 1)
-        envelope_id = fake.send(press(await asked(desk), APPROVE), "interactive")
+        envelope_id = fake.send(press(await asked(rig), APPROVE), "interactive")
         await until(lambda: envelope_id in fake.acknowledged)
-        assert [arrival.event for _, arrival in desk.inbox.accepted] == ["decision"]
+        assert [arrival.event for _, arrival in rig.inbox.accepted] == ["decision"]
 
 
-async def test_an_unsigned_press_decides_nothing(desk: Desk) -> None:
+async def test_an_unsigned_press_decides_nothing(rig: Rig) -> None:
     """Whoever knows a question's id could press otherwise."""
-    body = as_interaction(press(await asked(desk), APPROVE))
-    assert (await desk.post(body, signed(body, secret=f"{SECRET}0"))).status_code == 401
-    assert desk.inbox.accepted == []
+    body = as_interaction(press(await asked(rig), APPROVE))
+    assert (await rig.post(body, signed(body, secret=f"{SECRET}0"))).status_code == 401
+    assert rig.inbox.accepted == []
 
 
-async def test_a_press_that_cannot_be_kept_is_not_acknowledged(desk: Desk) -> None:
+async def test_a_press_that_cannot_be_kept_is_not_acknowledged(rig: Rig) -> None:
     """Slack shows that it did not work."""
-    message = await asked(desk)
-    desk.inbox.away = True
-    assert await desk.send(press(message, APPROVE)) == 503
+    message = await asked(rig)
+    rig.inbox.away = True
+    assert await rig.send(press(message, APPROVE)) == 503
 
 
-async def test_an_address_that_is_not_slacks_is_not_written_to(desk: Desk) -> None:
+async def test_an_address_that_is_not_slacks_is_not_written_to(rig: Rig) -> None:
     """The rest of the press counts."""
-    heard = await desk.hear(press(await asked(desk), APPROVE, response_url="https://evil.example/x"))
+    heard = await rig.hear(press(await asked(rig), APPROVE, response_url="https://evil.example/x"))
     assert heard
     assert "evil" not in heard[1].address
 
@@ -114,14 +114,14 @@ async def test_an_address_that_is_not_slacks_is_not_written_to(desk: Desk) -> No
         {"action_id": 5},
     ],
 )
-async def test_a_press_of_another_form_is_acknowledged_and_left(desk: Desk, change: dict[str, Any]) -> None:
+async def test_a_press_of_another_form_is_acknowledged_and_left(rig: Rig, change: dict[str, Any]) -> None:
     """Buttons of ours from another time, or of nobody's."""
-    payload = press(await asked(desk), APPROVE)
+    payload = press(await asked(rig), APPROVE)
     payload["actions"][0] |= change
-    assert await desk.hear(payload) is None
+    assert await rig.hear(payload) is None
 
 
 @pytest.mark.parametrize("change", [{"user": {}}, {"container": {"type": "view"}}, {"actions": []}, {"actions": [1]}])
-async def test_a_payload_of_another_form_is_acknowledged_and_left(desk: Desk, change: dict[str, Any]) -> None:
+async def test_a_payload_of_another_form_is_acknowledged_and_left(rig: Rig, change: dict[str, Any]) -> None:
     """As are presses that stand in no message."""
-    assert await desk.hear({**press(await asked(desk), APPROVE), **change}) is None
+    assert await rig.hear({**press(await asked(rig), APPROVE), **change}) is None

@@ -1,0 +1,244 @@
+"""What people see of a running turn: a status line, a stop button, and the answer as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from bot.channels.kv import KeyValue
+from bot.channels.slack.client import AWAY_S, ApiResponse, Client
+from bot.channels.slack.options import Options
+from bot.channels.slack.streaming import Streaming, can_stream
+from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
+from bot.channels.slack.types import Address
+from bot.errors import DeliverLater, StoreUnavailable
+from bot.live_events import LiveEvent, ToolFinished, ToolStarted, Watcher
+from bot.texts import Texts
+
+log = structlog.stdlib.get_logger(__name__)
+
+REFRESH_S = 60.0  # Slack drops a status after two minutes
+KEPT_S = 3_600  # Slack takes the button away by itself after an hour
+TRIES = 3
+NOT_SUBSCRIBED = "missing_agent_session_stopped_event_subscription"
+
+
+class BothWatchers:
+    """Passes every event on to two watchers (``bot.live_events.Watcher``)."""
+
+    def __init__(self, one: Watcher, other: Watcher) -> None:
+        self._one = one
+        self._other = other
+
+    async def show(self, event: LiveEvent) -> None:
+        """Pass one event on."""
+        await self._one.show(event)
+        await self._other.show(event)
+
+
+class Presence:
+    """Shows running turns, in the background."""
+
+    def __init__(
+        self, client: Client, kv: KeyValue, texts: Texts, tasks: BackgroundTasks, streaming: Streaming, options: Options
+    ) -> None:
+        self._status = StatusLines(client, texts, tasks, options.timing.pace_s)
+        self._buttons = StopButtons(client, kv, tasks, options.timing.stop_after_s)
+        self._streaming = streaming
+        self._language = options.language
+
+    @asynccontextmanager
+    async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
+        """A turn's watcher."""
+        language = address.language or self._language
+        async with self._status.live_view(address, language) as line, self._buttons.live_view(address, line):
+            if not can_stream(address):
+                yield line
+                return
+            async with self._streaming.live_view(address) as answer:
+                yield BothWatchers(line, answer)
+
+    def remove_stop_button(self, channel: str, thread: str) -> None:
+        """Remove the button somebody pressed, whichever process runs the turn: Slack waits for it."""
+        self._buttons.remove_stop_button(channel, thread)
+
+
+class StatusLine:
+    """Shows one turn (``bot.live_events.Watcher``)."""
+
+    def __init__(self, client: Client, address: Address, sentences: Mapping[str, str], pace_s: float) -> None:
+        self._client = client
+        self._pace_s = pace_s
+        self._address = address
+        self._sentences = sentences
+        self._running: dict[str, str] = {}
+        self._resting = False
+        self._changed = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    async def show(self, event: LiveEvent) -> None:
+        """Take an event; the status follows in the background."""
+        if isinstance(event, ToolStarted):
+            self._running[event.call_id] = event.name
+        elif isinstance(event, ToolFinished):
+            self._running.pop(event.call_id, None)
+        else:
+            return
+        self._changed.set()
+
+    def rest(self) -> None:
+        """Stop showing the status: the stop button takes its place."""
+        self._resting = True
+
+    def resume(self) -> None:
+        """Show the status again."""
+        self._resting = False
+        self._changed.set()
+
+    def end(self) -> None:
+        """Remove the status: the turn is over."""
+        self._ended.set()
+        self._changed.set()
+
+    async def run(self) -> bool:
+        """Show the status until the end; false if Slack shows none here."""
+        shown = ""
+        while True:
+            self._changed.clear()
+            is_last = self._ended.is_set()
+            text = self._text()
+            if not self._resting:
+                if (text or shown) and not await self._set(text):
+                    return False
+                shown = text
+            if is_last:
+                return True
+            await wait_for_event(self._ended, self._pace_s)
+            await wait_for_event(self._changed, REFRESH_S)
+
+    def _text(self) -> str:
+        if self._ended.is_set():
+            return ""
+        tool = next(reversed(self._running.values()), None)
+        return self._sentences["using"].format(tool=tool) if tool else self._sentences["thinking"]
+
+    async def _set(self, text: str) -> bool:
+        address = self._address
+        with suppress(DeliverLater):
+            response = await self._client.post(
+                "assistant.threads.setStatus",
+                channel_id=address.channel,
+                thread_ts=address.thread or address.ts,
+                status=text,
+            )
+            return response.ok or response.retry_after > 0
+        return True
+
+
+class StatusLines:
+    """The status lines of all turns, except in channels that refuse them."""
+
+    def __init__(self, client: Client, texts: Texts, tasks: BackgroundTasks, pace_s: float) -> None:
+        self._client = client
+        self._pace_s = pace_s
+        self._texts = texts
+        self._tasks = tasks
+        self._refused: set[str] = set()
+
+    @asynccontextmanager
+    async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
+        """A turn's line, while the context is open."""
+        line = StatusLine(self._client, address, self._texts.table("slack_status", language), self._pace_s)
+        if address.ts and address.channel not in self._refused:
+            self._tasks.start(self._keep(line, address.channel))
+        try:
+            yield line
+        finally:
+            line.end()
+
+    async def _keep(self, line: StatusLine, channel: str) -> None:
+        if not await line.run():
+            log.debug("no status here", channel=channel)
+            self._refused.add(channel)
+
+
+class StopButtons:
+    """Sets a thread's session to processing, for which Slack shows the button, and back to active.
+
+    A streamed answer has the button by itself.
+
+    Args:
+        after_s: of a turn; most are over before anybody could press.
+    """
+
+    def __init__(self, client: Client, kv: KeyValue, tasks: BackgroundTasks, after_s: float) -> None:
+        self._client = client
+        self._kv = kv
+        self._tasks = tasks
+        self._after_s = after_s
+        self._refused: set[str] = set()
+
+    @asynccontextmanager
+    async def live_view(self, address: Address, line: StatusLine) -> AsyncGenerator[None]:
+        """The button, if the turn takes long enough. Slack shows either the button or ``line``."""
+        ended = asyncio.Event()
+        if address.ts and address.channel not in self._refused:
+            self._tasks.start(self._keep(address, line, ended))
+        try:
+            yield
+        finally:
+            ended.set()
+
+    def remove_stop_button(self, channel: str, thread: str) -> None:
+        """Remove a button in the background."""
+        self._tasks.start(self._remove(channel, thread))
+
+    async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
+        thread = address.thread or address.ts
+        key = _key(address.channel, thread)
+        with suppress(StoreUnavailable):
+            # A process that died at work has left its button: whoever goes on with the turn takes it away.
+            if not await self._kv.get(key):
+                await wait_for_event(ended, self._after_s)
+                if ended.is_set():
+                    return
+            await self._kv.set(key, b"1", KEPT_S)
+            line.rest()
+            if not await self._show(address.channel, thread):
+                line.resume()
+            await ended.wait()
+            await self._remove(address.channel, thread)
+
+    async def _show(self, channel: str, thread: str) -> bool:
+        try:
+            response = await self._set(channel, thread, "processing")
+        except DeliverLater:
+            return False
+        is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
+        if not is_subscribed:
+            log.warning("no stop button", mend="subscribe the app to the event agent_session_stopped")
+        if not (is_subscribed and (response.ok or response.retry_after)):
+            self._refused.add(channel)
+        return response.ok and is_subscribed
+
+    async def _remove(self, channel: str, thread: str) -> None:
+        for _ in range(TRIES):
+            wait_s = AWAY_S
+            with suppress(DeliverLater):
+                response = await self._set(channel, thread, "active")
+                wait_s = response.retry_after
+            if not wait_s:
+                break
+            await asyncio.sleep(wait_s)
+        with suppress(StoreUnavailable):
+            await self._kv.set(_key(channel, thread), b"", 1)
+
+    async def _set(self, channel: str, thread: str, status: str) -> ApiResponse:
+        return await self._client.post("agents.sessions.setStatus", channel_id=channel, thread_ts=thread, status=status)
+
+
+def _key(channel: str, thread: str) -> str:
+    return f"slack:at_work:{channel}:{thread}"
