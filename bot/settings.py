@@ -242,14 +242,28 @@ def tool_config(config: type[ConfigT]) -> ConfigT:
     Raises:
         SettingsError: naming the variable that is wrong.
     """
+    return _filled(config)
+
+
+def channel_config(config: type[ConfigT], settings: Settings) -> ConfigT:
+    """Fill a channel's ``Config``: from the settings what these have too, the rest from the same sources.
+
+    Raises:
+        SettingsError: naming the variable that is wrong.
+    """
+    shared = config.model_fields.keys() & type(settings).model_fields.keys()
+    return _filled(config, **{name: getattr(settings, name) for name in shared})
+
+
+def _filled(config: type[ConfigT], **known: Any) -> ConfigT:
     reader = type(config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__})
-    filled: Any = _checked(reader)
+    filled: Any = _checked(reader, **known)
     return config.model_validate(filled.model_dump())
 
 
-def _checked(reader: type[Any]) -> Any:
+def _checked(reader: type[Any], **known: Any) -> Any:
     try:
-        return reader()
+        return reader(**known)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         variable = str(first["loc"][0]).upper() if first["loc"] else "settings"

@@ -22,18 +22,18 @@ MAX_BODY = 1024 * 1024
 RETRY_AFTER_S = "2"
 
 
-class Door:
-    """Takes webhooks in.
+class WebhookReceiver:
+    """The webhook endpoint.
 
     Args:
         clock: milliseconds since the epoch.
     """
 
-    def __init__(self, accept: Accept, secret: str, reader: Reader, records: Records, clock: Callable[[], int]) -> None:
+    def __init__(self, accept: Accept, secret: str, reader: Reader, traffic: Records, clock: Callable[[], int]) -> None:
         self._accept = accept
         self._secret = secret.encode()
         self._reader = reader
-        self._records = records
+        self._traffic = traffic
         self._clock = clock
 
     async def answer(self, request: Request) -> Response:
@@ -42,25 +42,25 @@ class Door:
         if body is None:
             return Response(status_code=413)
         if not is_signed(self._secret, body, request.headers.get("x-line-signature", "")):
-            self._records.bad_signature(self._clock())
+            self._traffic.bad_signature(self._clock())
             return Response(status_code=400)
         try:
             webhook = read_webhook(body)
         except ValueError as error:
             log.warning("LINE webhook not understood", reason=str(error))
             return Response(status_code=400)
-        return await self._accepted(webhook)
+        return await self._accept_events(webhook)
 
-    async def _accepted(self, webhook: Webhook) -> Response:
+    async def _accept_events(self, webhook: Webhook) -> Response:
         received_at = self._clock()
-        self._records.webhook(received_at)
+        self._traffic.webhook(received_at)
         try:
             for event in events_of(webhook):
                 if event.delivery_context.is_redelivery:
-                    self._records.redelivery(received_at)
+                    self._traffic.redelivery(received_at)
                 if read := self._reader.read(webhook.destination, event, received_at):
                     await self._accept(*read)
         except StoreUnavailable:
-            self._records.refused(received_at)
+            self._traffic.refused(received_at)
             return Response(status_code=503, headers={"Retry-After": RETRY_AFTER_S})
         return Response()

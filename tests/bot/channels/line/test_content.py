@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.line.content import MOST
+from bot.channels.line.lookups import MAX_IMAGE
 from bot.transcript import Media
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.line.desk import IN_PRIVATE, Desk, open_desk
@@ -27,7 +27,7 @@ async def test_an_image_that_line_still_prepares_is_waited_for(fake: LineFake, d
     assert len(fake.calls("content")) == 2
 
 
-@pytest.mark.parametrize(("size", "fits"), [(MOST, True), (MOST + 1, False)])
+@pytest.mark.parametrize(("size", "fits"), [(MAX_IMAGE, True), (MAX_IMAGE + 1, False)])
 async def test_an_image_has_ten_mebibytes_at_most(fake: LineFake, desk: Desk, size: int, fits: bool) -> None:
     """What is larger is left, whatever it says of itself."""
     fake.image("325708", JPEG.ljust(size, b"x"))
@@ -57,7 +57,7 @@ async def test_a_line_that_is_silent_or_away_has_no_images(fake: LineFake) -> No
 
 async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, desk: Desk) -> None:
     """A request that is full already has no use for the rest."""
-    fake.image("325708", JPEG.ljust(MOST, b"x"))
+    fake.image("325708", JPEG.ljust(MAX_IMAGE, b"x"))
     pieces: list[bytes] = []
 
     def take(piece: bytes) -> bool:
@@ -66,4 +66,4 @@ async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, desk: D
 
     assert not await desk.line.fetch(IN_PRIVATE, IMAGE, take)
     assert len(pieces) == 1
-    assert len(pieces[0]) < MOST
+    assert len(pieces[0]) < MAX_IMAGE

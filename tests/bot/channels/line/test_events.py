@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.channels import InboundEvent
-from bot.channels.line.address import Address, address_of
+from bot.channels.line.types import Address, address_of
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Desk, open_desk
 from tests.fakes.line_events import GROUP, JSON, ROOM, USER, addressed_message, event, mention, source, text_message

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.line.markdown import plain
+from bot.channels.line.text import plain_text
 
 CASES = [
     ("Hello", "Hello"),
@@ -73,34 +73,34 @@ mark = st.sampled_from(["**", "*", "__", "_", "~~", "***"])
 @pytest.mark.parametrize(("markdown", "shown"), CASES)
 def test_it_is_shown_so(markdown: str, shown: str) -> None:
     """Lines stay as they were written; only marks go."""
-    assert plain(markdown) == shown
+    assert plain_text(markdown) == shown
 
 
 @given(st.lists(st.tuples(mark, words), min_size=1, max_size=6))
 def test_marked_words_lose_their_marks_and_nothing_else(pieces: list[tuple[str, str]]) -> None:
     """Whatever the words, between spaces."""
     markdown = " ".join(f"{mark}{word}{mark}" for mark, word in pieces)
-    assert plain(markdown) == " ".join(word for _, word in pieces)
+    assert plain_text(markdown) == " ".join(word for _, word in pieces)
 
 
 @given(st.lists(words, min_size=1, max_size=20))
 def test_plain_words_pass_unchanged(said: list[str]) -> None:
     """Most answers have no marks at all."""
     text = "\n".join(said)
-    assert plain(text) == text
+    assert plain_text(text) == text
 
 
 @given(words, urls, words)
 def test_an_address_comes_through_whole(before: str, url: str, after: str) -> None:
     """Bare, in angle brackets, or behind a link's words, with all that looks like marks in it."""
     for markdown in (f"{before} {url} {after}", f"{before} <{url}> {after}", f"{before} [{after}]({url}) x"):
-        assert url in plain(markdown).split()
+        assert url in plain_text(markdown).split()
 
 
 @given(st.text("*_~`[]()<>#|-:\\ \nab東https://.\ufdd0", max_size=60))
 def test_no_text_breaks_it(markdown: str) -> None:
     """Every letter survives, in order, whatever stands around it."""
-    shown = plain(markdown)
+    shown = plain_text(markdown)
     assert "\ufdd0" not in shown
     assert re.sub("[^ab東]", "", shown) == re.sub("[^ab東]", "", _without_info_strings(markdown))
 
@@ -111,7 +111,7 @@ def test_no_text_breaks_it(markdown: str) -> None:
 def test_long_nonsense_takes_no_long_time(piece: str) -> None:
     """A model that stutters must not stop the house."""
     started = time.process_time()
-    plain(piece * (10_000 // len(piece)))
+    plain_text(piece * (10_000 // len(piece)))
     assert time.process_time() - started < 1
 
 

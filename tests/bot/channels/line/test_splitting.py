@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.line.splitting import BUBBLES, bubbles, split
+from bot.channels.line.text import MAX_MESSAGES, split, split_messages
 from bot.channels.utf16 import units
 
 FAMILY = "👨‍👩‍👧"
@@ -20,9 +20,9 @@ MORE = "More?"
 
 def test_a_short_text_is_one_bubble() -> None:
     """Most answers are."""
-    assert bubbles(" Hello.\n", MORE) == ["Hello."]
-    assert bubbles("a" * 5_000, MORE) == ["a" * 5_000]
-    assert bubbles(" \n ", MORE) == []
+    assert split_messages(" Hello.\n", MORE) == ["Hello."]
+    assert split_messages("a" * 5_000, MORE) == ["a" * 5_000]
+    assert split_messages(" \n ", MORE) == []
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_what_cannot_be_kept_whole_is_cut() -> None:
 @given(texts, st.integers(30, 60))
 def test_at_most_three_bubbles_go_out(text: str, limit: int) -> None:
     """None empty, each within the limit; the last says that there is more exactly where there is."""
-    said = bubbles(text, MORE, limit)
-    assert len(said) <= BUBBLES
+    said = split_messages(text, MORE, limit)
+    assert len(said) <= MAX_MESSAGES
     assert all(bubble.strip() and units(bubble) <= limit for bubble in said)
     pieces = [piece for piece in list(split(text, limit)) if piece.strip()]
-    assert (bool(said) and said[-1].endswith(MORE)) == (len(pieces) > BUBBLES)
+    assert (bool(said) and said[-1].endswith(MORE)) == (len(pieces) > MAX_MESSAGES)
 
 
 @pytest.mark.parametrize(("text", "length"), [("", 0), ("a東", 2), ("🍎", 2), (FAMILY, 8)])
