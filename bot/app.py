@@ -16,7 +16,7 @@ from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Channel, Host, InboundEvent, line
-from bot.channels.console import Console
+from bot.channels.console.channel import Console
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.clock import Days
@@ -236,17 +236,17 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
         metrics_route(house.metrics, house.store),
         undelivered_route(house.store.dead_letters),
     ]
+    webhooks = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
     guard = Middleware(
         Guard,
         token=settings.console_token,
-        trusts_machine=not settings.webhooks_on,
+        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
         secret=settings.secret_key,
         texts=house.texts,
         language=settings.language,
         bot_name=settings.bot_name,
     )
-    channels = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
-    routes = [*health_routes(ready), *channels, Mount("/", routes=guarded, middleware=[guard])]
+    routes = [*health_routes(ready), *webhooks, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
 
 

@@ -221,7 +221,17 @@ def _refuse_careless(settings: Settings) -> None:
         "the dyno's address": bool(settings.dyno),
     }
     way_in = next((name for name, is_open in ways_in.items() if is_open), "")
-    if settings.approval_mode == "auto_approve" and way_in and not settings.auto_approve_anyway:
+    if way_in:
+        refuse_auto_approval(settings, way_in)
+
+
+def refuse_auto_approval(settings: Settings, way_in: str) -> None:
+    """For a way in that others can use.
+
+    Raises:
+        SettingsError: calls that act would run by themselves, and the operator has not said so twice.
+    """
+    if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
         raise SettingsError(
             "APPROVAL_MODE",
             f"auto_approve is refused where others can reach Kaiwa ({way_in}); use ask, or set AUTO_APPROVE_ANYWAY=1",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bot.channels import Channel, Host, line, slack_entry
 from bot.checks import CheckResult
-from bot.settings import Settings, channel_config
+from bot.settings import Settings, channel_config, refuse_auto_approval
 
 
 class ChannelPackage(Protocol):
@@ -58,13 +58,14 @@ async def open_channels(
     """Every channel that is on, by name.
 
     Raises:
-        SettingsError: a channel's variable is wrong.
+        SettingsError: a channel's variable is wrong, or calls that act would run there without approval.
     """
     async with AsyncExitStack() as stack:
         channels: dict[str, Channel] = {}
         for entry in registry:
             config = channel_config(entry.package.Config, settings)
             if config.is_on:
+                refuse_auto_approval(settings, entry.label)
                 channels[entry.name] = await stack.enter_async_context(entry.package.open(config, host))
         yield MappingProxyType(channels)
 

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from bot import texts
-from bot.channels import InboundEvent, Reply, console
+from bot.channels import InboundEvent, Reply
+from bot.channels.console import channel as console
 from bot.channels.line import events as line_reading
 from bot.channels.line import text as line_text
 from bot.channels.line.formatting import Formatter

@@ -9,18 +9,22 @@ import pytest
 from pydantic import BaseModel
 
 import toolset
-from bot.settings import Settings, load, tool_config
+from bot.channels.registry import CHANNELS
+from bot.settings import Settings, channel_config, load, tool_config
 from tests.house import ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
 VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
 TOOLS = [tool.Config for tool in toolset.find()]
-CONFIGS: list[type[BaseModel]] = [Settings, *TOOLS]
+CHANNEL_CONFIGS: list[type[BaseModel]] = [entry.package.Config for entry in CHANNELS]
+CONFIGS: list[type[BaseModel]] = [Settings, *TOOLS, *CHANNEL_CONFIGS]
 
 
 def everything() -> list[BaseModel]:
-    """All settings and all tools' settings, as they are read from here."""
-    return [load(), *(tool_config(config) for config in TOOLS)]
+    """All settings, and all tools' and channels' settings, as they are read from here."""
+    settings = load()
+    channels = (channel_config(config, settings) for config in CHANNEL_CONFIGS)
+    return [settings, *(tool_config(config) for config in TOOLS), *channels]
 
 
 def test_it_names_every_variable_once() -> None:

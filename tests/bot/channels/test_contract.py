@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from bot import texts
 from bot.channels import Channel, Delivery, Host, InboundEvent, Question, Reply
 from bot.channels import line as line_package
-from bot.channels.console import Console
+from bot.channels.console.channel import Console
 from bot.channels.slack import Options, Slack
 from bot.errors import DeliverLater
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
