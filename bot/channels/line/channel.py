@@ -13,7 +13,7 @@ from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Tak
 from bot.channels.line import Config
 from bot.channels.line.client import Client
 from bot.channels.line.delivery import Allowance, OutboundMessage, Sender
-from bot.channels.line.events import Reader
+from bot.channels.line.events import EventReader
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import NOBODY, People, fetch_image
@@ -53,7 +53,7 @@ class Line(Channel):
             timeout_s,
         )
         self._traffic = Records(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        reader = Reader(config.allowed_users, config.allowed_groups)
+        reader = EventReader(config.allowed_users, config.allowed_groups)
         secret = config.line_channel_secret.get_secret_value()
         self._receiver = WebhookReceiver(host.accept, secret, reader, self._traffic, clock)
         self._formatter = Formatter(host.texts, host.language)

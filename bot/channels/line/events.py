@@ -18,7 +18,7 @@ NO_ALBUM = ImageSet()
 FIRST_TIME = DeliveryContext()
 
 
-class Reader:
+class EventReader:
     """Reads events, one by one.
 
     Args:
@@ -56,7 +56,7 @@ class Reader:
         decision = read_press(event.postback.data) if event.type == "postback" and event.postback else None
         if event.mode == "standby" or not (decision or event.type in ("message", "follow", "join")):
             return None
-        if not self._welcome(event, chat):
+        if not self._is_allowed(event, chat):
             return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", once="daily")
         if decision:
             return _decision(event, chat, received_at, *decision)
@@ -64,7 +64,7 @@ class Reader:
             return _canned(event, chat, received_at, "greeting", once="ever")
         return _message(event, content, chat, received_at)
 
-    def _welcome(self, event: Event, chat: Chat) -> bool:
+    def _is_allowed(self, event: Event, chat: Chat) -> bool:
         user = event.source.user_id if event.source else None
         if chat.is_group and self._groups and chat.id not in self._groups:
             return False

@@ -26,7 +26,7 @@ class Formatter:
         self._language = language
 
     def messages(self, reply: Reply, chat: Chat) -> list[LineMessage]:
-        """The reply as at most five messages; of a very long one the beginning.
+        """The reply as at most three messages; of a very long one the beginning.
 
         Raises:
             DeliveryRefused: it has no words.

@@ -1,17 +1,27 @@
-"""The webhook: signature, reading, the durable write, 200. Nothing else happens before the answer."""
+"""The webhook endpoint: signature, reading, the durable write, 200. Nothing else happens before the answer.
+
+The body is read in two steps: an event that cannot be read costs itself, not its neighbours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import structlog
+from msgspec import DecodeError, Raw, ValidationError, convert
+from msgspec.json import Decoder
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.body import read_body
 from bot.channels import Accept
-from bot.channels.line.events import Reader
-from bot.channels.line.types import Webhook, events_of, is_signed, read_webhook
+from bot.channels.line.events import EventReader
+from bot.channels.line.types import Event, Webhook
 from bot.channels.traffic import Records
 from bot.errors import StoreUnavailable
 
@@ -29,7 +39,9 @@ class WebhookReceiver:
         clock: milliseconds since the epoch.
     """
 
-    def __init__(self, accept: Accept, secret: str, reader: Reader, traffic: Records, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, accept: Accept, secret: str, reader: EventReader, traffic: Records, clock: Callable[[], int]
+    ) -> None:
         self._accept = accept
         self._secret = secret.encode()
         self._reader = reader
@@ -55,7 +67,7 @@ class WebhookReceiver:
         received_at = self._clock()
         self._traffic.webhook(received_at)
         try:
-            for event in events_of(webhook):
+            for event in read_events(webhook):
                 if event.delivery_context.is_redelivery:
                     self._traffic.redelivery(received_at)
                 if read := self._reader.read(webhook.destination, event, received_at):
@@ -64,3 +76,56 @@ class WebhookReceiver:
             self._traffic.refused(received_at)
             return Response(status_code=503, headers={"Retry-After": RETRY_AFTER_S})
         return Response()
+
+
+_decode_webhook = Decoder(Webhook).decode
+_decode_event = Decoder(Event).decode
+
+
+def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
+    """Whether a body was signed with the channel secret."""
+    expected = base64.b64encode(hmac.digest(secret, body, hashlib.sha256))
+    return hmac.compare_digest(expected, signature.encode())
+
+
+def read_webhook(body: bytes) -> Webhook:
+    """The body's outside.
+
+    Raises:
+        ValueError: it is not JSON in UTF-8, or not of a webhook's form.
+    """
+    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
+    try:
+        return _decode_webhook(body)
+    except ValidationError:
+        raise
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except DecodeError:
+        return _read_leniently(text)
+
+
+def _read_leniently(text: str) -> Webhook:
+    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
+
+    Raises:
+        ValueError: that is not all that is wrong.
+    """
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+        return convert({**found, "events": [Raw(json.dumps(event).encode()) for event in found["events"]]}, Webhook)
+    except (TypeError, LookupError, RecursionError) as error:
+        raise ValueError("not of a webhook's form") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_events(webhook: Webhook) -> Iterator[Event]:
+    """The events that can be read, in order."""
+    for raw in webhook.events:
+        try:
+            yield _decode_event(raw)
+        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+            log.warning("LINE event not understood", reason=str(error))

@@ -119,7 +119,7 @@ def _bare(url: str, held: _Held) -> str:
 def _without_code(text: str, held: _Held) -> str:
     """The text with its code put away: what stands in a paragraph between two runs of as many backticks."""
     ticks = list(TICKS.finditer(text))
-    closing: dict[int, re.Match[str]] = {}  # by the place of the opening run
+    closing: dict[int, re.Match[str]] = {}  # by the position of the opening run
     ahead: dict[str, re.Match[str]] = {}
     for tick in reversed(ticks):
         if tick[0] == "\n\n":
@@ -249,24 +249,24 @@ def _end(text: str, most: int) -> int:
     return end if end > 1 else most
 
 
-def _inside(place: int, links: Sequence[tuple[int, int]]) -> bool:
-    before = bisect_left(links, (place,)) - 1
-    return before >= 0 and place < links[before][1]
+def _inside(position: int, links: Sequence[tuple[int, int]]) -> bool:
+    before = bisect_left(links, (position,)) - 1
+    return before >= 0 and position < links[before][1]
 
 
-def _joined(text: str, place: int) -> bool:
+def _joined(text: str, position: int) -> bool:
     """Whether the characters on both sides are one for the reader's eye."""
-    before, after = text[place - 1], text[place]
+    before, after = text[position - 1], text[position]
     code = ord(after)
     if JOINER in (before, after) or unicodedata.category(after) in ("Mn", "Me", "Mc"):
         return True
     if code in SKIN_TONES or code in TAGS or (before, after) == ("\r", "\n"):
         return True
-    return code in FLAG_LETTERS and _flag_letters_before(text, place) % 2 == 1
+    return code in FLAG_LETTERS and _flag_letters_before(text, position) % 2 == 1
 
 
-def _flag_letters_before(text: str, place: int) -> int:
-    first = place
+def _flag_letters_before(text: str, position: int) -> int:
+    first = position
     while first > 0 and ord(text[first - 1]) in FLAG_LETTERS:
         first -= 1
-    return place - first
+    return position - first

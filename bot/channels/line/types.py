@@ -1,24 +1,15 @@
 """LINE's data as structs: chats, webhook events, outgoing messages, and what LINE says of accounts.
 
 Webhooks: https://developers.line.biz/en/reference/messaging-api/#webhooks
-Almost every field may be absent, and new kinds of events come without notice. So the body is read in two steps: an
-event that cannot be read costs itself, not its neighbours.
+Almost every field may be absent, and new kinds of events come without notice.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import json
-from collections.abc import Iterator
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-import structlog
-from msgspec import DecodeError, Raw, Struct, ValidationError, convert
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
-
-log = structlog.stdlib.get_logger(__name__)
 
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
 
@@ -237,56 +228,3 @@ class Webhook(Struct):
 
     destination: str = "bot"
     events: list[Raw] = []
-
-
-_decode_webhook = Decoder(Webhook).decode
-_decode_event = Decoder(Event).decode
-
-
-def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
-    """Whether a body was signed with the channel secret."""
-    expected = base64.b64encode(hmac.digest(secret, body, hashlib.sha256))
-    return hmac.compare_digest(expected, signature.encode())
-
-
-def read_webhook(body: bytes) -> Webhook:
-    """The body's outside.
-
-    Raises:
-        ValueError: it is not JSON in UTF-8, or not of a webhook's form.
-    """
-    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
-    try:
-        return _decode_webhook(body)
-    except ValidationError:
-        raise
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    except DecodeError:
-        return _apart(text)
-
-
-def _apart(text: str) -> Webhook:
-    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
-
-    Raises:
-        ValueError: that is not all that is wrong.
-    """
-    try:
-        found = json.loads(text, parse_constant=_no_number)
-        return convert({**found, "events": [Raw(json.dumps(event).encode()) for event in found["events"]]}, Webhook)
-    except (TypeError, LookupError, RecursionError) as error:
-        raise ValueError("not of a webhook's form") from error
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def events_of(webhook: Webhook) -> Iterator[Event]:
-    """The events that can be read, in order."""
-    for raw in webhook.events:
-        try:
-            yield _decode_event(raw)
-        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-            log.warning("LINE event not understood", reason=str(error))
