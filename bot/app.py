@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
-from bot.channels import Channel, Host, InboundEvent, line
+from bot.channels import Accept, Channel, Host, InboundEvent, line
 from bot.channels.console.channel import Console
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -144,6 +144,7 @@ async def wire(
         only_console: no other channel is spoken to.
         listens: this process takes messages in, also by Slack's Socket Mode.
         works: turns are taken here, and stop when somebody says so.
+        registry: the channels there are.
     """
     settings = house.settings
     intake = Intake(house.store, jobs, SpokenCommands(house.texts), house.metrics)
@@ -162,21 +163,26 @@ async def wire(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(past))
         if not only_console:
-            host = Host(
-                intake,
-                house.store.kv,
-                house.store.door_kv,
-                house.texts,
-                settings.language,
-                settings.bot_name,
-                alerts.notice,
-                house.tools.commands,
-                listens,
-            )
+            host = _host(house, intake, alerts, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
         if works:
             await stack.enter_async_context(care.listening())
         yield Runtime(intake, console, channels, care, partial(alerts.notice, "store_full"))
+
+
+def _host(house: House, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
+    settings, store = house.settings, house.store
+    return Host(
+        accept,
+        store.kv,
+        store.door_kv,
+        house.texts,
+        settings.language,
+        settings.bot_name,
+        alerts.notice,
+        house.tools.commands,
+        listens,
+    )
 
 
 async def _accept_nothing(conversation: str, arrival: InboundEvent) -> bool:

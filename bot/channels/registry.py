@@ -36,7 +36,7 @@ class ChannelEntry(NamedTuple):
     """One channel.
 
     Attributes:
-        name: the first word of its conversations' ids.
+        name: the channel's own, the first word of its conversations' ids.
         label: in the doctor's report.
     """
 

@@ -83,7 +83,7 @@ async def read_posted(request: Request, decode: Callable[[bytes], T], complaint:
         raise Refused(400, complaint) from error
 
 
-class Talk(Protocol):
+class ConsoleActions(Protocol):
     """What the endpoints need of the console (``bot.channels.console.channel``)."""
 
     async def say(
@@ -114,7 +114,7 @@ class Endpoints:
         closing: once set, the event streams end.
     """
 
-    def __init__(self, console: Talk, live: Live, past: Past, closing: asyncio.Event) -> None:
+    def __init__(self, console: ConsoleActions, live: Live, past: Past, closing: asyncio.Event) -> None:
         self._console = console
         self._live = live
         self._past = past
