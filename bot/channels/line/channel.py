@@ -13,12 +13,12 @@ from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Tak
 from bot.channels.line import Config
 from bot.channels.line.client import Client
 from bot.channels.line.delivery import Allowance, OutboundMessage, Sender
-from bot.channels.line.events import EventReader
+from bot.channels.line.events import Reader
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import NOBODY, People, fetch_image
 from bot.channels.line.presence import show_presence
-from bot.channels.line.types import KINDS, Chat, Person, address_of, chat_of
+from bot.channels.line.types import KINDS, Chat, Person, chat_of, read_address
 from bot.channels.traffic import Records
 from bot.clock import now_ms
 from bot.live_events import Watcher
@@ -53,7 +53,7 @@ class Line(Channel):
             timeout_s,
         )
         self._traffic = Records(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        reader = EventReader(config.allowed_users, config.allowed_groups)
+        reader = Reader(config.allowed_users, config.allowed_groups)
         secret = config.line_channel_secret.get_secret_value()
         self._receiver = WebhookReceiver(host.accept, secret, reader, self._traffic, clock)
         self._formatter = Formatter(host.texts, host.language)
@@ -72,14 +72,14 @@ class Line(Channel):
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
-        return show_presence(self._client, chat_of(conversation), address_of(address))
+        return show_presence(self._client, chat_of(conversation), read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
         """Send one reply, in as many messages as it needs and a reader bears."""
         reply = delivery.reply
         if reply.settles:  # what LINE has shown cannot be changed, and a message more would cost
             return
-        chat, address = chat_of(conversation), address_of(delivery.address)
+        chat, address = chat_of(conversation), read_address(delivery.address)
         messages = self._formatter.messages(reply, chat)
         outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
         await self._sender.send(outbound, assert_lease)
@@ -92,7 +92,7 @@ class Line(Channel):
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names of the speakers, and in 1:1 their language."""
         users = [arrival.message.author.id for arrival in arrivals if arrival.message.author]
-        people = await self._people.profiles(chat_of(conversation), users)
+        people = await self._people.find(chat_of(conversation), users)
         return [_with_profile(arrival, people) for arrival in arrivals]
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:

@@ -18,7 +18,7 @@ NO_ALBUM = ImageSet()
 FIRST_TIME = DeliveryContext()
 
 
-class EventReader:
+class Reader:
     """Reads events, one by one.
 
     Args:

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from bot.body import read_body
 from bot.channels import Accept
-from bot.channels.line.events import EventReader
+from bot.channels.line.events import Reader
 from bot.channels.line.types import Event, Webhook
 from bot.channels.traffic import Records
 from bot.errors import StoreUnavailable
@@ -39,9 +39,7 @@ class WebhookReceiver:
         clock: milliseconds since the epoch.
     """
 
-    def __init__(
-        self, accept: Accept, secret: str, reader: EventReader, traffic: Records, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, accept: Accept, secret: str, reader: Reader, traffic: Records, clock: Callable[[], int]) -> None:
         self._accept = accept
         self._secret = secret.encode()
         self._reader = reader

@@ -35,7 +35,7 @@ class People:
         self._client = client
         self._kv = kv
 
-    async def profiles(self, chat: Chat, users: Iterable[str]) -> dict[str, Person]:
+    async def find(self, chat: Chat, users: Iterable[str]) -> dict[str, Person]:
         """Everybody's profile, by user id; empty where it cannot be had in time. Never raises."""
         wanted = sorted(set(users))
         found = await asyncio.gather(*(self._look_up(chat, user) for user in wanted))

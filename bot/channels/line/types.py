@@ -55,7 +55,7 @@ class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
 _decode_address = Decoder(Address).decode
 
 
-def address_of(text: str) -> Address:
+def read_address(text: str) -> Address:
     """An address from its JSON; one without tokens where there is none, as for a notice."""
     return _decode_address(text) if text else Address()
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.channels.line.client import Client
 from bot.channels.line.presence import LOADING_S, show_presence
-from bot.channels.line.types import Address, address_of, chat_of
+from bot.channels.line.types import Address, chat_of, read_address
 from bot.live_events import TurnStarted
 from bot.transcript import encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, Desk, open_desk
@@ -70,6 +70,6 @@ async def test_an_error_of_the_turn_comes_through() -> None:
 
 def test_an_absent_address_is_an_address() -> None:
     """Of words that nobody asked for."""
-    assert address_of("") == Address()
+    assert read_address("") == Address()
     assert chat_of("line:Ub:group:C:1") == ("Ub", "group", "C:1")
     assert chat_of(IN_GROUP).conversation == IN_GROUP
