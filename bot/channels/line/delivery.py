@@ -99,7 +99,7 @@ class Sender:
         if past != PUSHING and self._has_token(message.address, maybe_done) and await self._reply(message, maybe_done):
             return
         if message.private and self._push_mode != "always":
-            log.info("not worth a push", delivery=message.id)
+            log.info("delivery.not_pushed", delivery=message.id)
             return
         await self._push(message, assert_lease, again=past == PUSHING)
 
@@ -193,7 +193,7 @@ class Allowance:
         try:
             members = await self._client.members(chat)
         except Failure as failure:
-            log.info("LINE member count not known", reason=str(failure))
+            log.info("line.member_count_unknown", cause=str(failure))
             return 1
         await self._kv.set(name, str(members).encode(), HOUR_S)
         return members
@@ -226,7 +226,7 @@ class Allowance:
         try:
             quota = await self._client.quota()
         except Failure as failure:
-            log.warning("LINE quota not known", reason=str(failure))
+            log.warning("line.quota_unknown", cause=str(failure))
             return None
         await self._kv.set(PUSHED, b"0", HOUR_S)
         await self._kv.set(READ, encode(quota), HOUR_S)
@@ -237,7 +237,7 @@ class Allowance:
 
     async def _warn(self, quota: Quota, level: int) -> None:
         if await self._kv.incr(f"line:quota:warned:{level}", DAY_S) == 1:
-            mend = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
-            log.warning("LINE messages of this month", used=quota.used, limit=quota.limit, mend=mend)
+            fix = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
+            log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
         if level == 100:
             await self._notify_used_up()

@@ -90,15 +90,15 @@ async def _catch(question: Awaitable[AnswerT]) -> AnswerT | Failure:
 
 def _unusable(failure: Failure) -> CheckResult:
     if failure.status == 401:
-        mend = "issue a new channel access token in LINE's console"
-        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", mend)
+        fix = "issue a new channel access token in LINE's console"
+        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", fix)
     return CheckResult("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
 
 
 def _judge_chat(bot: BotInfo) -> CheckResult:
     if bot.is_chat_on:
-        mend = "switch Chat off under Response settings in LINE Official Account Manager"
-        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", mend)
+        fix = "switch Chat off under Response settings in LINE Official Account Manager"
+        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", fix)
     return CheckResult("ok", "LINE chat", "off: the bot answers alone")
 
 
@@ -111,8 +111,8 @@ def _judge_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
     if not webhook.is_active:
         return CheckResult("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
     if urlsplit(webhook.url).path != PATH:
-        mend = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
-        return CheckResult("warning", name, f"{webhook.url}, in use", mend)
+        fix = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
+        return CheckResult("warning", name, f"{webhook.url}, in use", fix)
     return CheckResult("ok", name, f"{webhook.url}, in use")
 
 
@@ -122,8 +122,8 @@ def _judge_test(test: WebhookTest | Failure) -> CheckResult:
         return CheckResult("warning", name, f"not made: {test}")
     if test.success:
         return CheckResult("ok", name, "LINE reaches the webhook")
-    mend = TEST_FIXES.get(test.status, "does Kaiwa run, and does the address lead to it?")
-    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", mend)
+    fix = TEST_FIXES.get(test.status, "does Kaiwa run, and does the address lead to it?")
+    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix)
 
 
 def _judge_quota(quota: Quota | Failure) -> CheckResult:

@@ -57,7 +57,7 @@ class WebhookReceiver:
         try:
             webhook = read_webhook(body)
         except ValueError as error:
-            log.warning("LINE webhook not understood", reason=str(error))
+            log.warning("webhook.unreadable", cause=str(error))
             return Response(status_code=400)
         return await self._accept_events(webhook)
 
@@ -126,4 +126,4 @@ def read_events(webhook: Webhook) -> Iterator[Event]:
         try:
             yield _decode_event(raw)
         except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-            log.warning("LINE event not understood", reason=str(error))
+            log.warning("webhook.event_unreadable", cause=str(error))

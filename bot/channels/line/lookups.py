@@ -58,7 +58,7 @@ class People:
         try:
             return await self._client.person(chat, user), DAY_S
         except Failure as failure:
-            log.info("LINE profile not known", reason=str(failure))
+            log.info("line.profile_unknown", cause=str(failure))
             return NOBODY, HOUR_S
 
 
@@ -70,5 +70,5 @@ async def fetch_image(client: Client, message_id: str, take: Take) -> bool:
                 await asyncio.sleep(POLL_S)
             return is_whole
     except (TimeoutError, Failure) as error:
-        log.info("LINE image not fetched", reason=str(error) or "not in time")
+        log.info("media.not_fetched", cause=str(error) or "not in time")
         return False

@@ -44,10 +44,10 @@ async def _show(client: Client, chat: Chat, address: Address, renew_s: float) ->
         if address.mark_as_read_token:
             await client.mark_as_read(address.mark_as_read_token)
     except Failure as failure:
-        log.info("LINE message not marked as read", reason=str(failure))
+        log.info("line.not_marked_as_read", cause=str(failure))
     try:
         while not chat.is_group:
             await client.start_loading(chat.id, LOADING_S)
             await asyncio.sleep(renew_s)
     except Failure as failure:
-        log.info("LINE loading animation not shown", reason=str(failure))
+        log.info("line.loading_not_shown", cause=str(failure))
