@@ -26,7 +26,7 @@ from benchmarks.task import PARAMETERS, RESPONSE, SYSTEM, Turn
 from bot import log
 from bot.agent.loop import Agent
 from bot.channels import InboundEvent
-from bot.channels.console import Console
+from bot.channels.console.channel import Console
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import structlog
 from starlette.applications import Starlette
@@ -16,11 +15,9 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
-from bot.channels import Accept, Channel
-from bot.channels.console import Console
-from bot.channels.line import Line
-from bot.channels.line import doctor as checkup
-from bot.channels.line.admin import Admin, open_admin
+from bot.channels import Accept, Channel, Host, InboundEvent, line
+from bot.channels.console.channel import Console
+from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.clock import Days
 from bot.commands import SpokenCommands
@@ -36,7 +33,7 @@ from bot.errors import SettingsError, StoreUnavailable
 from bot.metrics import Metrics
 from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
-from bot.settings import Settings
+from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import embedded
 from bot.texts import Texts, load
@@ -46,10 +43,6 @@ from bot.web.page import PageInfo, page_routes
 from bot.web.undelivered import undelivered_route
 from bot.worker import Worker
 from toolset.tool import ToolMap
-
-if TYPE_CHECKING:
-    from bot.channels.slack.channel import Slack
-    from bot.channels.slack.options import Options
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -137,7 +130,13 @@ def console_prompt(settings: Settings) -> str:
 
 @asynccontextmanager
 async def wire(
-    house: House, jobs: Jobs, *, only_console: bool = False, listens: bool = False, works: bool = True
+    house: House,
+    jobs: Jobs,
+    *,
+    only_console: bool = False,
+    listens: bool = False,
+    works: bool = True,
+    registry: Sequence[ChannelEntry] = CHANNELS,
 ) -> AsyncIterator[Runtime]:
     """Ways in, channels and turns, joined to one another.
 
@@ -145,6 +144,7 @@ async def wire(
         only_console: no other channel is spoken to.
         listens: this process takes messages in, also by Slack's Socket Mode.
         works: turns are taken here, and stop when somebody says so.
+        registry: the channels there are.
     """
     settings = house.settings
     intake = Intake(house.store, jobs, SpokenCommands(house.texts), house.metrics)
@@ -162,70 +162,45 @@ async def wire(
     channels[console.name] = console
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(aclosing(past))
-        if settings.line_on and not only_console:
-            channels["line"] = await stack.enter_async_context(aclosing(_line(house, intake, alerts)))
-        if settings.slack_on and not only_console:
-            channels["slack"] = await stack.enter_async_context(_slack(house, intake, listens=listens))
+        if not only_console:
+            host = _host(house, intake, alerts, listens=listens)
+            channels |= await stack.enter_async_context(open_channels(settings, host, registry))
         if works:
             await stack.enter_async_context(care.listening())
         yield Runtime(intake, console, channels, care, partial(alerts.notice, "store_full"))
 
 
-def _line(house: House, accept: Accept, alerts: Alerts) -> Line:
-    settings = house.settings
-    return Line(
+def _host(house: House, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
+    settings, store = house.settings, house.store
+    return Host(
         accept,
-        house.store.kv,
+        store.kv,
+        store.door_kv,
         house.texts,
-        channel_secret=settings.line_channel_secret.get_secret_value(),
-        access_token=settings.line_channel_access_token.get_secret_value(),
-        api_base_url=settings.line_api_base_url,
-        data_api_base_url=settings.line_data_api_base_url,
-        push=settings.line_push,
-        month_used_up=partial(alerts.notice, "line_month", platform="line"),
-        language=settings.language,
-        allowed_users=settings.allowed_users,
-        allowed_groups=settings.allowed_groups,
+        settings.language,
+        settings.bot_name,
+        alerts.notice,
+        house.tools.commands,
+        listens,
     )
 
 
-def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
-    from bot.channels.slack.channel import Slack  # noqa: PLC0415 -- takes 0.4 s, only where Slack is on
-
-    options = _slack_options(house.settings, listens=listens)
-    store, commands = house.store, house.tools.commands
-    return Slack(accept, store.kv, house.texts, options, commands, door_kv=store.door_kv)
-
-
-def _slack_options(settings: Settings, *, listens: bool) -> Options:
-    from bot.channels.slack.options import Options  # noqa: PLC0415 -- as above
-
-    return Options(
-        signing_secret=settings.slack_signing_secret.get_secret_value(),
-        bot_token=settings.slack_bot_token.get_secret_value(),
-        app_token=settings.slack_app_token.get_secret_value() if listens else "",
-        api_base_url=settings.slack_api_base_url,
-        language=settings.language,
-        allowed_users=settings.allowed_users,
-        allowed_channels=settings.allowed_channels,
-        follow_threads=settings.slack_follow_threads,
-    )
+async def _accept_nothing(conversation: str, arrival: InboundEvent) -> bool:
+    """Take nothing in (``bot.channels.Accept``): a check listens to nobody."""
+    raise NotImplementedError
 
 
 def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
-    """What examines each channel for ``kaiwa doctor``, by its name in the report; called only where it is on."""
+    """What checks each channel for ``kaiwa doctor``, by its name in the report."""
 
-    async def line() -> list[CheckResult]:
-        async with open_store_of(settings) as store, _line_admin(settings) as admin:
-            return await checkup.examine(admin, store.kv)
-
-    async def slack() -> list[CheckResult]:
-        from bot.channels.slack.doctor import run_checks  # noqa: PLC0415 -- as above
-
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[Host]:
         async with open_store_of(settings) as store:
-            return await run_checks(_slack_options(settings, listens=True), store.kv)
+            yield Host(
+                _accept_nothing, store.kv, store.door_kv, load(), settings.language, settings.bot_name, listens=True
+            )
 
-    return {"LINE": line, "Slack": slack}
+    return channel_checks(settings, open_host)
 
 
 async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
@@ -235,14 +210,10 @@ async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
         SettingsError: LINE is off.
         BadInput: LINE cannot post to such an address.
     """
-    if not settings.line_on:
+    config = channel_config(line.Config, settings)
+    if not config.is_on:
         raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
-    async with _line_admin(settings) as admin:
-        return await checkup.set_webhook(admin, url)
-
-
-def _line_admin(settings: Settings) -> AbstractAsyncContextManager[Admin]:
-    return open_admin(settings.line_channel_access_token.get_secret_value(), settings.line_api_base_url)
+    return await line.set_webhook(config, url)
 
 
 def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
@@ -271,17 +242,17 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
         metrics_route(house.metrics, house.store),
         undelivered_route(house.store.dead_letters),
     ]
+    webhooks = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
     guard = Middleware(
         Guard,
         token=settings.console_token,
-        trusts_machine=not settings.webhooks_on,
+        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
         secret=settings.secret_key,
         texts=house.texts,
         language=settings.language,
         bot_name=settings.bot_name,
     )
-    channels = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
-    routes = [*health_routes(ready), *channels, Mount("/", routes=guarded, middleware=[guard])]
+    routes = [*health_routes(ready), *webhooks, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
 
 

@@ -1,4 +1,4 @@
-"""Days as the bot counts them: from midnight to midnight in its own time zone."""
+"""The time now, and days as the bot counts them: from midnight to midnight in its own time zone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 class Days:

@@ -208,7 +208,17 @@ def _refuse_careless(settings: Settings) -> None:
         "the dyno's address": bool(settings.dyno),
     }
     way_in = next((name for name, is_open in ways_in.items() if is_open), "")
-    if settings.approval_mode == "auto_approve" and way_in and not settings.auto_approve_anyway:
+    if way_in:
+        refuse_auto_approval(settings, way_in)
+
+
+def refuse_auto_approval(settings: Settings, way_in: str) -> None:
+    """For a way in that others can use.
+
+    Raises:
+        SettingsError: calls that act would run by themselves, and the operator has not said so twice.
+    """
+    if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
         raise SettingsError(
             "APPROVAL_MODE",
             f"auto_approve is refused where others can reach Kaiwa ({way_in}); use ask, or set AUTO_APPROVE_ANYWAY=1",
@@ -232,6 +242,20 @@ def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NOTHING) -> Co
     Raises:
         SettingsError: naming the variable that is wrong.
     """
+    return _filled(config, known)
+
+
+def channel_config(config: type[ConfigT], settings: Settings) -> ConfigT:
+    """Fill a channel's ``Config``: from the settings what these have too, the rest from the same sources.
+
+    Raises:
+        SettingsError: naming the variable that is wrong.
+    """
+    shared = config.model_fields.keys() & type(settings).model_fields.keys()
+    return _filled(config, {name: getattr(settings, name) for name in shared})
+
+
+def _filled(config: type[ConfigT], known: Mapping[str, Any]) -> ConfigT:
     reader = type(config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__})
     filled: Any = _checked(reader, known)
     return config.model_validate(filled.model_dump())

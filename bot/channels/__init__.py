@@ -1,19 +1,22 @@
 """The channels' Protocol: how a reply leaves, and which routes bring messages in.
 
-Each file here is one place where people talk to the bot. Callers know this Protocol only.
+Each package here is one place where people talk to the bot; ``registry`` lists them. Callers know this Protocol only.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
+from bot.channels.kv import KeyValue
 from bot.live_events import Watcher
+from bot.texts import Texts
 from bot.transcript import Media, Message
 
 
@@ -134,6 +137,47 @@ class Accept(Protocol):
             StoreUnavailable: nothing was kept, the platform must send it again.
         """
         ...
+
+
+class Notify(Protocol):
+    """Tells the operator about a cause, at most once a day. Never raises."""
+
+    async def __call__(self, cause: Any, *, platform: str = "") -> None:
+        """Tell.
+
+        Args:
+            cause: a key of the catalogue's table ``alert``.
+            platform: what the trouble is with; the notice does not go that way.
+        """
+        ...
+
+
+async def notify_nobody(cause: Any, *, platform: str = "") -> None:
+    """Tell nobody (``Notify``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a channel gets from Kaiwa.
+
+    Attributes:
+        accept: takes what came in.
+        kv: small values, shared by all processes.
+        door_kv: the same values by a connection that is free of turns, for what is read before a webhook is answered.
+        language: of our own sentences, where the words around them have none.
+        tool_commands: words that call a tool.
+        listens: this process takes messages in; a channel without a webhook connects to its platform.
+    """
+
+    accept: Accept
+    kv: KeyValue
+    door_kv: KeyValue
+    texts: Texts
+    language: str = "en"
+    bot_name: str = "Kaiwa"
+    notify: Notify = notify_nobody
+    tool_commands: Collection[str] = ()
+    listens: bool = False
 
 
 class Channel(Protocol):

@@ -189,4 +189,4 @@ class Chat:
         return self._background.start(read()).result()
 
     def _open_question(self) -> ApprovalAsked | None:
-        return self._background.start(self._talk.line.asked(self._talk.conversation)).result()
+        return self._background.start(self._talk.line.open_question(self._talk.conversation)).result()

@@ -38,7 +38,7 @@ class Line(Protocol):
         """
         ...
 
-    async def asked(self, conversation: str) -> ApprovalAsked | None:
+    async def open_question(self, conversation: str) -> ApprovalAsked | None:
         """The question that is open.
 
         Raises:
@@ -158,7 +158,7 @@ class Exchange:
         past = await talk.past(talk.conversation)
         if answer := next(filter(None, (answer_to(message_id, past) for message_id in self._awaited)), ""):
             return Answered("", answer)
-        asked = await talk.line.asked(talk.conversation)
+        asked = await talk.line.open_question(talk.conversation)
         return asked if asked and asked.question_id != self._question else None
 
     async def _is_over(self) -> bool:

@@ -10,13 +10,12 @@ import pytest
 from rich.console import Console
 
 from bot import texts
-from bot.channels import InboundEvent, Reply, console
+from bot.channels import InboundEvent, Reply
+from bot.channels.console import channel as console
 from bot.channels.line import events as line_reading
-from bot.channels.line import markdown as line_markdown
-from bot.channels.line import splitting as line_splitting
-from bot.channels.line.address import Place
-from bot.channels.line.formatting import Form
-from bot.channels.line.types import Content, Mention, Mentionee
+from bot.channels.line import text as line_text
+from bot.channels.line.formatting import Formatter
+from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.slack import formatting as slack_text
 from bot.channels.slack.lookups import render_thread
 from bot.channels.slack.streaming import StreamBuffer
@@ -56,12 +55,12 @@ def pieces(text: str, size: int = 40) -> list[str]:
 
 def without_a_mention(text: str) -> str | None:
     there = Mention([Mentionee(index, 2, is_self=True) for index in range(0, len(text), 10)])
-    return line_reading.addressed(Content(id="1", type="text", text=text, mention=there))
+    return line_reading.words_for_bot(Content(id="1", type="text", text=text, mention=there))
 
 
 def line_reply(text: str) -> None:
     with suppress(DeliveryRefused):  # there may be nothing but marks in it
-        Form(TEXTS, "en").of(Reply(text), Place("b", "user", "U1"))
+        Formatter(TEXTS, "en").messages(Reply(text), Chat("b", "user", "U1"))
 
 
 def slack_stream(text: str) -> list[str]:
@@ -77,9 +76,9 @@ def named_context(text: str) -> str:
 
 
 WORK: dict[str, Callable[[str], object]] = {
-    "LINE's plain text": line_markdown.plain,
-    "LINE's bubbles": lambda text: line_splitting.bubbles(text, "More?"),
-    "LINE's pieces": lambda text: list(line_splitting.split(text, 5_000)),
+    "LINE's plain text": line_text.plain_text,
+    "LINE's bubbles": lambda text: line_text.split_messages(text, "More?"),
+    "LINE's pieces": lambda text: list(line_text.split(text, 5_000)),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,
     "Slack's pieces": slack_text.split,

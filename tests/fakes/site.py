@@ -15,7 +15,7 @@ from starlette.routing import Mount
 
 from bot import texts
 from bot.channels import Delivery, InboundEvent, Question, Reply
-from bot.channels.console import Console
+from bot.channels.console.channel import Console
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.channels.line.types import is_signed
+from bot.channels.line.inbound import is_signed
 from tests.fakes.line import LineFake, Trouble, line_fake
 from tests.fakes.line_events import GROUP, ROOM, SECRET, TOKEN, USER, event, mention, text_message, webhook
 

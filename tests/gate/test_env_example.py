@@ -9,19 +9,23 @@ import pytest
 from pydantic import BaseModel
 
 import toolset
+from bot.channels.registry import CHANNELS
 from bot.providers.registry import PROVIDERS
-from bot.settings import Settings, load, tool_config
+from bot.settings import Settings, channel_config, load, tool_config
 from tests.house import ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
 VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
 READ_BY_THEMSELVES = [*(tool.Config for tool in toolset.find()), *(entry.config for entry in PROVIDERS)]
-CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES]
+CHANNEL_CONFIGS: list[type[BaseModel]] = [entry.package.Config for entry in CHANNELS]
+CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES, *CHANNEL_CONFIGS]
 
 
 def everything() -> list[BaseModel]:
-    """All settings, and those of tools and providers, as they are read from here."""
-    return [load(), *(tool_config(config) for config in READ_BY_THEMSELVES)]
+    """All settings, and those of tools, providers and channels, as they are read from here."""
+    settings = load()
+    channels = (channel_config(config, settings) for config in CHANNEL_CONFIGS)
+    return [settings, *(tool_config(config) for config in READ_BY_THEMSELVES), *channels]
 
 
 def test_it_names_every_variable_once() -> None:

@@ -1,4 +1,4 @@
-"""Live events on their way between processes: lossy, gathered when they leave, decoded when they arrive."""
+"""Live events on their way between processes: lossy, merged when they leave, decoded when they arrive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.errors import StoreUnavailable
 from bot.live_events import AnswerText, LiveEvent, decode_event
 from bot.transcript import encode
 
-FLUSH_S = 0.04  # words of a fast stream are gathered for so long
+FLUSH_S = 0.04  # words of a fast stream are merged for so long
 
 
 class Live(Protocol):
@@ -37,7 +37,7 @@ class Live(Protocol):
         ...
 
 
-class GatheringWatcher:
+class BufferedWatcher:
     """Publishes a conversation's events in their order, those of a moment at once.
 
     Nobody is waited for, and a store that does not answer costs the viewers, not the turn.
@@ -48,16 +48,16 @@ class GatheringWatcher:
         self._conversation = conversation
         self._events: list[LiveEvent] = []
         self._urgent = asyncio.Event()
-        self._leaving: asyncio.Task[None] | None = None
+        self._flushing: asyncio.Task[None] | None = None
 
     async def show(self, event: LiveEvent) -> None:
         """Pass one event on: words with those that follow soon, anything else at once."""
         self._events.append(event)
         if not isinstance(event, AnswerText):
             self._urgent.set()
-        self._leaving = self._leaving or asyncio.create_task(self._leave())
+        self._flushing = self._flushing or asyncio.create_task(self._flush())
 
-    async def _leave(self) -> None:
+    async def _flush(self) -> None:
         try:
             while self._events:
                 if not self._urgent.is_set():
@@ -67,12 +67,12 @@ class GatheringWatcher:
                 self._urgent.clear()
                 events, self._events = self._events, []
                 with suppress(StoreUnavailable):
-                    await self._live.publish(self._conversation, *map(encode, _gathered(events)))
+                    await self._live.publish(self._conversation, *map(encode, _merge_words(events)))
         finally:
-            self._leaving = None
+            self._flushing = None
 
 
-def _gathered(events: list[LiveEvent]) -> Iterator[LiveEvent]:
+def _merge_words(events: list[LiveEvent]) -> Iterator[LiveEvent]:
     """The events, words that follow each other as one."""
     for is_words, group in groupby(events, lambda event: isinstance(event, AnswerText)):
         if is_words:
@@ -81,7 +81,7 @@ def _gathered(events: list[LiveEvent]) -> Iterator[LiveEvent]:
             yield from group
 
 
-async def decoded(events: AsyncIterator[bytes]) -> AsyncIterator[LiveEvent]:
+async def decode_events(events: AsyncIterator[bytes]) -> AsyncIterator[LiveEvent]:
     """The events, without those that only a newer process knows."""
     async for event in events:
         with suppress(DecodeError):

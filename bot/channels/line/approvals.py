@@ -1,10 +1,10 @@
-"""Questions about calls that act: asked with two buttons, and what a pressed button says."""
+"""Approvals: the question with its two buttons, and what a pressed button decides."""
 
 from __future__ import annotations
 
 from bot.channels import Question
-from bot.channels.line.bubble import Bubble, Button
-from bot.channels.line.splitting import split
+from bot.channels.line.text import split
+from bot.channels.line.types import Button, LineMessage
 from bot.safe_text.names import name_in_words, safe_name
 from bot.texts import Texts
 
@@ -12,10 +12,12 @@ NAME_LIMIT = 40  # UTF-16 code units of a name, in a sentence of at most 240 cha
 SIGNS = {"approve": True, "reject": False}
 
 
-def asked(text: str, question: Question, texts: Texts, language: str, *, is_group: bool) -> list[Bubble]:
+def approval_messages(
+    text: str, question: Question, texts: Texts, language: str, *, is_group: bool
+) -> list[LineMessage]:
     """The question whole, then the buttons, under a sentence that says who has asked and so decides.
 
-    A question too long for one bubble stays one: LINE refuses it, and nobody decides about half of a call.
+    A question too long for one message stays one: LINE refuses it, and nobody decides about half of a call.
     """
     buttons = tuple(
         Button(texts.get(f"line.{sign}", language), texts.get(f"line.{sign}", language), f"{sign}:{question.id}")
@@ -29,10 +31,10 @@ def asked(text: str, question: Question, texts: Texts, language: str, *, is_grou
     else:
         key = "confirm_group" if name else "confirm_nameless"
     invitation = texts.get(f"line.{key}", language, tool=question.tool, asker=name)
-    return [Bubble(text), Bubble(invitation, choice=buttons)]
+    return [LineMessage(text), LineMessage(invitation, choice=buttons)]
 
 
-def pressed(data: str) -> tuple[str, bool] | None:
-    """The question that a postback's data decide, and how; None where they are not of these buttons."""
+def read_press(data: str) -> tuple[str, bool] | None:
+    """The question that a postback's data decides, and how; None where it is not of these buttons."""
     sign, _, question = data.partition(":")
     return (question, SIGNS[sign]) if sign in SIGNS and question else None

@@ -1,115 +1,126 @@
 """The Messaging API through LINE's SDK, its failures translated once.
 
-Importing ``linebot.v3.messaging`` takes a second and 35 MB: only what sends imports this module, when it first has
-something to send (``lazy.py``).
+Importing ``linebot.v3.messaging`` takes a second and 35 MB. It is loaded by the first call, in a thread: neither the
+start nor a webhook waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Any, TypeVar
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
-from linebot.v3.messaging import (
-    AsyncApiClient,
-    AsyncMessagingApi,
-    Configuration,
-    ConfirmTemplate,
-    MarkMessagesAsReadByTokenRequest,
-    MessageAction,
-    PostbackAction,
-    PushMessageRequest,
-    QuickReply,
-    QuickReplyItem,
-    ReplyMessageRequest,
-    SetWebhookEndpointRequest,
-    ShowLoadingAnimationRequest,
-    TemplateMessage,
-    TestWebhookEndpointRequest,
-    TextMessage,
-)
-from linebot.v3.messaging.exceptions import ApiException
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from bot.channels import Take
-from bot.channels.line.address import Place
-from bot.channels.line.bubble import Bubble, Button
-from bot.channels.line.failure import Failure
-from bot.channels.line.profile import Person
+from bot.channels.line.types import BotInfo, Button, Chat, LineMessage, Person, Quota, WebhookEndpoint, WebhookTest
+
+if TYPE_CHECKING:
+    from linebot.v3.messaging import AsyncMessagingApi
 
 CONNECTIONS = 50
 
-AnswerT = TypeVar("AnswerT")
+
+class Failure(Exception):
+    """LINE did not do what it was asked to.
+
+    Args:
+        reason: LINE's words or ours; no secrets.
+        status: of the HTTP answer, 0 where there was none.
+        maybe_done: it may have been done all the same.
+        after: seconds that LINE asks to wait, where it says so.
+    """
+
+    def __init__(self, reason: str, status: int = 0, *, maybe_done: bool = False, after: float | None = None) -> None:
+        super().__init__(f"{status}: {reason}" if status else reason)
+        self.status = status
+        self.maybe_done = maybe_done
+        self.after = after
+
+    @property
+    def is_dead_token(self) -> bool:
+        """The reply token was used already, or its minute is over; LINE does not say which."""
+        return self.status == 400 and "invalid reply token" in str(self).lower()
+
+    @property
+    def is_used_up(self) -> bool:
+        """The month's messages are used up; another 429 means too many at once."""
+        return self.status == 429 and "monthly limit" in str(self).lower()
 
 
-class _Error(Struct):
-    message: str = ""
+class Client:
+    """The calls Kaiwa makes. Every method raises ``Failure`` and nothing else.
 
+    Args:
+        timeout_s: of one request.
+    """
 
-_decode_error = Decoder(_Error).decode
-
-
-class Api:
-    """The calls Kaiwa makes. Every method raises ``Failure`` and nothing else; made inside a running event loop."""
-
-    def __init__(self, access_token: str, base_url: str, data_base_url: str, timeout_s: float) -> None:
-        configuration = Configuration(host=base_url, access_token=access_token)
-        configuration.connection_pool_maxsize = CONNECTIONS
-        self._client = AsyncApiClient(configuration)
-        self._api = AsyncMessagingApi(self._client)
+    def __init__(self, access_token: str, base_url: str, data_base_url: str, timeout_s: float = 10.0) -> None:
+        self._access_token = access_token
+        self._base_url = base_url
         self._data_url = data_base_url
         self._timeout_s = timeout_s
+        self._opening = asyncio.Lock()
+        self._sdk: Any = None
+        self._http: Any = None
+        self._api: AsyncMessagingApi = None
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        if self._http is not None:
+            await self._http.close()
 
-    async def reply(self, token: str, bubbles: Sequence[Bubble], quote_token: str = "") -> None:
+    async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
         """Answer an event; the token serves once, for about a minute."""
-        request = ReplyMessageRequest(replyToken=token, messages=_messages(bubbles, quote_token))
-        await _called(self._api.reply_message(request, _request_timeout=self._timeout_s))
+        sdk = await self.load()
+        request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
+        await self._call(self._api.reply_message, request)
 
-    async def push(self, to: str, bubbles: Sequence[Bubble], retry_key: str, quote_token: str = "") -> None:
+    async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
         """Send without being asked; LINE takes one retry key (a UUID) once, and answers 409 afterwards."""
-        request = PushMessageRequest(to=to, messages=_messages(bubbles, quote_token))
-        await _called(self._api.push_message(request, x_line_retry_key=retry_key, _request_timeout=self._timeout_s))
+        sdk = await self.load()
+        request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
+        await self._call(self._api.push_message, request, x_line_retry_key=retry_key)
 
     async def start_loading(self, user: str, seconds: int) -> None:
         """Show the loading animation for 5 to 60 seconds, in steps of 5."""
-        request = ShowLoadingAnimationRequest(chatId=user, loadingSeconds=seconds)
-        await _called(self._api.show_loading_animation(request, _request_timeout=self._timeout_s))
+        sdk = await self.load()
+        request = sdk.ShowLoadingAnimationRequest(chatId=user, loadingSeconds=seconds)
+        await self._call(self._api.show_loading_animation, request)
 
     async def mark_as_read(self, token: str) -> None:
         """Mark a message, and those before it, as read."""
-        request = MarkMessagesAsReadByTokenRequest(markAsReadToken=token)
-        await _called(self._api.mark_messages_as_read_by_token(request, _request_timeout=self._timeout_s))
+        sdk = await self.load()
+        request = sdk.MarkMessagesAsReadByTokenRequest(markAsReadToken=token)
+        await self._call(self._api.mark_messages_as_read_by_token, request)
 
-    async def monthly_limit(self) -> int | None:
-        """How many messages may be pushed this month, or None where there is no limit."""
-        quota = await _called(self._api.get_message_quota(_request_timeout=self._timeout_s))
-        return quota.value if quota.type == "limited" else None
+    async def quota(self) -> Quota:
+        """How many messages may be pushed this month, and how many were."""
+        await self.load()
+        quota = await self._call(self._api.get_message_quota)
+        consumption = await self._call(self._api.get_message_quota_consumption)
+        return Quota(quota.value if quota.type == "limited" else None, int(consumption.total_usage))
 
-    async def monthly_use(self) -> int:
-        """How many messages were pushed this month."""
-        consumption = await _called(self._api.get_message_quota_consumption(_request_timeout=self._timeout_s))
-        return int(consumption.total_usage)
-
-    async def members(self, place: Place) -> int:
+    async def members(self, chat: Chat) -> int:
         """How many people read along in a group or room."""
-        get = self._api.get_group_member_count if place.kind == "group" else self._api.get_room_member_count
-        counted = await _called(get(place.id, _request_timeout=self._timeout_s))
-        return int(counted.count)
+        await self.load()
+        is_group = chat.kind == "group"
+        get = self._api.get_group_member_count if is_group else self._api.get_room_member_count
+        return int((await self._call(get, chat.id)).count)
 
-    async def person(self, place: Place, user: str) -> Person:
+    async def person(self, chat: Chat, user: str) -> Person:
         """Somebody's profile, as it may be seen in a chat."""
-        if place.kind == "user":
-            profile = await _called(self._api.get_profile(user, _request_timeout=self._timeout_s))
+        await self.load()
+        if not chat.is_group:
+            profile = await self._call(self._api.get_profile, user)
             return Person(profile.display_name, profile.language or "")
-        is_group = place.kind == "group"
+        is_group = chat.kind == "group"
         get = self._api.get_group_member_profile if is_group else self._api.get_room_member_profile
-        profile = await _called(get(place.id, user, _request_timeout=self._timeout_s))
-        return Person(profile.display_name)
+        return Person((await self._call(get, chat.id, user)).display_name)
 
     async def content(self, message_id: str, most: int, take: Take) -> bool | None:
         """Hand over an image: whether all of it was wanted, or None while LINE still prepares it.
@@ -117,13 +128,61 @@ class Api:
         Args:
             most: bytes; a larger file, and one that is no image, is a ``Failure``.
         """
-        return await _called(self._content(message_id, most, take))
+        sdk = await self.load()
+        is_whole: bool | None = await _translate_failures(sdk, self._fetch(message_id, most, take))
+        return is_whole
 
-    async def _content(self, message_id: str, most: int, take: Take) -> bool | None:
+    async def bot(self) -> BotInfo:
+        """Which account the access token belongs to."""
+        await self.load()
+        info = await self._call(self._api.get_bot_info)
+        return BotInfo(info.user_id, info.display_name, info.basic_id, info.chat_mode == "chat")
+
+    async def webhook(self) -> WebhookEndpoint | None:
+        """The webhook's address, if one is set."""
+        await self.load()
+        try:
+            endpoint = await self._call(self._api.get_webhook_endpoint)
+        except Failure as failure:
+            if failure.status == 404:
+                return None
+            raise
+        return WebhookEndpoint(endpoint.endpoint, endpoint.active)
+
+    async def set_webhook(self, url: str) -> None:
+        """Tell LINE where to post events; it must be https. LINE takes up to a minute to use it."""
+        sdk = await self.load()
+        await self._call(self._api.set_webhook_endpoint, sdk.SetWebhookEndpointRequest(endpoint=url))
+
+    async def test_webhook(self, url: str = "") -> WebhookTest:
+        """Let LINE post to the address that is set, or to another."""
+        sdk = await self.load()
+        request = sdk.TestWebhookEndpointRequest(endpoint=url or None)
+        test = await self._call(self._api.test_webhook_endpoint, request)
+        return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
+
+    async def load(self) -> Any:
+        """Import LINE's SDK, once; ``_api`` and ``_http`` are there afterwards."""
+        async with self._opening:
+            if self._sdk is None:
+                sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
+                configuration = sdk.Configuration(host=self._base_url, access_token=self._access_token)
+                configuration.connection_pool_maxsize = CONNECTIONS
+                self._http = sdk.AsyncApiClient(configuration)
+                self._api = sdk.AsyncMessagingApi(self._http)
+                self._sdk = sdk
+                gc.freeze()  # the SDK's thousands of classes stay: no full collection need look at them again
+            return self._sdk
+
+    async def _call(self, method: Any, *arguments: Any, **options: Any) -> Any:
+        request = method(*arguments, **options, _request_timeout=self._timeout_s)
+        return await _translate_failures(self._sdk, request)
+
+    async def _fetch(self, message_id: str, most: int, take: Take) -> bool | None:
         # The SDK's own call reads the whole file, whatever its size.
-        response = await self._client.rest_client.get_request(
+        response = await self._http.rest_client.get_request(
             f"{self._data_url}/v2/bot/message/{message_id}/content",
-            headers=dict(self._client.default_headers),
+            headers=dict(self._http.default_headers),
             _preload_content=False,
             _request_timeout=self._timeout_s,
         )
@@ -143,49 +202,44 @@ class Api:
                     return False
             return True
 
-    async def bot(self) -> Any:
-        """LINE's ``BotInfoResponse``."""
-        return await _called(self._api.get_bot_info(_request_timeout=self._timeout_s))
 
-    async def webhook(self) -> Any:
-        """LINE's ``GetWebhookEndpointResponse``."""
-        return await _called(self._api.get_webhook_endpoint(_request_timeout=self._timeout_s))
-
-    async def set_webhook(self, url: str) -> None:
-        """Tell LINE where to post events; it must be https."""
-        request = SetWebhookEndpointRequest(endpoint=url)
-        await _called(self._api.set_webhook_endpoint(request, _request_timeout=self._timeout_s))
-
-    async def test_webhook(self, url: str = "") -> Any:
-        """Let LINE post to the webhook, or to another address; its ``TestWebhookEndpointResponse``."""
-        request = TestWebhookEndpointRequest(endpoint=url or None)
-        return await _called(self._api.test_webhook_endpoint(request, _request_timeout=self._timeout_s))
+@asynccontextmanager
+async def open_client(access_token: str, base_url: str) -> AsyncIterator[Client]:
+    """A client while the context is open."""
+    client = Client(access_token, base_url, base_url)
+    try:
+        yield client
+    finally:
+        await client.aclose()
 
 
-def _messages(bubbles: Sequence[Bubble], quote_token: str) -> list[TextMessage | TemplateMessage]:
-    quotes = [quote_token or None, *[None] * len(bubbles)]
-    return [_message(bubble, quote) for bubble, quote in zip(bubbles, quotes, strict=False)]
+def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
+    quotes = [quote_token or None, *[None] * len(messages)]
+    return [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
 
 
-def _message(bubble: Bubble, quote_token: str | None) -> TextMessage | TemplateMessage:
-    if bubble.choice:
-        template = ConfirmTemplate(text=bubble.text, actions=[_action(button) for button in bubble.choice])
-        return TemplateMessage(altText=bubble.text, template=template)
-    quick = [QuickReplyItem(action=_action(button)) for button in bubble.quick]
-    return TextMessage(text=bubble.text, quoteToken=quote_token, quickReply=QuickReply(items=quick) if quick else None)
+def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
+    if message.choice:
+        template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
+        return sdk.TemplateMessage(altText=message.text, template=template)
+    items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
+    quick_reply = sdk.QuickReply(items=items) if items else None
+    return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)
 
 
-def _action(button: Button) -> PostbackAction | MessageAction:
+def _action(sdk: Any, button: Button) -> Any:
     if button.data:
-        return PostbackAction(label=button.label, data=button.data, displayText=button.says)
-    return MessageAction(label=button.label, text=button.says)
+        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.says)
+    return sdk.MessageAction(label=button.label, text=button.says)
 
 
-async def _called(request: Awaitable[AnswerT]) -> AnswerT:
+async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:
     """The answer of a call, or what went wrong in our own words."""
+    import aiohttp  # noqa: PLC0415 -- loaded with the SDK, which takes its time
+
     try:
         return await request
-    except ApiException as error:
+    except sdk.ApiException as error:
         raise _refusal(error) from error
     except aiohttp.ClientConnectorError as error:
         raise Failure("LINE cannot be reached", maybe_done=False) from error
@@ -196,7 +250,14 @@ async def _called(request: Awaitable[AnswerT]) -> AnswerT:
         raise Failure("an answer from LINE that cannot be read", maybe_done=True) from error
 
 
-def _refusal(error: ApiException) -> Failure:
+class _Error(Struct):
+    message: str = ""
+
+
+_decode_error = Decoder(_Error).decode
+
+
+def _refusal(error: Any) -> Failure:
     body = error.body or ""
     try:
         message = _decode_error(body).message

@@ -1,27 +1,27 @@
-"""A reply's way out: by reply token while it lives, by push where that is allowed, and never twice.
+"""How a reply leaves: by reply token while it lives, by push where that is allowed and paid for, and never twice.
 
 What is known of an attempt decides the next one. An attempt whose outcome is unknown is repeated with the same token,
 and "Invalid reply token" on a young token then means that it was delivered. A push carries a retry key made of the
-delivery's id, so LINE itself drops the second one.
+delivery's id, so LINE itself drops the second one. Pushes are counted against the month's quota, which is read from
+LINE, cached, counted along, and warned about in time.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import structlog
+from msgspec.json import Decoder
 
 from bot.channels import AssertLease
 from bot.channels.kv import KeyValue
-from bot.channels.line.address import Address, Place
-from bot.channels.line.bubble import Bubble
-from bot.channels.line.failure import Failure
-from bot.channels.line.lazy import LazyApi
-from bot.channels.line.quota import Allowance
+from bot.channels.line.client import Client, Failure
+from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -33,12 +33,16 @@ PUSHING = b"pushing"
 LONGEST_WAIT_S = 600.0
 SPARE_S = 2.0  # of a token's minute, for the attempt itself
 SOON_S = 0.5
+HOUR_S = 3_600
+DAY_S = 86_400
+WARN_AT = 80  # percent of the month's quota
+READ, PUSHED = "line:quota", "line:quota:pushed"
 
 PushMode = Literal["auto", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class OutboundMessage:
     """What is to be sent, and where.
 
     Attributes:
@@ -49,40 +53,40 @@ class Letter:
 
     id: str
     attempt: int
-    place: Place
+    chat: Chat
     address: Address
-    bubbles: Sequence[Bubble]
+    messages: Sequence[LineMessage]
     private: bool = False
 
     @property
-    def note(self) -> str:
-        """Where it is noted what became of earlier attempts: ``PUSHING``, or the last one known to have failed."""
+    def key(self) -> str:
+        """Names what became of earlier attempts in the store: ``PUSHING``, or the last one known to have failed."""
         return f"line:sent:{self.id}"
 
     @property
     def quote(self) -> str:
         """Where several talk, an answer shows what it answers."""
-        return self.address.quote_token if self.place.kind != "user" else ""
+        return self.address.quote_token if self.chat.is_group else ""
 
 
 class Sender:
-    """Sends letters.
+    """Sends replies.
 
     Args:
         clock: milliseconds since the epoch.
     """
 
     def __init__(
-        self, api: LazyApi, notes: KeyValue, allowance: Allowance, push: PushMode, clock: Callable[[], int]
+        self, client: Client, kv: KeyValue, allowance: Allowance, push: PushMode, clock: Callable[[], int]
     ) -> None:
-        self._api = api
-        self._notes = notes
+        self._client = client
+        self._kv = kv
         self._allowance = allowance
         self._push_mode = push
         self._clock = clock
 
-    async def send(self, letter: Letter, assert_lease: AssertLease) -> None:
-        """Send a letter; returning means delivered.
+    async def send(self, message: OutboundMessage, assert_lease: AssertLease) -> None:
+        """Send a message; returning means delivered.
 
         Raises:
             DeliverLater: passing failure.
@@ -90,14 +94,14 @@ class Sender:
             LeaseLost: from ``assert_lease``.
             StoreUnavailable: it is not known what became of earlier attempts, or cannot be noted for later ones.
         """
-        past = await self._notes.get(letter.note) if letter.attempt > 1 else b"0"
-        maybe_done = past != str(letter.attempt - 1).encode()
-        if past != PUSHING and self._has_token(letter.address, maybe_done) and await self._replied(letter, maybe_done):
+        past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
+        maybe_done = past != str(message.attempt - 1).encode()
+        if past != PUSHING and self._has_token(message.address, maybe_done) and await self._reply(message, maybe_done):
             return
-        if letter.private and self._push_mode != "always":
-            log.info("not worth a push", delivery=letter.id)
+        if message.private and self._push_mode != "always":
+            log.info("delivery.not_pushed", delivery=message.id)
             return
-        await self._pushed(letter, assert_lease, again=past == PUSHING)
+        await self._push(message, assert_lease, again=past == PUSHING)
 
     def _has_token(self, address: Address, maybe_done: bool) -> bool:
         """Whether the reply token may be used; one that may have been used tells so for the whole of its minute."""
@@ -105,19 +109,18 @@ class Sender:
         is_young = self._clock() - address.received_at < life
         return self._push_mode != "always" and bool(address.reply_token) and is_young
 
-    async def _replied(self, letter: Letter, maybe_done: bool) -> bool:
+    async def _reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Use the reply token; false where it is of no use any more."""
-        api = await self._api()
         try:
-            await api.reply(letter.address.reply_token, letter.bubbles, letter.quote)
+            await self._client.reply(message.address.reply_token, message.messages, message.quote)
         except Failure as failure:
             if failure.is_dead_token:
                 return maybe_done
             if not maybe_done and not failure.maybe_done:
-                await self._notes.set(letter.note, str(letter.attempt).encode(), KEEP_S)
-            later = await self._consequence(failure, letter.attempt)
+                await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
+            later = await self._consequence(failure, message.attempt)
             if (maybe_done or failure.maybe_done) and type(later) is DeliverLater:
-                later = DeliverLater(str(later), min(later.after, self._telling_s(letter.address)))
+                later = DeliverLater(str(later), min(later.after, self._telling_s(message.address)))
             raise later from failure
         return True
 
@@ -127,23 +130,23 @@ class Sender:
         left = (MINUTE_MS - age) / 1000 - SPARE_S
         return max(left, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
-    async def _pushed(self, letter: Letter, assert_lease: AssertLease, *, again: bool) -> None:
-        api = await self._api()
-        cost = await self._allowance.cost(letter.place)
+    async def _push(self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool) -> None:
+        await self._client.load()  # takes a second, which must not pass between the lease and the push
+        cost = await self._allowance.cost(message.chat)
         if not again:
             await self._allow_push(cost)
         # Another process may have used the reply token meanwhile, which is why it was dead for us: it must not find
-        # a note that we push.
+        # that we push.
         await assert_lease()
         if not again:
-            await self._notes.set(letter.note, PUSHING, KEEP_S)
-        retry_key = str(uuid.uuid5(RETRY_KEYS, letter.id))
+            await self._kv.set(message.key, PUSHING, KEEP_S)
+        retry_key = str(uuid.uuid5(RETRY_KEYS, message.id))
         try:
-            await api.push(letter.place.id, letter.bubbles, retry_key, letter.quote)
+            await self._client.push(message.chat.id, message.messages, retry_key, message.quote)
         except Failure as failure:
             if failure.status == 409:
                 return
-            raise await self._consequence(failure, letter.attempt) from failure
+            raise await self._consequence(failure, message.attempt) from failure
         await self._allowance.spend(cost)
 
     async def _allow_push(self, cost: int) -> None:
@@ -154,7 +157,7 @@ class Sender:
 
     async def _consequence(self, failure: Failure, attempt: int) -> DeliverLater | DeliveryRefused:
         if failure.is_used_up:
-            await self._allowance.used_up()
+            await self._allowance.mark_used_up()
             return DeliveryRefused("this month's LINE messages are used up")
         if failure.status == 401:
             return TokenRefused("LINE refused LINE_CHANNEL_ACCESS_TOKEN: set a new one")
@@ -162,3 +165,79 @@ class Sender:
             wait = min(LONGEST_WAIT_S, 2.5 ** (attempt - 1))
             return DeliverLater(str(failure), max(wait, failure.after or 0.0))
         return DeliveryRefused(str(failure))
+
+
+_decode_quota = Decoder(Quota).decode
+
+
+class Allowance:
+    """Decides whether a push may be sent. What LINE does not tell is taken as leave: LINE itself has the last word.
+
+    Args:
+        notify_used_up: called when nothing is left.
+    """
+
+    def __init__(self, client: Client, kv: KeyValue, notify_used_up: Callable[[], Awaitable[None]]) -> None:
+        self._client = client
+        self._kv = kv
+        self._notify_used_up = notify_used_up
+
+    async def cost(self, chat: Chat) -> int:
+        """A push counts once for everybody who gets it."""
+        if not chat.is_group:
+            return 1
+        name = f"line:members:{chat.id}"
+        known = await self._kv.get(name)
+        if known is not None:
+            return int(known)
+        try:
+            members = await self._client.members(chat)
+        except Failure as failure:
+            log.info("line.member_count_unknown", cause=str(failure))
+            return 1
+        await self._kv.set(name, str(members).encode(), HOUR_S)
+        return members
+
+    async def covers(self, cost: int) -> bool:
+        """Whether so many messages are left."""
+        quota = await self._read_quota()
+        if quota is None or quota.limit is None:
+            return True
+        enough = quota.used + cost <= quota.limit
+        if not enough or quota.percent >= WARN_AT:
+            await self._warn(quota, 100 if not enough else WARN_AT)
+        return enough
+
+    async def spend(self, cost: int) -> None:
+        """Count a push until LINE's own count is read again."""
+        await self._kv.set(PUSHED, str(await self._read_pushed() + cost).encode(), HOUR_S)
+
+    async def mark_used_up(self) -> None:
+        """LINE says that nothing is left, whatever we counted."""
+        quota = await self._read_quota() or Quota(0, 0)
+        limit = quota.limit or 0
+        await self._kv.set(READ, encode(Quota(limit, limit)), HOUR_S)
+        await self._warn(Quota(limit, limit), 100)
+
+    async def _read_quota(self) -> Quota | None:
+        if (known := await self._kv.get(READ)) is not None:
+            quota = _decode_quota(known)
+            return Quota(quota.limit, quota.used + await self._read_pushed())
+        try:
+            quota = await self._client.quota()
+        except Failure as failure:
+            log.warning("line.quota_unknown", cause=str(failure))
+            return None
+        await self._kv.set(PUSHED, b"0", HOUR_S)
+        await self._kv.set(READ, encode(quota), HOUR_S)
+        return quota
+
+    async def _read_pushed(self) -> int:
+        return int(await self._kv.get(PUSHED) or 0)
+
+    async def _warn(self, quota: Quota, level: int) -> None:
+        if await self._kv.incr(f"line:quota:warned:{level}", DAY_S) == 1:
+            fix = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
+            log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
+        if level == 100:
+            await self._notify_used_up()

@@ -1,4 +1,4 @@
-"""What ``kaiwa doctor`` finds out about LINE, and the one thing it can mend."""
+"""What ``kaiwa doctor`` checks of LINE, and the one thing it can fix: the webhook's address."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from bot.channels.kv import KeyValue
-from bot.channels.line.address import now_ms
-from bot.channels.line.admin import Admin, BotInfo, Webhook, WebhookTest
-from bot.channels.line.failure import Failure
+from bot.channels.line.client import Client, Failure
+from bot.channels.line.delivery import WARN_AT
 from bot.channels.line.inbound import PATH
-from bot.channels.line.quota import WARN_AT, Quota
+from bot.channels.line.types import BotInfo, Quota, WebhookEndpoint, WebhookTest
 from bot.channels.traffic import Redelivery, redelivery, traffic
 from bot.checks import CheckResult, ago
+from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
 
 AGAIN_MS = 3_600_000  # what LINE has not delivered again by then does not come
 SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
-TEST_MENDS = {
+TEST_FIXES = {
     400: "LINE_CHANNEL_SECRET is probably wrong",
     404: "something else is at that address, or Kaiwa runs there without LINE",
     503: "Kaiwa runs there, and its store does not answer",
@@ -28,18 +28,18 @@ TEST_MENDS = {
 AnswerT = TypeVar("AnswerT")
 
 
-async def examine(admin: Admin, notes: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
-    """What LINE says of the channel, and what was noted of its traffic.
+async def run_checks(client: Client, kv: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
+    """What LINE says of the channel, and what is known of its traffic.
 
     Args:
         clock: milliseconds since the epoch.
     """
     bot, webhook, test, quota = await asyncio.gather(
-        _answer(admin.bot()), _answer(admin.webhook()), _answer(admin.test_webhook()), _answer(admin.quota())
+        _catch(client.bot()), _catch(client.webhook()), _catch(client.test_webhook()), _catch(client.quota())
     )
-    noted = await _noted(notes, clock())
+    seen = await _judge_traffic(kv, clock())
     if isinstance(bot, Failure):
-        return [_unusable(bot), *noted]
+        return [_unusable(bot), *seen]
     is_set = webhook is not None
     return [
         CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
@@ -47,11 +47,11 @@ async def examine(admin: Admin, notes: KeyValue, clock: Callable[[], int] = now_
         _judge_webhook(webhook),
         *([_judge_test(test)] if is_set else []),
         _judge_quota(quota),
-        *noted,
+        *seen,
     ]
 
 
-async def set_webhook(admin: Admin, url: str) -> list[CheckResult]:
+async def set_webhook(client: Client, url: str) -> list[CheckResult]:
     """Have LINE post to Kaiwa at this address, and let LINE try.
 
     Raises:
@@ -59,13 +59,13 @@ async def set_webhook(admin: Admin, url: str) -> list[CheckResult]:
     """
     address = _webhook_of(url)
     try:
-        await admin.set_webhook(address)
+        await client.set_webhook(address)
     except Failure as failure:
         if failure.status == 401:
             return [_unusable(failure)]
         return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
     # LINE takes a minute to use a new address by itself, so the test names it.
-    webhook, test = await asyncio.gather(_answer(admin.webhook()), _answer(admin.test_webhook(address)))
+    webhook, test = await asyncio.gather(_catch(client.webhook()), _catch(client.test_webhook(address)))
     return [CheckResult("ok", "LINE", f"webhook set to {address}"), _judge_webhook(webhook), _judge_test(test)]
 
 
@@ -81,7 +81,7 @@ def _webhook_of(url: str) -> str:
     return bare + PATH
 
 
-async def _answer(question: Awaitable[AnswerT]) -> AnswerT | Failure:
+async def _catch(question: Awaitable[AnswerT]) -> AnswerT | Failure:
     try:
         return await question
     except Failure as failure:
@@ -90,19 +90,19 @@ async def _answer(question: Awaitable[AnswerT]) -> AnswerT | Failure:
 
 def _unusable(failure: Failure) -> CheckResult:
     if failure.status == 401:
-        mend = "issue a new channel access token in LINE's console"
-        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", mend)
+        fix = "issue a new channel access token in LINE's console"
+        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", fix)
     return CheckResult("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
 
 
 def _judge_chat(bot: BotInfo) -> CheckResult:
     if bot.is_chat_on:
-        mend = "switch Chat off under Response settings in LINE Official Account Manager"
-        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", mend)
+        fix = "switch Chat off under Response settings in LINE Official Account Manager"
+        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", fix)
     return CheckResult("ok", "LINE chat", "off: the bot answers alone")
 
 
-def _judge_webhook(webhook: Webhook | Failure | None) -> CheckResult:
+def _judge_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
     name = "LINE webhook"
     if isinstance(webhook, Failure):
         return CheckResult("warning", name, f"not known: {webhook}")
@@ -111,8 +111,8 @@ def _judge_webhook(webhook: Webhook | Failure | None) -> CheckResult:
     if not webhook.is_active:
         return CheckResult("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
     if urlsplit(webhook.url).path != PATH:
-        mend = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
-        return CheckResult("warning", name, f"{webhook.url}, in use", mend)
+        fix = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
+        return CheckResult("warning", name, f"{webhook.url}, in use", fix)
     return CheckResult("ok", name, f"{webhook.url}, in use")
 
 
@@ -122,8 +122,8 @@ def _judge_test(test: WebhookTest | Failure) -> CheckResult:
         return CheckResult("warning", name, f"not made: {test}")
     if test.success:
         return CheckResult("ok", name, "LINE reaches the webhook")
-    mend = TEST_MENDS.get(test.status, "does Kaiwa run, and does the address lead to it?")
-    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", mend)
+    fix = TEST_FIXES.get(test.status, "does Kaiwa run, and does the address lead to it?")
+    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix)
 
 
 def _judge_quota(quota: Quota | Failure) -> CheckResult:
@@ -140,9 +140,9 @@ def _judge_quota(quota: Quota | Failure) -> CheckResult:
     return CheckResult("ok", name, detail)
 
 
-async def _noted(notes: KeyValue, now: int) -> list[CheckResult]:
+async def _judge_traffic(kv: KeyValue, now: int) -> list[CheckResult]:
     try:
-        seen, again = await traffic(notes, "line"), await redelivery(notes, "line")
+        seen, again = await traffic(kv, "line"), await redelivery(kv, "line")
     except StoreUnavailable:
         return [CheckResult("warning", "LINE traffic", "not known: the store does not answer")]
     return [_judge_redelivery(again, now), seen.judged("LINE traffic", "LINE_CHANNEL_SECRET", now)]

@@ -8,9 +8,8 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
-from bot.channels.line.address import Address, Place
-from bot.channels.line.approvals import pressed
-from bot.channels.line.types import Content, DeliveryContext, Event, ImageSet, Mentionee
+from bot.channels.line.approvals import read_press
+from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
@@ -38,42 +37,42 @@ class Reader:
             bot: the bot's own user id.
             received_at: milliseconds since the epoch.
         """
-        place = event.source.place(bot) if event.source else None
-        if place is None:
+        chat = event.source.chat(bot) if event.source else None
+        if chat is None:
             return None
-        arrival = self._arrival(event, place, received_at)
-        return (place.conversation, arrival) if arrival else None
+        arrival = self._read(event, chat, received_at)
+        return (chat.conversation, arrival) if arrival else None
 
-    def _arrival(self, event: Event, place: Place, received_at: int) -> InboundEvent | None:
+    def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
         # What only takes away or corrects never makes the bot speak: neither standby nor an allow-list is in its way.
         if event.type == "unsend":
             unsent = event.unsend.message_id if event.unsend else ""
-            return replace(_noticed(event, place, received_at), event="unsent", target=unsent) if unsent else None
+            return replace(_bare_event(event, chat, received_at), event="unsent", target=unsent) if unsent else None
         if event.type in ("unfollow", "leave"):
-            return replace(_noticed(event, place, received_at), event="left")
+            return replace(_bare_event(event, chat, received_at), event="left")
         if event.type == "messageEdited":
-            return _edited(event, content, place, received_at)
-        decision = pressed(event.postback.data) if event.type == "postback" and event.postback else None
+            return _edit(event, content, chat, received_at)
+        decision = read_press(event.postback.data) if event.type == "postback" and event.postback else None
         if event.mode == "standby" or not (decision or event.type in ("message", "follow", "join")):
             return None
-        if not self._welcome(event, place):
-            return None if place.kind != "user" else _told(event, place, received_at, "not_allowed", once="daily")
+        if not self._is_allowed(event, chat):
+            return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", once="daily")
         if decision:
-            return _decided(event, place, received_at, *decision)
+            return _decision(event, chat, received_at, *decision)
         if event.type != "message":
-            return _told(event, place, received_at, "greeting", once="ever")
-        return _message(event, content, place, received_at)
+            return _canned(event, chat, received_at, "greeting", once="ever")
+        return _message(event, content, chat, received_at)
 
-    def _welcome(self, event: Event, place: Place) -> bool:
+    def _is_allowed(self, event: Event, chat: Chat) -> bool:
         user = event.source.user_id if event.source else None
-        if place.kind != "user" and self._groups and place.id not in self._groups:
+        if chat.is_group and self._groups and chat.id not in self._groups:
             return False
         # A group's own event (join) has no speaker to ask for.
         return not self._users or user in self._users or event.type == "join"
 
 
-def addressed(content: Content) -> str | None:
+def words_for_bot(content: Content) -> str | None:
     """The words of a text without the mention of the bot, or None where it is not mentioned."""
     text = content.text or ""
     mentions = [mentionee for mentionee in (content.mention.mentionees if content.mention else ()) if mentionee.is_self]
@@ -95,21 +94,20 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
     return " ".join(filter(None, reversed(kept)))
 
 
-def _message(event: Event, content: Content, place: Place, received_at: int) -> InboundEvent | None:
-    is_group = place.kind != "user"
-    parts = _parts(content, is_group)
+def _message(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
+    parts = _parts(content, chat.is_group)
     if parts:
-        return _arrived(event, place, received_at, parts)
-    if is_group:
+        return _message_event(event, chat, received_at, parts)
+    if chat.is_group:
         return None
     kind = content.type if content.type in ("video", "audio", "file") else "other"
-    return _told(event, place, received_at, f"kind_{kind}")
+    return _canned(event, chat, received_at, f"kind_{kind}")
 
 
 def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
     """What of a message a model can take; in a group only what is addressed to the bot."""
     if content.type == "text":
-        words = addressed(content) if is_group else content.text
+        words = words_for_bot(content) if is_group else content.text
         return (Text(words),) if words else ()
     if is_group:
         return ()
@@ -130,34 +128,34 @@ def _bracketed(kind: str, details: list[str | None]) -> str:
     return f"[{kind}: {said}]" if said else f"[{kind}]"
 
 
-def _edited(event: Event, content: Content, place: Place, received_at: int) -> InboundEvent | None:
+def _edit(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
     words = content.text or ""
-    if place.kind != "user":
-        words = addressed(content) or words
+    if chat.is_group:
+        words = words_for_bot(content) or words
     if not words or not content.id:
         return None
-    noticed = _noticed(event, place, received_at)
-    message = replace(noticed.message, parts=(Text(words),))
-    return replace(noticed, message=message, event="edited", target=content.id)
+    bare = _bare_event(event, chat, received_at)
+    message = replace(bare.message, parts=(Text(words),))
+    return replace(bare, message=message, event="edited", target=content.id)
 
 
-def _told(event: Event, place: Place, received_at: int, key: str, once: str = "") -> InboundEvent:
+def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = "") -> InboundEvent:
     """Our own sentence. What is said once has an id of its own, which the inbox takes once."""
-    arrival = _arrived(event, place, received_at, ())
+    arrival = _message_event(event, chat, received_at, ())
     if once:
         day = f"_{received_at // DAY_MS}" if once == "daily" else ""
         arrival = replace(arrival, message=replace(arrival.message, id=f"{key}{day}"))
     return replace(arrival, event="told", target=f"line.{key}")
 
 
-def _decided(event: Event, place: Place, received_at: int, question: str, approved: bool) -> InboundEvent:
+def _decision(event: Event, chat: Chat, received_at: int, question: str, approved: bool) -> InboundEvent:
     """A pressed button; the core knows who may press it."""
-    return replace(_arrived(event, place, received_at, ()), event="decision", target=question, approved=approved)
+    return replace(_message_event(event, chat, received_at, ()), event="decision", target=question, approved=approved)
 
 
-def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:
+def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:
     """A message under its own id, with the way back."""
-    noticed = _noticed(event, place, received_at)
+    bare = _bare_event(event, chat, received_at)
     content = event.message or NOTHING
     address = Address(
         received_at=_token_since(event, received_at),
@@ -165,9 +163,9 @@ def _arrived(event: Event, place: Place, received_at: int, parts: tuple[Part, ..
         quote_token=content.quote_token or "",
         mark_as_read_token=content.mark_as_read_token or "",
     )
-    message = replace(noticed.message, id=content.id or noticed.message.id, parts=parts)
+    message = replace(bare.message, id=content.id or bare.message.id, parts=parts)
     album = content.image_set or NO_ALBUM
-    return replace(noticed, message=message, address=encode(address).decode(), album=album.id, album_size=album.total)
+    return replace(bare, message=message, address=encode(address).decode(), album=album.id, album_size=album.total)
 
 
 def _token_since(event: Event, received_at: int) -> int:
@@ -176,14 +174,14 @@ def _token_since(event: Event, received_at: int) -> int:
     return min(event.timestamp, received_at) if comes_again else received_at
 
 
-def _noticed(event: Event, place: Place, received_at: int) -> InboundEvent:
+def _bare_event(event: Event, chat: Chat, received_at: int) -> InboundEvent:
     """An event without words, under the event's id: the message it speaks of has its own."""
     user = event.source.user_id if event.source else None
     author = Author(user) if user else None
     # What comes again without its own time was written at some time before, whenever that was.
     at = event.timestamp or (0 if event.delivery_context.is_redelivery else received_at)
     message = Message(_event_id(event), "user", (), max(at, 0), author=author)
-    return InboundEvent(message, group=place.kind != "user")
+    return InboundEvent(message, group=chat.is_group)
 
 
 def _event_id(event: Event) -> str:

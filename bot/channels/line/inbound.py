@@ -1,17 +1,27 @@
-"""The webhook: signature, reading, the durable write, 200. Nothing else happens before the answer."""
+"""The webhook endpoint: signature, reading, the durable write, 200. Nothing else happens before the answer.
+
+The body is read in two steps: an event that cannot be read costs itself, not its neighbours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import structlog
+from msgspec import DecodeError, Raw, ValidationError, convert
+from msgspec.json import Decoder
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.body import read_body
 from bot.channels import Accept
 from bot.channels.line.events import Reader
-from bot.channels.line.types import Webhook, events_of, is_signed, read_webhook
+from bot.channels.line.types import Event, Webhook
 from bot.channels.traffic import Records
 from bot.errors import StoreUnavailable
 
@@ -22,18 +32,18 @@ MAX_BODY = 1024 * 1024
 RETRY_AFTER_S = "2"
 
 
-class Door:
-    """Takes webhooks in.
+class WebhookReceiver:
+    """The webhook endpoint.
 
     Args:
         clock: milliseconds since the epoch.
     """
 
-    def __init__(self, accept: Accept, secret: str, reader: Reader, records: Records, clock: Callable[[], int]) -> None:
+    def __init__(self, accept: Accept, secret: str, reader: Reader, traffic: Records, clock: Callable[[], int]) -> None:
         self._accept = accept
         self._secret = secret.encode()
         self._reader = reader
-        self._records = records
+        self._traffic = traffic
         self._clock = clock
 
     async def answer(self, request: Request) -> Response:
@@ -42,25 +52,78 @@ class Door:
         if body is None:
             return Response(status_code=413)
         if not is_signed(self._secret, body, request.headers.get("x-line-signature", "")):
-            self._records.bad_signature(self._clock())
+            self._traffic.bad_signature(self._clock())
             return Response(status_code=400)
         try:
             webhook = read_webhook(body)
         except ValueError as error:
-            log.warning("LINE webhook not understood", reason=str(error))
+            log.warning("webhook.unreadable", cause=str(error))
             return Response(status_code=400)
-        return await self._accepted(webhook)
+        return await self._accept_events(webhook)
 
-    async def _accepted(self, webhook: Webhook) -> Response:
+    async def _accept_events(self, webhook: Webhook) -> Response:
         received_at = self._clock()
-        self._records.webhook(received_at)
+        self._traffic.webhook(received_at)
         try:
-            for event in events_of(webhook):
+            for event in read_events(webhook):
                 if event.delivery_context.is_redelivery:
-                    self._records.redelivery(received_at)
+                    self._traffic.redelivery(received_at)
                 if read := self._reader.read(webhook.destination, event, received_at):
                     await self._accept(*read)
         except StoreUnavailable:
-            self._records.refused(received_at)
+            self._traffic.refused(received_at)
             return Response(status_code=503, headers={"Retry-After": RETRY_AFTER_S})
         return Response()
+
+
+_decode_webhook = Decoder(Webhook).decode
+_decode_event = Decoder(Event).decode
+
+
+def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
+    """Whether a body was signed with the channel secret."""
+    expected = base64.b64encode(hmac.digest(secret, body, hashlib.sha256))
+    return hmac.compare_digest(expected, signature.encode())
+
+
+def read_webhook(body: bytes) -> Webhook:
+    """The body's outside.
+
+    Raises:
+        ValueError: it is not JSON in UTF-8, or not of a webhook's form.
+    """
+    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
+    try:
+        return _decode_webhook(body)
+    except ValidationError:
+        raise
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except DecodeError:
+        return _read_leniently(text)
+
+
+def _read_leniently(text: str) -> Webhook:
+    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
+
+    Raises:
+        ValueError: that is not all that is wrong.
+    """
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+        return convert({**found, "events": [Raw(json.dumps(event).encode()) for event in found["events"]]}, Webhook)
+    except (TypeError, LookupError, RecursionError) as error:
+        raise ValueError("not of a webhook's form") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_events(webhook: Webhook) -> Iterator[Event]:
+    """The events that can be read, in order."""
+    for raw in webhook.events:
+        try:
+            yield _decode_event(raw)
+        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+            log.warning("webhook.event_unreadable", cause=str(error))

@@ -1,25 +1,134 @@
-"""What LINE posts to the webhook, as far as it is read: https://developers.line.biz/en/reference/messaging-api/#webhooks
+"""LINE's data as structs: chats, webhook events, outgoing messages, and what LINE says of accounts.
 
-Almost every field may be absent, and new kinds of events come without notice. So the body is read in two steps: an
-event that cannot be read costs itself, not its neighbours.
+Webhooks: https://developers.line.biz/en/reference/messaging-api/#webhooks
+Almost every field may be absent, and new kinds of events come without notice.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import json
-from collections.abc import Iterator
-from typing import NoReturn
+from typing import NamedTuple
 
-import structlog
-from msgspec import DecodeError, Raw, Struct, ValidationError, convert
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from bot.channels.line.address import Place
+KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
 
-log = structlog.stdlib.get_logger(__name__)
+
+class Chat(NamedTuple):
+    """Where people talk; ``id`` is what a push is addressed to."""
+
+    bot: str
+    kind: str  # user, group or room
+    id: str
+
+    @property
+    def conversation(self) -> str:
+        """The conversation's id."""
+        return f"line:{self.bot}:{self.kind}:{self.id}"
+
+    @property
+    def is_group(self) -> bool:
+        """Whether several people talk here."""
+        return self.kind != "user"
+
+
+def chat_of(conversation: str) -> Chat:
+    """The chat behind a conversation's id."""
+    _, bot, kind, chat = conversation.split(":", 3)
+    return Chat(bot, kind, chat)
+
+
+class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What the answer to one event needs.
+
+    Attributes:
+        received_at: our receipt, or the event's own time where it came again; milliseconds since the epoch. The reply
+            token's minute begins no later.
+    """
+
+    received_at: int = 0
+    reply_token: str = ""
+    quote_token: str = ""
+    mark_as_read_token: str = ""
+
+
+_decode_address = Decoder(Address).decode
+
+
+def read_address(text: str) -> Address:
+    """An address from its JSON; one without tokens where there is none, as for a notice."""
+    return _decode_address(text) if text else Address()
+
+
+class Button(NamedTuple):
+    """Something to press.
+
+    Attributes:
+        label: what stands on it, 20 characters at most.
+        says: what then stands in the chat, as said by whoever has pressed it.
+        data: comes to the webhook as a postback; with none, what it says comes as a message like any other.
+    """
+
+    label: str
+    says: str
+    data: str = ""
+
+
+class LineMessage(NamedTuple):
+    """One outgoing message, as people see it.
+
+    Attributes:
+        choice: two buttons below a text of at most 240 characters; both stay as long as the chat does.
+        quick: at most 13 buttons above the keyboard, which go as soon as something is said.
+    """
+
+    text: str
+    choice: tuple[Button, ...] = ()
+    quick: tuple[Button, ...] = ()
+
+
+class Person(Struct, frozen=True):
+    """A profile; ``language`` is a BCP 47 tag, and told only where the person talks to the bot alone."""
+
+    name: str = ""
+    language: str = ""
+
+
+class Quota(Struct, frozen=True):
+    """Messages pushed this month; ``limit`` is None where there is none."""
+
+    limit: int | None
+    used: int
+
+    @property
+    def percent(self) -> int:
+        """How much is used."""
+        return 0 if self.limit is None else 100 if self.limit == 0 else self.used * 100 // self.limit
+
+
+class BotInfo(Struct, frozen=True):
+    """The official account; with ``is_chat_on`` a person answers in LINE's own manager, beside the bot."""
+
+    user_id: str
+    name: str
+    basic_id: str
+    is_chat_on: bool
+
+
+class WebhookEndpoint(Struct, frozen=True):
+    """Where LINE posts events; ``is_active`` is the console's switch “Use webhook”."""
+
+    url: str
+    is_active: bool
+
+
+class WebhookTest(Struct, frozen=True):
+    """What came of LINE's own test; ``status`` is what our side answered, 0 or less for nothing."""
+
+    success: bool
+    status: int
+    reason: str
+    detail: str
 
 
 class Source(Struct, rename="camel"):
@@ -30,10 +139,10 @@ class Source(Struct, rename="camel"):
     group_id: str | None = None
     room_id: str | None = None
 
-    def place(self, bot: str) -> Place | None:
+    def chat(self, bot: str) -> Chat | None:
         """The chat, where it can be told."""
         chat = {"user": self.user_id, "group": self.group_id, "room": self.room_id}.get(self.type)
-        return Place(bot, self.type, chat) if chat else None
+        return Chat(bot, self.type, chat) if chat else None
 
 
 class Mentionee(Struct, rename="camel"):
@@ -119,56 +228,3 @@ class Webhook(Struct):
 
     destination: str = "bot"
     events: list[Raw] = []
-
-
-_decode_webhook = Decoder(Webhook).decode
-_decode_event = Decoder(Event).decode
-
-
-def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
-    """Whether a body was signed with the channel secret."""
-    expected = base64.b64encode(hmac.digest(secret, body, hashlib.sha256))
-    return hmac.compare_digest(expected, signature.encode())
-
-
-def read_webhook(body: bytes) -> Webhook:
-    """The body's outside.
-
-    Raises:
-        ValueError: it is not JSON in UTF-8, or not of a webhook's form.
-    """
-    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
-    try:
-        return _decode_webhook(body)
-    except ValidationError:
-        raise
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    except DecodeError:
-        return _apart(text)
-
-
-def _apart(text: str) -> Webhook:
-    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
-
-    Raises:
-        ValueError: that is not all that is wrong.
-    """
-    try:
-        found = json.loads(text, parse_constant=_no_number)
-        return convert({**found, "events": [Raw(json.dumps(event).encode()) for event in found["events"]]}, Webhook)
-    except (TypeError, LookupError, RecursionError) as error:
-        raise ValueError("not of a webhook's form") from error
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def events_of(webhook: Webhook) -> Iterator[Event]:
-    """The events that can be read, in order."""
-    for raw in webhook.events:
-        try:
-            yield _decode_event(raw)
-        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-            log.warning("LINE event not understood", reason=str(error))

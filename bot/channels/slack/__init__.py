@@ -16,20 +16,14 @@ Its docs: https://docs.slack.dev/
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, SecretStr
 
-from bot.channels import Accept, Channel
-from bot.channels.kv import KeyValue
+from bot.channels import Channel, Host
 from bot.channels.slack.options import Options
 from bot.checks import CheckResult
 from bot.variables import Names, Secret, SlackURL
-
-if TYPE_CHECKING:
-    from bot.texts import Texts
 
 NO_SECRET = SecretStr("")
 
@@ -51,26 +45,7 @@ class Config(BaseModel):
         return bool(self.slack_bot_token.get_secret_value())
 
 
-class _Host(Protocol):
-    """What Slack takes from the process that opens it."""
-
-    @property
-    def accept(self) -> Accept: ...
-    @property
-    def kv(self) -> KeyValue: ...
-    @property
-    def door_kv(self) -> KeyValue: ...
-    @property
-    def texts(self) -> Texts: ...
-    @property
-    def language(self) -> str: ...
-    @property
-    def tool_commands(self) -> Collection[str]: ...
-    @property
-    def listens(self) -> bool: ...
-
-
-def open(config: Config, host: _Host) -> AbstractAsyncContextManager[Channel]:
+def open(config: Config, host: Host) -> AbstractAsyncContextManager[Channel]:
     """The channel, connected for as long as the context lasts."""
     from bot.channels.slack.channel import Slack
 
@@ -78,7 +53,7 @@ def open(config: Config, host: _Host) -> AbstractAsyncContextManager[Channel]:
     return Slack(host.accept, host.kv, host.texts, options, host.tool_commands, host.door_kv)
 
 
-async def checks(config: Config, host: _Host) -> list[CheckResult]:
+async def checks(config: Config, host: Host) -> list[CheckResult]:
     """What ``kaiwa doctor`` reports."""
     from bot.channels.slack.doctor import run_checks
 

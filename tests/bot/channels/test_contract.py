@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import pytest
+from pydantic import SecretStr
 
 from bot import texts
-from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
-from bot.channels.console import Console
-from bot.channels.line import Line
+from bot.channels import Channel, Delivery, Host, InboundEvent, Question, Reply
+from bot.channels import line as line_package
+from bot.channels.console.channel import Console
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.options import Options
 from bot.errors import DeliverLater
@@ -48,16 +49,14 @@ async def console() -> AsyncIterator[Channel]:
 
 @asynccontextmanager
 async def line() -> AsyncIterator[Channel]:
-    channel = Line(
-        take,
-        LocalNotes(),
-        texts.load(),
-        channel_secret="secret",
-        access_token="token",
-        api_base_url=AWAY,
-        data_api_base_url=AWAY,
+    config = line_package.Config(
+        line_channel_secret=SecretStr("secret"),
+        line_channel_access_token=SecretStr("token"),
+        line_api_base_url=AWAY,
+        line_data_api_base_url=AWAY,
     )
-    async with aclosing(channel):
+    notes = LocalNotes()
+    async with line_package.open(config, Host(take, notes, notes, texts.load())) as channel:
         yield channel
 
 

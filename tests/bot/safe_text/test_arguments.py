@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.line.markdown import plain as as_line_shows
+from bot.channels.line.text import plain_text as as_line_shows
 from bot.safe_text.arguments import BULLET, SHOWN, SPACE, described, described_whole, fenced
 from bot.safe_text.glyphs import LEFT_TO_RIGHT, TURNING
 from bot.transcript import encode

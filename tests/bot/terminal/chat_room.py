@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from bot import texts
 from bot.channels import InboundEvent, Question
-from bot.channels.console import Console
+from bot.channels.console.channel import Console
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted

@@ -9,7 +9,7 @@ import pytest
 
 from bot import texts
 from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
-from bot.channels.console import Console
+from bot.channels.console.channel import Console
 from bot.errors import BadInput
 from bot.live_events import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed
 from bot.store import Store
@@ -157,8 +157,8 @@ ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"'
 async def test_a_question_and_its_outcome_are_shown(desk: Desk) -> None:
     """With the arguments as they may be shown; what is said beside the turns ends none."""
     desk.question = LAUNCH
-    assert await desk.console.asked(HERE) == ASKED
-    assert await desk.console.asked("console:elsewhere") is None
+    assert await desk.console.open_question(HERE) == ASKED
+    assert await desk.console.open_question("console:elsewhere") is None
     async with desk.console.watch(HERE) as events:
         for reply in (
             Reply("May I?", question=LAUNCH),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from bot.channels.console.live import GatheringWatcher, decoded
+from bot.channels.console.live import BufferedWatcher, decode_events
 from bot.live_events import Answered, AnswerText, LiveEvent, ToolStarted
 from tests.fakes.live import LocalLive, encoded
 from tests.waiting import until
@@ -15,7 +15,7 @@ CALL = ToolStarted("call_1", "get_weather", {"location": "Tokyo"})
 async def test_words_of_a_fast_stream_are_gathered() -> None:
     """Many pieces that come at once leave as one event, without anything else having to happen."""
     live = LocalLive()
-    watcher = GatheringWatcher(live, "console:one")
+    watcher = BufferedWatcher(live, "console:one")
     for word in ("It ", "is ", "sunny."):
         await watcher.show(AnswerText(word))
     await until(lambda: bool(live.published))
@@ -25,7 +25,7 @@ async def test_words_of_a_fast_stream_are_gathered() -> None:
 async def test_words_are_gathered_anew_after_they_have_left() -> None:
     """A stream goes on after its first words have been published."""
     live = LocalLive()
-    watcher = GatheringWatcher(live, "console:one")
+    watcher = BufferedWatcher(live, "console:one")
     await watcher.show(AnswerText("One. "))
     await until(lambda: len(live.published) == 1)
     await watcher.show(AnswerText("Two."))
@@ -36,7 +36,7 @@ async def test_words_are_gathered_anew_after_they_have_left() -> None:
 async def test_any_other_event_takes_the_gathered_words_with_it() -> None:
     """A tool call is shown at once, after the words that came before it and before those that come after."""
     live = LocalLive()
-    watcher = GatheringWatcher(live, "console:one")
+    watcher = BufferedWatcher(live, "console:one")
     for event in (AnswerText("Let me "), AnswerText("see."), CALL, CALL, AnswerText("It is"), AnswerText(" sunny.")):
         await watcher.show(event)
     await until(lambda: len(live.published) == 4)
@@ -47,7 +47,7 @@ async def test_events_that_come_while_others_leave_come_after_them() -> None:
     """However slow the way is."""
     live = LocalLive()
     live.gate.clear()
-    watcher = GatheringWatcher(live, "console:one")
+    watcher = BufferedWatcher(live, "console:one")
     await watcher.show(CALL)
     await until(lambda: live.waiting == 1)
     await watcher.show(Answered("turn_1", "Done."))
@@ -60,7 +60,7 @@ async def test_an_absent_store_costs_nothing_but_the_view() -> None:
     """A turn goes on when nobody can be shown anything."""
     live = LocalLive()
     live.away = True
-    watcher = GatheringWatcher(live, "console:one")
+    watcher = BufferedWatcher(live, "console:one")
     await watcher.show(CALL)
     await until(lambda: live.refused == 1)
     live.away = False
@@ -76,5 +76,5 @@ async def test_events_of_a_newer_process_are_passed_over() -> None:
         for event in (b'{"type":"telepathy"}', b"no JSON", *encoded(CALL)):
             yield event
 
-    events: list[LiveEvent] = [event async for event in decoded(published())]
+    events: list[LiveEvent] = [event async for event in decode_events(published())]
     assert events == [CALL]

@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Delivery, InboundEvent, Reply
-from bot.channels.line import Line
-from bot.channels.line.address import Address
+from bot.channels import Delivery, Host, InboundEvent, Notify, Reply, notify_nobody
+from bot.channels.line import Config
+from bot.channels.line.channel import Line
+from bot.channels.line.types import Address
 from bot.errors import StoreUnavailable
 from bot.transcript import encode
 from tests.bot.harness import ours
@@ -28,6 +30,17 @@ IN_ROOM = f"line:{BOT}:room:{ROOM}"
 UNREACHABLE = "http://127.0.0.1:9"  # nothing is sent there
 
 
+def line_config(base_url: str, **settings: Any) -> Config:
+    """What an operator has set: the fake's secrets, and other settings by name."""
+    return Config(
+        line_channel_secret=SecretStr(SECRET),
+        line_channel_access_token=SecretStr(TOKEN),
+        line_api_base_url=base_url,
+        line_data_api_base_url=base_url,
+        **settings,
+    )
+
+
 class Desk:
     """The channel and what is around it.
 
@@ -38,24 +51,24 @@ class Desk:
         now: our clock, milliseconds since the epoch.
     """
 
-    def __init__(self, fake: LineFake | None = None, notes: LocalNotes | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        fake: LineFake | None = None,
+        notes: LocalNotes | None = None,
+        *,
+        notify: Notify = notify_nobody,
+        timeout_s: float = 10.0,
+        **settings: Any,
+    ) -> None:
         self.away = False
         self.now = NOW
         self.inbox: list[tuple[str, InboundEvent]] = []
         self.notes = notes or LocalNotes()
         self._seen: set[tuple[str, str]] = set()
         base_url = fake.base_url if fake else UNREACHABLE
-        self.line = Line(
-            self._accept,
-            self.notes,
-            texts.load(),
-            channel_secret=SECRET,
-            access_token=TOKEN,
-            api_base_url=base_url,
-            data_api_base_url=base_url,
-            clock=lambda: self.now,
-            **settings,
-        )
+        host = Host(self._accept, self.notes, self.notes, texts.load(), notify=notify)
+        config = line_config(base_url, **settings)
+        self.line = Line(config, host, clock=lambda: self.now, timeout_s=timeout_s)
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(Starlette(routes=self.line.routes())), base_url="http://kaiwa"
         )

@@ -11,7 +11,8 @@ import httpx
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels.line import Line
+from bot.channels import Host
+from bot.channels.line.channel import Line
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
@@ -25,9 +26,10 @@ from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.transcript import Message
+from tests.bot.channels.line.desk import line_config
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import JSON, SECRET, TOKEN, webhook
+from tests.fakes.line_events import JSON, webhook
 from tests.fakes.tools import Echo, tool_map
 
 DEFAULTS = Defaults("en", "UTC")
@@ -87,15 +89,8 @@ async def room(
     past = HistoryWindow(store, model, None, budgets, 16_000)
     care = conversations(store, agent, past, channels, catalogue, metrics, DEFAULTS, policy, budgets, alerts)
     made = Room(model, care, httpx.AsyncClient())
-    line = Line(
-        Intake(store, made, SpokenCommands(catalogue), metrics),
-        store.kv,
-        catalogue,
-        channel_secret=SECRET,
-        access_token=TOKEN,
-        api_base_url=fake.base_url,
-        data_api_base_url=fake.base_url,
-    )
+    accept = Intake(store, made, SpokenCommands(catalogue), metrics)
+    line = Line(line_config(fake.base_url), Host(accept, store.kv, store.door_kv, catalogue))
     channels["line"] = line
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as made.http, aclosing(line):

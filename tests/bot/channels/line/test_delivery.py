@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from bot.channels.line.address import Address
+from bot.channels.line.types import Address
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable, TokenRefused
 from tests.bot.channels.line.desk import IN_GROUP, IN_ROOM, Desk, open_desk
 from tests.fakes.line import LineFake, Trouble
@@ -62,14 +62,14 @@ async def test_words_without_a_token_are_pushed(fake: LineFake, desk: Desk) -> N
 
 async def test_always_pushes_without_trying_the_token(fake: LineFake) -> None:
     """LINE_PUSH=always."""
-    async with open_desk(fake, push="always") as desk:
+    async with open_desk(fake, line_push="always") as desk:
         await desk.deliver("Hi!", desk.address(fake.token()))
     assert ways(fake) == ["push"]
 
 
 async def test_never_means_that_a_late_answer_is_given_up(fake: LineFake) -> None:
     """LINE_PUSH=never: the dead letter names the setting; what is in time still goes."""
-    async with open_desk(fake, push="never") as desk:
+    async with open_desk(fake, line_push="never") as desk:
         with pytest.raises(DeliveryRefused, match="LINE_PUSH is never"):
             await desk.deliver("Hi!", desk.address(fake.token(), 55))
         with pytest.raises(DeliveryRefused, match="LINE_PUSH is never"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.line.admin import open_admin
-from bot.channels.line.doctor import examine, set_webhook
+from bot.channels.line.client import open_client
+from bot.channels.line.doctor import run_checks, set_webhook
 from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
 from bot.checks import CheckResult
 from bot.errors import BadInput
@@ -29,8 +29,8 @@ def in_use(fake: LineFake) -> LineFake:
 
 async def found(fake: LineFake, notes: LocalNotes | None = None, token: str = TOKEN) -> list[CheckResult]:
     """The whole report."""
-    async with open_admin(token, fake.base_url) as admin:
-        return await examine(admin, notes or LocalNotes(), lambda: NOW)
+    async with open_client(token, fake.base_url) as client:
+        return await run_checks(client, notes or LocalNotes(), lambda: NOW)
 
 
 async def one(fake: LineFake, name: str, notes: LocalNotes | None = None) -> CheckResult:
@@ -208,8 +208,8 @@ async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> Non
 @pytest.mark.parametrize("url", ["https://kaiwa.example", "https://kaiwa.example/"])
 async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
     """What was set is said; LINE tests the new address, not the one it still remembers."""
-    async with open_admin(TOKEN, fake.base_url) as admin:
-        assert await set_webhook(admin, url) == [
+    async with open_client(TOKEN, fake.base_url) as client:
+        assert await set_webhook(client, url) == [
             CheckResult("ok", "LINE", f"webhook set to {HERE}"),
             CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
             CheckResult("ok", "LINE test", "LINE reaches the webhook"),
@@ -234,9 +234,9 @@ async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
 )
 async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fake: LineFake, url: str) -> None:
     """In one line."""
-    async with open_admin(TOKEN, fake.base_url) as admin:
+    async with open_client(TOKEN, fake.base_url) as client:
         with pytest.raises(BadInput, match="--url: write it as https://host, without a path") as refused:
-            await set_webhook(admin, url)
+            await set_webhook(client, url)
     assert "\n" not in str(refused.value)
     assert fake.requests == []
 
@@ -251,7 +251,7 @@ async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fa
 async def test_a_webhook_that_is_not_set_is_a_failure(fake: LineFake, status: int, name: str, detail: str) -> None:
     """And nothing is tested."""
     fake.fail("set", status)
-    async with open_admin(TOKEN, fake.base_url) as admin:
-        [finding] = await set_webhook(admin, "https://kaiwa.example")
+    async with open_client(TOKEN, fake.base_url) as client:
+        [finding] = await set_webhook(client, "https://kaiwa.example")
     assert (finding.result, finding.name, finding.detail) == ("failure", name, detail)
     assert fake.calls("test") == []

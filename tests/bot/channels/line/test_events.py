@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.channels import InboundEvent
-from bot.channels.line.address import Address, address_of
+from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Desk, open_desk
 from tests.fakes.line_events import GROUP, JSON, ROOM, USER, addressed_message, event, mention, source, text_message
@@ -45,7 +45,7 @@ async def test_a_redelivered_token_is_as_old_as_its_event(desk: Desk, timestamp:
     """Its minute began with the event; a clock ahead of ours, and an event without a time, change nothing."""
     again: JSON = {"timestamp": timestamp, "deliveryContext": {"isRedelivery": True}}
     [arrival] = await desk.receive(event(replyToken="reply", message=text_message("Hello"), **again))
-    assert address_of(arrival.address).received_at == since
+    assert read_address(arrival.address).received_at == since
 
 
 @pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.channels.line.types import is_signed
+from bot.channels.line.inbound import is_signed
 from tests.bot.channels.line.desk import IN_PRIVATE, Desk, open_desk
 from tests.fakes.line_events import event, signed, text_message, webhook
 from tests.shared_data import recorded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.line.address import Address, address_of, place_of
-from bot.channels.line.lazy import LazyApi
-from bot.channels.line.presence import LOADING_S, present
+from bot.channels.line.client import Client
+from bot.channels.line.presence import LOADING_S, show_presence
+from bot.channels.line.types import Address, chat_of, read_address
 from bot.live_events import TurnStarted
 from bot.transcript import encode
 from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, Desk, open_desk
@@ -27,8 +27,8 @@ async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, desk: Desk) 
 
 async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -> None:
     """LINE ends it after so many seconds by itself."""
-    api = LazyApi(TOKEN, fake.base_url, fake.base_url)
-    async with present(api, place_of(IN_PRIVATE), Address(), renew_s=0.01):
+    api = Client(TOKEN, fake.base_url, fake.base_url)
+    async with show_presence(api, chat_of(IN_PRIVATE), Address(), renew_s=0.01):
         await until(lambda: len(fake.loading) >= 3)
     shown = len(fake.loading)
     await api.aclose()
@@ -70,6 +70,6 @@ async def test_an_error_of_the_turn_comes_through() -> None:
 
 def test_an_absent_address_is_an_address() -> None:
     """Of words that nobody asked for."""
-    assert address_of("") == Address()
-    assert place_of("line:Ub:group:C:1") == ("Ub", "group", "C:1")
-    assert place_of(IN_GROUP).conversation == IN_GROUP
+    assert read_address("") == Address()
+    assert chat_of("line:Ub:group:C:1") == ("Ub", "group", "C:1")
+    assert chat_of(IN_GROUP).conversation == IN_GROUP

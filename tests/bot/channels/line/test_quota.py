@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from bot.channels.line.quota import PUSHED, READ, Quota
+from bot.channels.line.delivery import PUSHED, READ
+from bot.channels.line.types import Quota
 from bot.errors import DeliveryRefused
 from tests.bot.channels.line.desk import IN_GROUP, IN_ROOM, Desk, open_desk
 from tests.fakes.line import LineFake
@@ -100,20 +101,20 @@ async def test_the_operator_is_warned_once_a_day_at_each_level(fake: LineFake, d
                 await desk.deliver("Hi!", delivery_id=f"turn_{number}")
             except DeliveryRefused:
                 continue
-    warnings = [(log["used"], log["limit"]) for log in logs if log["event"] == "LINE messages of this month"]
+    warnings = [(log["used"], log["limit"]) for log in logs if log["event"] == "line.quota_low"]
     assert warnings == [(8, 10), (10, 10)]
     assert desk.notes.lives["line:quota:warned:80"] == 86_400
 
 
 async def test_a_month_that_is_used_up_is_told(fake: LineFake) -> None:
     """Whether we have counted so or LINE says so; 80 % is for the log alone."""
-    told: list[int] = []
+    told: list[tuple[str, str, int]] = []
 
-    async def tell() -> None:
-        told.append(len(fake.calls("push")))
+    async def tell(cause: str, *, platform: str = "") -> None:
+        told.append((cause, platform, len(fake.calls("push"))))
 
     fake.limit, fake.used = 10, 7
-    async with open_desk(fake, month_used_up=tell) as desk:
+    async with open_desk(fake, notify=tell) as desk:
         for number in range(2):
             await desk.deliver("Hi!", delivery_id=f"turn_{number}")
         assert told == []
@@ -122,7 +123,7 @@ async def test_a_month_that_is_used_up_is_told(fake: LineFake) -> None:
             await desk.deliver("Hi!", delivery_id="turn_2")
         with pytest.raises(DeliveryRefused, match="do not cover"):
             await desk.deliver("Hi!", delivery_id="turn_3")
-    assert told == [3, 3]
+    assert told == [("line_month", "line", 3)] * 2
 
 
 @pytest.mark.parametrize(("quota", "percent"), [(Quota(None, 5), 0), (Quota(0, 0), 100), (Quota(200, 161), 80)])

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
 
 from bot import texts
-from bot.channels import slack
+from bot.channels import Host, slack
 from bot.channels.slack import Config
-from bot.texts import Texts
 from tests.bot.channels.slack.rig import Inbox
 from tests.fakes.notes import LocalNotes
 from tests.fakes.slack import APP_TOKEN, BOT_TOKEN, SlackFake
 from tests.waiting import until
 
 
-@dataclass(frozen=True)
-class Host:
-    """What the channel takes from its process."""
-
-    accept: Inbox
-    kv: LocalNotes
-    door_kv: LocalNotes
-    texts: Texts
-    language: str = "en"
-    tool_commands: tuple[str, ...] = ()
-    listens: bool = True
-
-
 @pytest.fixture
 def host() -> Host:
     kv = LocalNotes()
-    return Host(Inbox(), kv, kv, texts.load())
+    return Host(Inbox(), kv, kv, texts.load(), listens=True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from bot import texts
 from bot.channels import Delivery, Reply
-from bot.channels.line.splitting import LIMIT
+from bot.channels.line.text import LIMIT
 from bot.channels.utf16 import units
 from tests.bot.channels.line.desk import Desk
 from tests.bot.harness import ours
@@ -59,7 +59,7 @@ async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, de
 
 def test_the_sdk_is_not_loaded_before_it_is_needed() -> None:
     """It takes a second and tens of megabytes: neither the start nor the webhook waits for it."""
-    program = "import sys, bot.channels.line, bot.channels.line.admin; print('linebot' in sys.modules)"
+    program = "import sys, bot.channels.line.channel, bot.channels.line.doctor; print('linebot' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
     )

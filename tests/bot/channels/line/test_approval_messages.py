@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import Question, Reply
-from bot.channels.line.approvals import asked, pressed
+from bot.channels.line.approvals import approval_messages, read_press
 from bot.errors import DeliveryRefused
 from bot.safe_text.arguments import BULLET, SHOWN, described, fenced
 from bot.texts import LANGUAGES
@@ -68,7 +68,7 @@ async def test_what_is_for_one_pair_of_eyes_is_pushed_to_nobody(
     fake: LineFake, push: str, seen: list[list[str]]
 ) -> None:
     """Without a token it is left out, quietly; where everything is pushed, so is this."""
-    async with open_desk(fake, push=push) as desk:
+    async with open_desk(fake, line_push=push) as desk:
         await desk.say(Reply("Not you.", private=True), desk.address("unknown"), conversation=IN_GROUP)
     assert fake.texts == seen
 
@@ -85,7 +85,7 @@ def test_the_buttons_keep_to_lines_limits(language: str, asker: str, asker_id: s
     """With the longest name of a tool and of a person."""
     question = Question("question_" + "0" * 32, "c1", "t" * 64, {}, asker, asker_id)
     for is_group in (True, False):
-        [_, bubble] = asked("text", question, texts(), language, is_group=is_group)
+        [_, bubble] = approval_messages("text", question, texts(), language, is_group=is_group)
         assert units(bubble.text) <= CONFIRM_TEXT
         assert "t" * 64 in bubble.text
         assert [units(button.label) <= LABEL for button in bubble.choice] == [True, True]
@@ -98,10 +98,10 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
     sentences["line.confirm_nameless"] = Question("q", "c", "launch", {}, "", USER)
     sentences["line.confirm_unknown"] = Question("q", "c", "launch", {})
     for key, question in sentences.items():
-        [_, bubble] = asked("text", question, texts(), language, is_group=True)
+        [_, bubble] = approval_messages("text", question, texts(), language, is_group=True)
         assert bubble.text == texts().get(key, language, tool="launch", asker="Hanako")
     faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
-    [_, bubble] = asked("text", faked, texts(), language, is_group=True)
+    [_, bubble] = approval_messages("text", faked, texts(), language, is_group=True)
     assert "Taro Approved" in bubble.text
 
 
@@ -126,4 +126,4 @@ async def test_the_buttons_speak_the_language_of_the_question(fake: LineFake, de
 )
 def test_only_our_own_buttons_decide(data: str, decision: tuple[str, bool] | None) -> None:
     """Menus that were made elsewhere have data of their own."""
-    assert pressed(data) == decision
+    assert read_press(data) == decision

@@ -1,0 +1,204 @@
+"""The console's HTTP endpoints: what the page posts, and the history and live events it reads."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Protocol, TypeVar
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from bot.body import read_body
+from bot.channels.console.entries import entries_of
+from bot.channels.console.live import Live
+from bot.channels.console.sse import EventStream
+from bot.errors import BadInput, KaiwaError, StoreUnavailable
+from bot.live_events import ApprovalAsked
+from bot.transcript import Message, encode
+
+T = TypeVar("T")
+MAX_BODY = 64 * 1024
+ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+RETRY_AFTER_S = 2
+
+Past = Callable[[str], Awaitable[Sequence[Message]]]
+Endpoint = Callable[[Request], Awaitable[ASGIApp]]
+
+
+class Refused(KaiwaError):
+    """A request that is answered with a status and a sentence of the catalogue."""
+
+    def __init__(self, status: int, key: str) -> None:
+        self.status = status
+        self.key = key
+
+
+class PostedMessage(Struct):
+    """What the page posts as a message."""
+
+    text: str
+    id: str | None = None
+    locale: str = ""
+    time_zone: str = ""
+
+
+class PostedDecision(Struct):
+    """What it posts as a decision."""
+
+    question: str
+    approved: bool
+
+
+class PostedStop(Struct):
+    """What it posts to stop."""
+
+
+decode_message = Decoder(PostedMessage).decode
+decode_decision = Decoder(PostedDecision).decode
+decode_stop = Decoder(PostedStop).decode
+
+
+async def read_posted(request: Request, decode: Callable[[bytes], T], complaint: str) -> T:
+    """The body of a request.
+
+    Args:
+        complaint: key of the sentence that says what should have been sent.
+    """
+    # Pages of other sites can send forms and plain text here, but no JSON without asking first.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, complaint)
+    body = await read_body(request, MAX_BODY)
+    if body is None:
+        raise Refused(413, "too_long")
+    try:
+        return decode(body)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise Refused(400, complaint) from error
+
+
+class ConsoleActions(Protocol):
+    """What the endpoints need of the console (``bot.channels.console.channel``)."""
+
+    async def say(
+        self,
+        conversation: str,
+        text: str,
+        *,
+        message_id: str | None = None,
+        locale: str = "",
+        time_zone: str = "",
+        author: str = "",
+    ) -> str: ...
+
+    async def open_question(self, conversation: str) -> ApprovalAsked | None: ...
+
+    async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool: ...
+
+    async def stop(self, conversation: str) -> None: ...
+
+    def sentence(self, key: str, languages: str) -> str: ...
+
+
+class Endpoints:
+    """What the page calls.
+
+    Args:
+        past: the committed messages of a conversation, oldest first.
+        closing: once set, the event streams end.
+    """
+
+    def __init__(self, console: ConsoleActions, live: Live, past: Past, closing: asyncio.Event) -> None:
+        self._console = console
+        self._live = live
+        self._past = past
+        self._closing = closing
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Messages, decisions and wishes to stop in; history and live events out."""
+        return (
+            Route("/console/{id}", self._answer_errors(self._history)),
+            Route("/console/{id}/events", self._answer_errors(self._events)),
+            Route("/console/{id}/messages", self._answer_errors(self._take), methods=["POST"]),
+            Route("/console/{id}/decisions", self._answer_errors(self._decide), methods=["POST"]),
+            Route("/console/{id}/stop", self._answer_errors(self._stop), methods=["POST"]),
+        )
+
+    def _answer_errors(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint, with what it raises made into an answer."""
+
+        async def answer(request: Request) -> ASGIApp:
+            try:
+                if not ID.fullmatch(request.path_params["id"]):
+                    return _error(404, self._console.sentence("bad_id", _languages(request)))
+                return await endpoint(request)
+            except Refused as refused:
+                return _error(refused.status, self._console.sentence(refused.key, _languages(request)))
+            except BadInput as error:
+                return _error(400, str(error))
+            except StoreUnavailable:
+                sentence = self._console.sentence("store_away", _languages(request))
+                return _error(503, sentence, {"Retry-After": str(RETRY_AFTER_S)})
+
+        return answer
+
+    async def _history(self, request: Request) -> Response:
+        """All entries, or those after the one the page has already: what is sent grows with what is new."""
+        conversation = _conversation(request)
+        entries = entries_of(await self._past(conversation))
+        ids = [entry.id for entry in entries]
+        after = request.query_params.get("after")
+        first = ids.index(after) + 1 if after in ids else 0
+        asked = await self._console.open_question(conversation)
+        return _json({"messages": entries[first:], "whole": first == 0, "asked": asked})
+
+    async def _events(self, request: Request) -> ASGIApp:
+        resources = AsyncExitStack()
+        events = await resources.enter_async_context(self._live.subscribe(_conversation(request)))
+        return EventStream(events, resources, self._closing)
+
+    async def _take(self, request: Request) -> Response:
+        message = await read_posted(request, decode_message, "not_json")
+        locale = message.locale or _languages(request).partition(",")[0]
+        message_id = await self._console.say(
+            _conversation(request), message.text, message_id=message.id, locale=locale, time_zone=message.time_zone
+        )
+        return _json({"id": message_id}, 202)
+
+    async def _decide(self, request: Request) -> Response:
+        decision = await read_posted(request, decode_decision, "no_decision")
+        locale = _languages(request).partition(",")[0]
+        if not await self._console.decide(
+            _conversation(request), decision.question, approved=decision.approved, locale=locale
+        ):
+            raise Refused(409, "not_open")
+        return _json({}, 202)
+
+    async def _stop(self, request: Request) -> Response:
+        await read_posted(request, decode_stop, "no_object")
+        await self._console.stop(_conversation(request))
+        return _json({}, 202)
+
+
+def _conversation(request: Request) -> str:
+    return f"console:{request.path_params['id']}"
+
+
+def _languages(request: Request) -> str:
+    return request.headers.get("accept-language", "")
+
+
+def _json(content: object, status: int = 200) -> Response:
+    return Response(encode(content), status, {"Cache-Control": "no-store"}, "application/json")
+
+
+def _error(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    response = _json({"error": sentence}, status)
+    response.headers.update(headers or {})
+    return response

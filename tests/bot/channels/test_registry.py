@@ -1,0 +1,161 @@
+"""A channel is a package and a line of the registry: nothing else names it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import httpx
+import pytest
+from pydantic import BaseModel, SecretStr
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from bot import app
+from bot.channels import Channel, Host, InboundEvent
+from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
+from bot.checks import CheckResult
+from bot.errors import SettingsError
+from bot.settings import Settings, channel_config
+from bot.transcript import Author, Message, Text
+from bot.worker import OwnJobs
+from tests.bot.harness import Mailbox, texts
+from tests.fakes.notes import LocalNotes
+from tests.waiting import until
+
+
+class PostBox(Mailbox):
+    """A channel in memory, with a webhook that takes plain text."""
+
+    name = "postbox"
+
+    def __init__(self, host: Host) -> None:
+        super().__init__()
+        self._accept = host.accept
+
+    def routes(self) -> Sequence[BaseRoute]:
+        return (Route("/webhooks/postbox", self._take, methods=["POST"]),)
+
+    async def _take(self, request: Request) -> Response:
+        words = (await request.body()).decode()
+        message = Message("message-1", "user", (Text(words),), 1, Author("user-1"))
+        await self._accept("postbox:room-1", InboundEvent(message))
+        return Response()
+
+
+class PostBoxPackage:
+    """What the package of that channel exports."""
+
+    class Config(BaseModel):
+        """What an operator sets for it."""
+
+        postbox_token: SecretStr = SecretStr("")
+        language: str = ""
+
+        @property
+        def is_on(self) -> bool:
+            return bool(self.postbox_token.get_secret_value())
+
+    def __init__(self) -> None:
+        self.opened: list[PostBox] = []
+
+    @asynccontextmanager
+    async def open(self, config: Config, host: Host) -> AsyncIterator[Channel]:
+        box = PostBox(host)
+        self.opened.append(box)
+        yield box
+        self.opened.remove(box)
+
+    async def checks(self, config: Config, host: Host) -> list[CheckResult]:
+        return [CheckResult("ok", "Post box", f"speaks {config.language}, as {host.bot_name}")]
+
+
+@pytest.fixture
+def package() -> PostBoxPackage:
+    return PostBoxPackage()
+
+
+@pytest.fixture
+def registry(package: PostBoxPackage) -> tuple[ChannelEntry, ...]:
+    """The channels there are, and one line more."""
+    return (*CHANNELS, ChannelEntry("postbox", "Post box", package))
+
+
+async def no_inbox(conversation: str, arrival: InboundEvent) -> bool:
+    return True
+
+
+def host() -> Host:
+    notes = LocalNotes()
+    return Host(no_inbox, notes, notes, texts())
+
+
+@asynccontextmanager
+async def open_host() -> AsyncIterator[Host]:
+    yield host()
+
+
+async def test_a_channel_that_the_registry_alone_names_answers(
+    settings: Settings, package: PostBoxPackage, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its webhook through a turn to its delivery."""
+    monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    jobs = OwnJobs("postbox:room-1")
+    async with AsyncExitStack() as stack:
+        house = await stack.enter_async_context(app.open_house(settings))
+        wired = await stack.enter_async_context(app.wire(house, jobs, registry=registry))
+        await stack.enter_async_context(jobs.running(wired.conversations.process))
+        transport = httpx.ASGITransport(app.asgi(house, wired, None))
+        web = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://kaiwa"))
+        assert (await web.post("/webhooks/postbox", content="what is 6*7?")).status_code == 200
+        [box] = package.opened
+        await until(lambda: bool(box.delivered))
+        assert "42" in box.texts[0]
+        assert (await web.get("/metrics")).status_code == 403
+    assert package.opened == []
+
+
+async def test_what_is_off_is_not_opened(settings: Settings, registry: tuple[ChannelEntry, ...]) -> None:
+    """And the mapping of what is on cannot be changed."""
+    line_on = settings.model_copy(
+        update={"line_channel_secret": SecretStr("s"), "line_channel_access_token": SecretStr("t")}
+    )
+    async with open_channels(settings, host(), registry) as none, open_channels(line_on, host(), registry) as one:
+        assert (list(none), list(one)) == ([], ["line"])
+        with pytest.raises(TypeError):
+            one["line"] = one["line"]  # type: ignore[index]  # mypy refuses it too
+
+
+async def test_the_doctor_checks_it(
+    settings: Settings, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is on is its Config's matter; what Settings has too comes from there."""
+    japanese = settings.model_copy(update={"language": "ja"})
+    checks = channel_checks(japanese, open_host, registry)
+    assert list(checks) == ["LINE", "Slack", "Post box"]
+    assert await checks["Post box"]() == [CheckResult("off", "Post box", "off")]
+    monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    assert await checks["Post box"]() == [CheckResult("ok", "Post box", "speaks ja, as Kaiwa")]
+
+
+async def test_calls_that_act_do_not_run_by_themselves_there(
+    settings: Settings, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on LINE and Slack, unless the operator says so twice."""
+    monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    careless = settings.model_copy(update={"approval_mode": "auto_approve"})
+    with pytest.raises(SettingsError, match="APPROVAL_MODE"):
+        async with open_channels(careless, host(), registry):
+            pass
+    async with open_channels(careless.model_copy(update={"auto_approve_anyway": True}), host(), registry) as channels:
+        assert list(channels) == ["postbox"]
+
+
+@pytest.mark.parametrize("entry", CHANNELS, ids=lambda entry: entry.name)
+def test_a_config_has_the_settings_defaults(entry: ChannelEntry, settings: Settings) -> None:
+    """So that a channel opened by hand is the channel that Kaiwa opens."""
+    shown = type(settings).model_fields
+    for name, field in entry.package.Config.model_fields.items():
+        assert field.default == shown[name].default, name
+    assert not channel_config(entry.package.Config, settings).is_on
