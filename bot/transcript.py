@@ -178,6 +178,11 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
+def channel_of(conversation: str) -> str:
+    """The channel that a conversation is held in; its name is the first word of the conversation's id."""
+    return conversation.partition(":")[0]
+
+
 # What msgspec raises where bytes are not what was written.
 UNREADABLE = (DecodeError, UnicodeDecodeError)
 

@@ -45,28 +45,25 @@ class Alerts:
     A notice goes into the outbox of its own conversation, so that it is kept, tried again, and put there once whatever
     the number of processes that have noticed.
 
+    Before ``connect`` the log alone is told: channels have alerts of their own to give, so they are opened later.
+
     Args:
-        channels: by name; may be filled later.
         language: of the notices.
         recipient: ``slack:C…`` or ``line:U…``; empty: the log alone is told.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        channels: Mapping[str, Channel],
-        texts: Texts,
-        days: Days,
-        language: str,
-        recipient: str = "",
-    ) -> None:
+    def __init__(self, store: Store, texts: Texts, days: Days, language: str, recipient: str = "") -> None:
         self._store = store
-        self._channels = channels
         self._texts = texts
         self._days = days
         self._language = language
         self._platform, _, self._recipient = recipient.partition(":")
+        self._channel: Channel | None = None
         self._told: tuple[str, set[str]] = ("", set())
+
+    def connect(self, channels: Mapping[str, Channel]) -> None:
+        """From now on, tell the operator through one of these channels too."""
+        self._channel = channels.get(self._platform)
 
     async def notice(self, cause: Cause, detail: str = "", *, platform: str = "") -> None:
         """Tell about a cause, unless that was done today. Never raises.
@@ -84,10 +81,9 @@ class Alerts:
         self._told[1].add(name)
         text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
         log.error("alert", cause=cause, notice=text)
-        channel = self._channels.get(self._platform)
-        if channel is None or self._platform == platform:
+        if self._channel is None or self._platform == platform:
             return
-        conversation, address = channel.notice_target(self._recipient)
+        conversation, address = self._channel.notice_target(self._recipient)
         try:
             await self._store.outbox.post(conversation, name, encode(Delivery(name, name, Reply(text), address)))
         except StoreUnavailable as error:

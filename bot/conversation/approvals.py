@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import structlog
 
 from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
-from bot.commands import SpokenCommands
-from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, Kept, decode_arrival
+from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, decode_arrival
+from bot.conversation.services import Services
 from bot.conversation.triage import is_stop
 from bot.errors import AwaitingApproval
 from bot.safe_text.arguments import SHOWN, described_whole, fenced
 from bot.safe_text.names import name_in_words
-from bot.store import JournalledTurn, Lease, Store, Waiting
-from bot.texts import Texts, language_of
+from bot.store import JournalledTurn, Lease, Waiting
+from bot.texts import language_of
 from bot.transcript import UNREADABLE, Author, ToolCall, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
-
-Mode = Literal["ask", "auto_reject", "auto_approve"]
 
 REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
@@ -35,33 +30,15 @@ REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: words from before that were written to something else
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Who decides about calls that act.
-
-    Attributes:
-        ttl_s: seconds a question stays open.
-        approvers: ids of people who may decide beside the one who asked.
-    """
-
-    mode: Mode = "ask"
-    ttl_s: int = 3_600
-    approvers: tuple[str, ...] = ()
-
-
 class Approvals:
-    """Asks, and reads what was answered.
+    """Asks, and reads what was answered."""
 
-    Args:
-        language: of words that are of none.
-    """
-
-    def __init__(self, store: Store, texts: Texts, commands: SpokenCommands, policy: Policy, language: str) -> None:
-        self._store = store
-        self._texts = texts
-        self._commands = commands
-        self._policy = policy
-        self._language = language
+    def __init__(self, services: Services) -> None:
+        self._store = services.store
+        self._texts = services.texts
+        self._commands = services.commands
+        self._policy = services.policy
+        self._language = services.defaults.language  # of words that are of none
 
     async def review(
         self, lease: Lease, turn_id: str, address: str, words: str, call: ToolCall, asker: Author
@@ -80,7 +57,7 @@ class Approvals:
         if not (asker.id or self._policy.approvers):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
         waiting = await self._store.inbox.read(lease.conversation)
-        if any(is_stop(arrival, self._commands.read) for _, arrival in _read(waiting)):
+        if any(is_stop(arrival, self._commands) for _, arrival in _read(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
         shown = described_whole(call.arguments)
         if shown is None:
@@ -94,7 +71,7 @@ class Approvals:
         log.info("approval asked for", tool=call.name)
         raise AwaitingApproval(until, len(waiting))
 
-    async def decide(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, is_prompt: bool) -> None:
+    async def decide(self, lease: Lease, journalled: JournalledTurn, kept: TurnJournal, *, is_prompt: bool) -> None:
         """Record what has been decided; the first decision counts. Presses by people who may not decide are refused.
 
         Args:
@@ -140,7 +117,7 @@ class Approvals:
         return 0 if await self._store.outbox.head(conversation) is None else None
 
     def _decision(
-        self, kept: Kept, arrival: InboundEvent, words_since: int | None, *, is_prompt: bool
+        self, kept: TurnJournal, arrival: InboundEvent, words_since: int | None, *, is_prompt: bool
     ) -> ApprovalDecision | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""
         question, author = kept.asked.question, arrival.message.author or Author()
@@ -151,7 +128,7 @@ class Approvals:
             reason = "" if arrival.approved else REJECTED
             return ApprovalDecision(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
         is_taken_back = arrival.event == "unsent" and arrival.target in kept.ids_of(question.asker_id)
-        if arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands.read):
+        if arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands):
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
         is_read = words_since is not None and arrival.message.at >= words_since
         if arrival.event != "message" or not is_asker or not is_read:

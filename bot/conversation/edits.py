@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -12,17 +11,17 @@ from msgspec.structs import replace
 
 from bot.agent.turn import changed
 from bot.channels import InboundEvent
+from bot.conversation.history import KEEP_TURNS, read_turns
 from bot.conversation.journal import decode_arrival
-from bot.conversation.records import read_turns
+from bot.conversation.renewals import acquire_patiently
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
-from bot.transcript import UNREADABLE, Message, TurnRecord, encode
+from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
 
-KEEP_TURNS = 200  # in the store
 TAKEN_IN = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # of a journal's entries, those that people have sent
 OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
 DAY_S = 86_400
 HOUR_S = 3_600
-LOOK_S, ROUNDS = 0.25, 32  # for a conversation that is answered elsewhere: longer than a lease lives
+ROUNDS = 32  # looks at a conversation that is answered elsewhere: longer than a lease lives
 NOTED = 10_000  # notes a process remembers to have written
 
 
@@ -125,7 +124,7 @@ class Housekeeping:
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
                 forgotten += await self._forget_in(lease, kind, arrival, is_here=True)
-            elif (other := await acquired(self._store, conversation, self._rounds)) is None:
+            elif (other := await acquire_patiently(self._store, conversation, self._rounds)) is None:
                 await self._tell(conversation, kind, arrival)
             else:
                 forgotten += await self._forget_under(other, kind, arrival)
@@ -169,7 +168,7 @@ class Housekeeping:
         bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in TAKEN_IN]
         bodies += [entry.body for entry in await self._store.inbox.read(conversation)]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        said = [message for _, record in (*turns.told, *turns.since) for message in record.messages]
+        said = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
         said += [told.message for told in map(_arrival, bodies) if told]
         for message in said:
             if message.author and message.author.id == author_id:
@@ -189,7 +188,7 @@ class Housekeeping:
 
     async def _erase(self, conversation: str, author_id: str, places: Collection[str]) -> None:
         """What bears somebody's id, or that of a conversation of their own, beside the conversations themselves."""
-        channel = conversation.partition(":")[0]
+        channel = channel_of(conversation)
         own = [place.partition(" ")[2] for place in places if place.startswith(f"{OWN} ")]
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
         self._noted.clear()
@@ -206,7 +205,7 @@ class Housekeeping:
             letter
             for letter in await self._store.dead_letters.read()
             if f"{OWN} {letter.conversation}" in places
-            or (letter.conversation.partition(":")[0] == channel and _names(letter, author_id))
+            or (channel_of(letter.conversation) == channel and _names(letter, author_id))
         )
 
     async def _discard(self, letters: Iterable[DeadLetter]) -> None:
@@ -242,22 +241,13 @@ class Housekeeping:
         """
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         changes: dict[bytes, bytes] = {}
-        for entry, record in (*turns.told, *turns.since):
+        for entry, record in (*turns.summarised, *turns.since):
             messages = change(list(record.messages))
             if tuple(messages) != record.messages or (stale and not record.turn_id):
                 changes[entry] = _entry(record, messages)
-        stale = stale or any(entry in changes for entry, _ in turns.told)
+        stale = stale or any(entry in changes for entry, _ in turns.summarised)
         if changes or (stale and turns.summary):
             await self._store.history.rewrite(lease, changes, stale=stale)
-
-
-async def acquired(store: Store, conversation: str, rounds: int) -> Lease | None:
-    """The lease of a conversation, once a turn under way there has ended or its process's lease is over."""
-    for _ in range(rounds):
-        if (lease := await store.leases.acquire(conversation)) is not None:
-            return lease
-        await asyncio.sleep(LOOK_S)
-    return None
 
 
 def _entry(record: TurnRecord, messages: list[Message]) -> bytes:
@@ -294,4 +284,4 @@ def _author_id(arrival: InboundEvent) -> str:
 
 def _person(conversation: str, arrival: InboundEvent) -> str | None:
     author_id = _author_id(arrival)
-    return f"{conversation.partition(':')[0]}:{author_id}" if author_id else None
+    return f"{channel_of(conversation)}:{author_id}" if author_id else None

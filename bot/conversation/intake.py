@@ -11,11 +11,11 @@ from bot.agent.turn import now_ms
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
-from bot.conversation.triage import is_stop
+from bot.conversation.triage import is_stop, is_text
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
-from bot.transcript import Message, Part, Text, encode
+from bot.transcript import Message, Part, Text, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -52,7 +52,7 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down")
-        channel = conversation.partition(":")[0]
+        channel = channel_of(conversation)
         arrival = replace(arrival, message=_capped(arrival.message))
         kind = self._kind_of(arrival)
         accepted = await self._accept(conversation, arrival, kind)
@@ -68,7 +68,7 @@ class Intake:
         if accepted is not Accepted.ATTENDED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands.read):
+        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands):
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
@@ -81,10 +81,9 @@ class Intake:
         """What may join a turn under way, and what has to wait for its end."""
         if arrival.event in ("edited", "unsent"):
             return CHANGE
-        if arrival.event == "decision" or is_stop(arrival, self._commands.read):
+        if arrival.event == "decision" or is_stop(arrival, self._commands):
             return CONTROL
-        is_words = arrival.event == "message" and self._commands.read(arrival.message.text) is None
-        return ARRIVAL if is_words else ASIDE
+        return ARRIVAL if is_text(arrival, self._commands) else ASIDE
 
 
 def _capped(message: Message) -> Message:

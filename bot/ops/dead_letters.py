@@ -14,6 +14,7 @@ from bot.conversation.journal import decode_arrival
 from bot.errors import BadInput
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable
+from bot.transcript import channel_of
 
 LONGEST_NAME = 24
 NAME_END = 10
@@ -145,7 +146,7 @@ def _short(conversation: str) -> str:
     """The channel and the end of the name, where the whole of it is long."""
     if len(conversation) <= LONGEST_NAME:
         return conversation
-    return f"{conversation.partition(':')[0]}:…{conversation[-NAME_END:]}"
+    return f"{channel_of(conversation)}:…{conversation[-NAME_END:]}"
 
 
 def _line(text: str) -> str:

@@ -6,6 +6,7 @@ from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.conversation.edits import Forgotten, Housekeeping
+from bot.conversation.history import read_history
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -43,7 +44,7 @@ async def letters(store: Store) -> set[tuple[str, bytes]]:
 
 
 async def words(place: Place, conversation: str = HERE) -> list[str]:
-    return [message.text for message in await place.care.past(conversation)]
+    return [message.text for message in await read_history(place.store, conversation)]
 
 
 async def test_an_edit_changes_the_history(store: Store) -> None:

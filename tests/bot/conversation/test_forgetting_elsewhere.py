@@ -6,7 +6,7 @@ import asyncio
 
 from bot.channels import InboundEvent
 from bot.conversation.edits import Forgotten, Housekeeping
-from bot.conversation.records import read_record
+from bot.conversation.history import read_history, read_record
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
@@ -68,7 +68,7 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     await Housekeeping(store, 30, rounds=1).forget(own, WISH)
     await store.leases.release(other)
     await place.care.process(GROUP)
-    past = [message.text for message in await place.care.past(GROUP)]
+    past = [message.text for message in await read_history(place.store, GROUP)]
     assert not [text for text in past if "u1" in text]
     assert {"old of u2", "new of u2"} <= set(past)
 

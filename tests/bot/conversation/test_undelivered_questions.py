@@ -31,7 +31,7 @@ async def test_a_refusal_that_comes_after_the_decision_decides_nothing(store: St
     scene.place.box.failures = [DeliveryRefused("no such channel")]
     await scene.place.care.process(HERE)
     assert scene.place.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
-    open_question = await scene.place.care.question(HERE)
+    open_question = await scene.place.question()
     assert open_question is not None
     assert open_question.id == scene.question
     await scene.press(True, "p1")

@@ -122,7 +122,7 @@ async def test_a_delivery_that_is_repeated_changes_nothing(fake: SlackFake, stre
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_a_stream_of_unknown_fate_is_looked_for(fake: SlackFake, desk: Desk, other: Desk, after: bool) -> None:
-    """Begun without an answer from Slack: found, it becomes the answer; else the answer is posted."""
+    """StartedCall without an answer from Slack: found, it becomes the answer; else the answer is posted."""
     fake.add_message(CHANNEL, "1700000000.000050", "Old", bot_id="B0000000B", streaming_state="completed", thread_ts=TS)
     fake.add_message(CHANNEL, "1700000000.000200", "Another bot's", bot_id="B9", streaming_state="x", thread_ts=TS)
     fake.add_message(CHANNEL, "1700000000.000300", "Ours", bot_id="B0000000B", thread_ts=TS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.conversation.tool_commands import choice_in, command_words
+from bot.conversation.commands import choice_in, command_words
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
