@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
 from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
-from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, decode_arrival
+from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, read_event
 from bot.conversation.services import Services
 from bot.conversation.triage import is_stop
 from bot.errors import AwaitingApproval
@@ -14,7 +16,7 @@ from bot.safe_text.arguments import SHOWN, described_whole, fenced
 from bot.safe_text.names import name_in_words
 from bot.store import JournalledTurn, Lease, Waiting
 from bot.texts import language_of
-from bot.transcript import UNREADABLE, Author, ToolCall, encode, new_id
+from bot.transcript import Author, ToolCall, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -49,7 +51,7 @@ class Approvals:
             words: the asker's, for the language.
 
         Raises:
-            AwaitingApproval: a person has been asked; ``decide`` tells what came of it.
+            AwaitingApproval: a person has been asked; ``decide`` reads the answer.
         """
         if self._policy.mode != "ask":
             approved = self._policy.mode == "auto_approve"
@@ -134,14 +136,14 @@ class Approvals:
         if arrival.event != "message" or not is_asker or not is_read:
             return None
         text = arrival.message.text.strip()
-        said = self._commands.decision(text)
+        yes = self._commands.decision(text)
         if self._commands.is_polite(text):
             if not is_prompt:
                 return None
-            said = True
-        reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
+            yes = True
+        reason = "" if yes else REJECTED if yes is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
         return ApprovalDecision(
-            question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id
+            question.call_id, bool(yes), question.arguments, reason, arrival.address, arrival.message.id
         )
 
     async def _settle(
@@ -170,12 +172,6 @@ class Approvals:
         return self._texts.get(f"approval.{key}", self._language_of(words), **values)
 
 
-def _read(waiting: list[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
+def _read(waiting: Sequence[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
     """The entries that can be read; the next turn deals with the others."""
-    read = []
-    for entry in waiting:
-        try:
-            read.append((entry, decode_arrival(entry.body)))
-        except UNREADABLE:
-            log.error("an entry of the inbox cannot be read")
-    return read
+    return [(entry, event) for entry in waiting if (event := read_event(entry.body)) is not None]

@@ -1,7 +1,7 @@
 """What a turn knows of its conversation: the newest turns word for word, what was before them as a summary.
 
 Whole turns only, so that calls and results never part. Summaries are written beside the conversation, so that nobody
-waits for one: it is put in its place under a lease, if the turns it tells of are still what they were.
+waits for one: it is put in its place under a lease, if the turns it sums up are still what they were.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Turns:
 
     Attributes:
         summary: of all turns up to a certain one.
-        summarised: the turns of which it tells, as far as they are at hand.
+        summarised: the turns it sums up, as far as they are at hand.
         since: the others.
     """
 
@@ -65,7 +65,7 @@ class Turns:
 
 
 class HistoryWindow:
-    """Recalls what was said, and keeps it short enough to be sent.
+    """Loads what was said, and keeps it short enough to be sent.
 
     Args:
         provider: the model that answers; ``window`` bounds what it is sent.
@@ -170,7 +170,7 @@ class HistoryWindow:
         return written
 
     async def _put(self, conversation: str, before: Summary | None, older: list[StoredTurn], summary: Summary) -> None:
-        """Put a summary in its place, unless what it tells has been changed, deleted or summarised meanwhile."""
+        """Put a summary in its place, unless what it sums up has been changed, deleted or summarised meanwhile."""
         if (lease := await acquire_patiently(self._store, conversation, PATIENT_ROUNDS)) is None:
             raise TimeoutError("a turn goes on and on")
         try:
@@ -222,7 +222,7 @@ def read_turns(recalled: Recalled) -> Turns:
 
 
 def read_record(entry: bytes) -> TurnRecord:
-    """One turn of the history; one that cannot be read is empty, and told to the log."""
+    """One turn of the history; one that cannot be read is empty, and logged."""
     try:
         return decode_record(entry)
     except UNREADABLE as error:

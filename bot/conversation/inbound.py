@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.edits import Housekeeping
-from bot.conversation.journal import decode_arrival
+from bot.conversation.journal import read_event
 from bot.conversation.services import Services
 from bot.conversation.triage import belongs, count_of_one_turn, is_stop, is_text, triage, with_whole_albums
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, Lease, Waiting
-from bot.transcript import UNREADABLE, Message, channel_of
+from bot.transcript import Message, channel_of
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -89,10 +89,9 @@ class InboundMessages:
     async def _waiting(self) -> list[tuple[Waiting, InboundEvent]]:
         waiting = []
         for entry in await self._services.store.inbox.read(self._lease.conversation):
-            try:
-                waiting.append((entry, decode_arrival(entry.body)))
-            except UNREADABLE:  # the next turn deals with it, and with all that follows
-                break
+            if (event := read_event(entry.body)) is None:
+                break  # the next turn deals with it, and with all that follows
+            waiting.append((entry, event))
         return waiting
 
     async def join(self, watcher: Watcher, arrivals: Sequence[InboundEvent]) -> TurnUpdate:

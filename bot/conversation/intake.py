@@ -1,4 +1,4 @@
-"""The way in: one durable write, nothing else before a webhook's 200; a worker is told, and nobody waits for that."""
+"""The way in: one durable write, nothing else before a webhook's 200; a worker gets a hint that nobody waits for."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 MOST = 20_000  # characters of a message; LINE takes 5,000, Slack 40,000
 SAMPLE = 100  # of a message that is left out: enough to tell its language
-PAUSE_MS = 60_000  # between two times a conversation is told that messages were left out
+PAUSE_MS = 60_000  # between two such sentences
 
 
 class Jobs(Protocol):
-    """Tells some worker that a conversation needs care. A hint: nothing depends on it."""
+    """Hints that a conversation is due, for some worker; nothing depends on them."""
 
     async def add(self, conversation: str, key: str) -> None:
         """Add a job, without waiting for anybody; one with a key that is known already may be dropped."""
@@ -45,7 +45,7 @@ class Intake:
     async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
         """Accept one message; false where its id was seen before.
 
-        One that a full inbox does not take is left out, and its conversation is told so, once a minute.
+        One that a full inbox does not take is left out, and its conversation gets a sentence about it, once a minute.
 
         Raises:
             StoreUnavailable: nothing was kept, or this process is shutting down: the platform must send it again.

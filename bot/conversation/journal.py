@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 
+import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
@@ -14,6 +14,8 @@ from bot.channels import InboundEvent, Question
 from bot.store import Store
 from bot.store.frames import Entry
 from bot.transcript import UNREADABLE, ToolResult
+
+log = structlog.stdlib.get_logger(__name__)
 
 RESPONSE, RESULT, STARTED, ASKED, DECIDED = "said", "result", "begun", "asked", "decided"
 
@@ -33,7 +35,7 @@ class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
     before: int = 0
 
 
-decode_arrival = Decoder(InboundEvent).decode
+decode_event = Decoder(InboundEvent).decode
 
 # An inbound event among the steps has joined the turn between two others.
 Step = TurnStep | ApprovalRequest | ApprovalDecision | InboundEvent
@@ -84,20 +86,25 @@ def read_entries(entries: Iterable[Entry]) -> TurnJournal:
         if entry.kind in DECODERS:
             journal.steps.append(DECODERS[entry.kind](entry.body))
         elif journal.steps:
-            journal.steps.append(decode_arrival(entry.body))
+            journal.steps.append(decode_event(entry.body))
         else:
-            journal.arrivals.append(decode_arrival(entry.body))
+            journal.arrivals.append(decode_event(entry.body))
     return journal
 
 
 def readable_arrivals(entries: Iterable[Entry]) -> list[InboundEvent]:
     """What the turn has taken in, as far as it can be read."""
-    arrivals = []
-    for entry in entries:
-        if entry.kind not in DECODERS:
-            with suppress(*UNREADABLE):
-                arrivals.append(decode_arrival(entry.body))
-    return arrivals
+    events = (read_event(entry.body) for entry in entries if entry.kind not in DECODERS)
+    return [event for event in events if event is not None]
+
+
+def read_event(body: bytes) -> InboundEvent | None:
+    """An inbound event, or None where it cannot be read."""
+    try:
+        return decode_event(body)
+    except UNREADABLE:
+        log.error("an inbound event cannot be read")
+        return None
 
 
 async def read_open_question(store: Store, conversation: str) -> Question | None:

@@ -133,7 +133,7 @@ class Budgets:
         return False
 
     async def spend(self, conversation: str, spending: Spending) -> None:
-        """Count what a model response has cost. Never raises: what cannot be counted is told to the log.
+        """Count what a model response has cost. Never raises: what cannot be counted is logged.
 
         It is counted as soon as it is there. A process that dies right then leaves at most one response uncounted; one
         that dies before the response is in the journal has it asked for, paid for and counted again.

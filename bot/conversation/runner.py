@@ -78,7 +78,7 @@ class ConversationRunner:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """While the context is open, turns of this process stop when they are told to."""
+        """While the context is open, turns of this process can be stopped, also by another process."""
         listener = asyncio.create_task(self._listen_for_stops())
         try:
             yield

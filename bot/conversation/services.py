@@ -25,7 +25,7 @@ UNLIMITED = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds where a message does not say, and what our own sentences tell.
+    """What holds where a message does not say, and what our own sentences are filled in with.
 
     Attributes:
         language: ``en`` or ``ja``.

@@ -86,7 +86,7 @@ def belongs(arrival: InboundEvent, authors: Collection[str]) -> bool:
     """Whether words may join a turn of these people.
 
     A turn answers one person, who decides about what acts and in whose name it is done; everybody else has turns of
-    their own. In a group, two people whose ids the platform keeps back cannot be told apart.
+    their own. In a group, two people whose ids the platform keeps back count as two.
     """
     return arrival.author_id in authors and bool(arrival.author_id or not arrival.group)
 

@@ -10,7 +10,7 @@ from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
 from bot.conversation.delivery import decode_delivery, fresh
-from bot.conversation.journal import decode_arrival
+from bot.conversation.journal import decode_event
 from bot.errors import BadInput
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable
@@ -72,7 +72,7 @@ def _read(letter: DeadLetter) -> tuple[Kind, str]:
     try:
         if letter.delivery is not None:
             return "answer", decode_delivery(letter.delivery).reply.text
-        messages = [decode_arrival(body).message for body in letter.arrivals]
+        messages = [decode_event(body).message for body in letter.arrivals]
     except (DecodeError, UnicodeDecodeError):
         messages = []
     if not messages:

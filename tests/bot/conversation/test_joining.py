@@ -18,6 +18,7 @@ from bot.conversation.turns import ConversationPorts
 from bot.live_events import Joined, Nobody, TurnStarted, Watcher
 from bot.providers.scripted import Step
 from bot.store import Store
+from bot.texts import load
 from bot.transcript import ToolResult
 from tests.bot.conversation.midway import Held, asked, calling, cut_off, held, messages
 from tests.bot.harness import HERE, Mailbox, Place, words
@@ -166,6 +167,22 @@ async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: 
 
 def picture(number: int) -> InboundEvent:
     return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
+
+
+async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
+    """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of the model."""
+    place = Place(store, [])
+    await place.arrive(picture(0))
+    processing = asyncio.create_task(place.care.process(HERE))
+    await until_true(lambda: _has_journal(store))
+    await place.hear("/stop", "s1")
+    await processing
+    assert place.box.texts == [load().get("apology.stopped", "en")]
+    assert await place.past() == ["picture 0", "/stop", *place.box.texts]
+
+
+async def _has_journal(store: Store) -> bool:
+    return bool(await store.journal.read(HERE))
 
 
 async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:
