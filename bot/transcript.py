@@ -102,6 +102,11 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def is_answer(self) -> bool:
+        """Whether the model says this to the user: it asks for no tool."""
+        return self.role == "model" and not self.calls
+
+    @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in the order the model gave them."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))

@@ -167,7 +167,7 @@ class Turn:
         return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
 
     @property
-    def words(self) -> str:
+    def last_user_text(self) -> str:
         """What the user has said last."""
         return next((message.text for message in reversed(self.added) if message.role == "user"), "")
 
@@ -196,7 +196,7 @@ class Turn:
     def answer(self) -> Message | None:
         """The model's last word, once it has spoken it."""
         last = self.added[-1] if self.added else None
-        return last if last and is_answer(last) else None
+        return last if last and last.is_answer else None
 
     @property
     def withdrawn(self) -> bool:
@@ -244,7 +244,7 @@ class Turn:
             AwaitingApproval: a person has been asked.
         """
         if call.id not in self._decided:
-            self.restore_decision(await self._ports.review(call, self.asker, self.words))
+            self.restore_decision(await self._ports.review(call, self.asker, self.last_user_text))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
@@ -298,17 +298,13 @@ def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) 
     kept: list[Message] = []
     for message in messages:
         if message.role != "user":
-            if kept and not is_answer(kept[-1]):
+            if kept and not kept[-1].is_answer:
                 kept.append(message)
         elif message.id not in changes:
             kept.append(message)
         elif (new := changes[message.id]) is not None:
             kept.append(replace(message, parts=new.parts))
     return kept
-
-
-def is_answer(message: Message) -> bool:
-    return message.role == "model" and not message.calls
 
 
 def now_ms() -> int:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.conversation.admission import Admission
-from bot.conversation.edits import Housekeeping
+from bot.conversation.edits import HistoryEditor
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
@@ -42,9 +42,9 @@ class Given:
 class Commands:
     """Runs commands, and says our own sentences in the language of whoever is answered."""
 
-    def __init__(self, services: Services, housekeeping: Housekeeping, admission: Admission, tools: ToolMap) -> None:
+    def __init__(self, services: Services, editor: HistoryEditor, admission: Admission, tools: ToolMap) -> None:
         self._services = services
-        self._housekeeping = housekeeping
+        self._editor = editor
         self._admission = admission
         self._tools = tools
         self.table: Mapping[str, Callable[[Given], Awaitable[Reply]]] = {
@@ -80,12 +80,12 @@ class Commands:
         return self.sentence("command.help", given.event)
 
     async def _reset(self, given: Given) -> Reply:
-        await self._housekeeping.reset(given.lease)
+        await self._editor.reset(given.lease)
         return self.sentence("command.reset", given.event)
 
     async def _forget(self, given: Given) -> Reply:
         """What was deleted, and what cannot be; it names its reader by its address, so it is kept for nobody."""
-        gone = await self._housekeeping.forget(given.lease, given.event)
+        gone = await self._editor.forget(given.lease, given.event)
         values = {"conversations": gone.conversations, "messages": gone.messages, "files": gone.files}
         reply = self.sentence("command.forget", given.event, **values)
         keeper = f"forget_elsewhere.{channel_of(given.lease.conversation)}"

@@ -44,7 +44,7 @@ async def no_files(_conversation: str) -> int:
     return 0
 
 
-class Housekeeping:
+class HistoryEditor:
     """Acts on histories under their leases.
 
     Args:

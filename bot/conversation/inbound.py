@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
-from bot.conversation.edits import Housekeeping
+from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
 from bot.conversation.services import Services
 from bot.conversation.triage import belongs, count_of_one_turn, is_stop, is_text, triage, with_whole_albums
@@ -32,11 +32,11 @@ class InboundMessages:
         decisions: messages that have decided something, and so belong to this turn wherever they stand.
     """
 
-    def __init__(self, services: Services, lease: Lease, housekeeping: Housekeeping) -> None:
+    def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
         self._services = services
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
-        self._housekeeping = housekeeping
+        self._editor = editor
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
@@ -64,7 +64,7 @@ class InboundMessages:
         self._note(arrivals)
         conversation = self._lease.conversation
         prepared = await self._channel.enrich(conversation, arrivals, is_new=is_new)
-        await self._housekeeping.remember(conversation, prepared)
+        await self._editor.remember(conversation, prepared)
         return TurnUpdate(tuple(self._dated(arrival) for arrival in prepared))
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
@@ -101,7 +101,7 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         batch = triage(arrivals, self._services.commands)
-        await self._housekeeping.apply(self._lease, batch.edited)
+        await self._editor.apply(self._lease, batch.edited)
         new = [*batch.superseded, *(arrival for _, arrival in batch.commands), *batch.messages]
         if not new:
             self._note(arrivals)

@@ -37,7 +37,7 @@ DEFAULT = ConversationSettings()
 
 @dataclass(frozen=True, slots=True)
 class NextWakeup:
-    """How a conversation is left.
+    """When a conversation is to be processed again.
 
     Attributes:
         until: when it is to be processed again, ms of the store's clock; None where it does not.

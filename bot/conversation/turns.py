@@ -34,7 +34,7 @@ from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import Commands, Given, choice_in
-from bot.conversation.edits import Housekeeping
+from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import RESPONSE, RESULT, STARTED, Step, TurnJournal, read_entries, readable_arrivals
@@ -141,10 +141,10 @@ class TurnRunner:
         self._agent = agent
         self._window = window
         self._cancellations = cancellations
-        self._housekeeping = Housekeeping(services.store, services.defaults.history_days, agent.tools.forget)
+        self._editor = HistoryEditor(services.store, services.defaults.history_days, agent.tools.forget)
         self._approvals = Approvals(services)
         self._admission = Admission(services)
-        self._commands = Commands(services, self._housekeeping, self._admission, agent.tools)
+        self._commands = Commands(services, self._editor, self._admission, agent.tools)
         self._media = Allowance(IN_FLIGHT)
 
     async def take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False) -> int | None:
@@ -175,7 +175,7 @@ class TurnRunner:
             if journal.open_question is not None:
                 await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
                 return None  # the decision is delivered first, then the turn goes on
-            inbound = InboundMessages(self._services, lease, self._housekeeping)
+            inbound = InboundMessages(self._services, lease, self._editor)
             await self._run(_Attempt(lease, channel, journalled.turn_id, inbound, quietly), journal)
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
@@ -238,8 +238,8 @@ class TurnRunner:
     async def _do_asides(self, lease: Lease, channel: Channel, batch: Triage, result: TurnResult) -> None:
         """Whatever needs no model: edits, canned answers, commands."""
         if batch.conversation_deleted:
-            await self._housekeeping.leave(lease, batch.conversation_deleted)
-        await self._housekeeping.apply(lease, batch.edited)
+            await self._editor.leave(lease, batch.conversation_deleted)
+        await self._editor.apply(lease, batch.edited)
         canned = await channel.enrich(lease.conversation, batch.canned, is_new=False) if batch.canned else []
         for event in canned:
             key = "apology.left_out" if event.left_out else event.target
@@ -366,7 +366,7 @@ class TurnRunner:
         return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}")
 
     def _sentence(self, key: str, turn: Turn) -> str:
-        return self._services.texts.get(key, language_of(turn.words, self._services.defaults.language))
+        return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
 
 
 def _own_message(text: str) -> Message:

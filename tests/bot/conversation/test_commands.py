@@ -9,7 +9,7 @@ import pytest
 from bot.commands import SpokenCommands
 from bot.conversation.admission import Admission
 from bot.conversation.commands import Commands, choice_in, command_words
-from bot.conversation.edits import Housekeeping
+from bot.conversation.edits import HistoryEditor
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -134,5 +134,5 @@ async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) 
 async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogue(store: Store) -> None:
     """Words without a row would do nothing; a row without words could not be said."""
     services = Place(store, []).care.services
-    commands = Commands(services, Housekeeping(store, 30), Admission(services), TOOLS)
+    commands = Commands(services, HistoryEditor(store, 30), Admission(services), TOOLS)
     assert list(commands.table) == SpokenCommands(load()).names

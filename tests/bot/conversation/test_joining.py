@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from bot.agent.turn import TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.approvals import Approvals
-from bot.conversation.edits import Housekeeping
+from bot.conversation.edits import HistoryEditor
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.turns import ConversationPorts
 from bot.live_events import Joined, Nobody, TurnStarted, Watcher
@@ -82,7 +82,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
     services = Place(store, []).care.services
-    inbound = Unread(services, lease, Housekeeping(store, 30))
+    inbound = Unread(services, lease, HistoryEditor(store, 30))
     ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, Nobody())
 
     async def looks(*, certain: bool = False) -> int:

@@ -19,7 +19,7 @@ def user(text: str, name: str = "Hanako", context: str = "[Sunday, line, group, 
 
 async def shown(*messages: Message, before: str = "") -> str:
     """What the model reads."""
-    model = Scripted([Step("KeyValue.")])
+    model = Scripted([Step("Notes.")])
     await Summarizer(model, "PROMPT", Metrics()).write(before, messages)
     [request] = model.requests
     assert (request.system, request.tools, len(request.messages)) == ("PROMPT", (), 1)
