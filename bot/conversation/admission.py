@@ -51,14 +51,17 @@ class Admission:
         Raises:
             StoreUnavailable: it is not known.
         """
-        arrivals = self._without_repeats(arrivals)
+        wishes = [one for one in arrivals if command_of(one, self._services.commands) == "forget"]
+        last = {one.author_id: one.message.id for one in wishes}  # which stands for all of a person's wishes
+        repeated = {one.message.id for one in wishes} - set(last.values())
+        arrivals = [one for one in arrivals if one.message.id not in repeated]
         counted = self._counted(conversation, arrivals)
         counts = Counter(one.author_id for one in counted)
         excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
         beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
-        for arrival in filter(self._forgets, arrivals):
-            if not await self._budgets.may_forget(turn_id, conversation, arrival.author_id):
-                beyond.append((FORGETS, [arrival]))
+        for wish in (one for one in wishes if one.message.id not in repeated):
+            if not await self._budgets.may_forget(turn_id, conversation, wish.author_id):
+                beyond.append((FORGETS, [wish]))
         gone = {arrival.message.id for _, refused in beyond for arrival in refused}
         admitted = Admitted([arrival for arrival in arrivals if arrival.message.id not in gone])
         for found, refused in beyond:
@@ -101,14 +104,6 @@ class Admission:
             elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
                 counted.append(arrival)
         return counted
-
-    def _without_repeats(self, arrivals: Sequence[InboundEvent]) -> list[InboundEvent]:
-        """Of one person's wishes to be forgotten the last one stands for all."""
-        last = {arrival.author_id: arrival.message.id for arrival in arrivals if self._forgets(arrival)}
-        return [one for one in arrivals if not self._forgets(one) or last[one.author_id] == one.message.id]
-
-    def _forgets(self, arrival: InboundEvent) -> bool:
-        return command_of(arrival, self._services.commands) == "forget"
 
     async def _may_speak(self, conversation: str, arrival: InboundEvent) -> bool:
         """In a group nobody can make the bot say the same again and again."""
