@@ -12,10 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, redirect_stderr
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
 
 import uvloop
 
@@ -27,15 +27,11 @@ from bot import log
 from bot.agent.loop import Agent
 from bot.channels import InboundEvent
 from bot.channels.console.channel import Console
-from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.alerts import Alerts
-from bot.conversation.approvals import Policy
-from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import HistoryWindow
+from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
-from bot.conversation.replying import Defaults
-from bot.conversation.runner import conversations
+from bot.conversation.journal import read_open_question
+from bot.conversation.runner import build
 from bot.metrics import Metrics
 from bot.providers.gemini.client import Gemini
 from bot.providers.routing.fallback import FallbackProvider
@@ -65,15 +61,11 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             provider = FallbackProvider([Gemini("key", MODEL, base_url)], metrics)
             tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]  # no create()
             agent = Agent(provider, tools, SYSTEM, metrics)
-            channels: dict[str, Any] = {}
             texts = load()
-            days, defaults = Days("UTC"), Defaults("en", "UTC")
-            alerts = Alerts(store, channels, texts, days, "en")
-            budgets = Budgets(store, Limits(), days, alerts, metrics)
-            past = HistoryWindow(store, provider, None, budgets, 16_000)
-            care = conversations(store, agent, past, channels, texts, metrics, defaults, Policy(), budgets, alerts)
             intake = Intake(store, NoJobs(), SpokenCommands(texts), metrics)
-            channels["console"] = Console(intake, store.live, care.past, care.question, texts, "en")
+            reads = partial(read_history, store), partial(read_open_question, store)
+            console = Console(intake, store.live, *reads, texts, "en")
+            runner = build(store, agent, {"console": console}, texts, metrics)
 
             numbers = count()
 
@@ -81,10 +73,10 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
                 conversation = f"console:benchmark-{next(numbers)}"
                 message = Message(new_id("msg"), "user", (Text("Call noop four times."),), time.time_ns() // 1_000_000)
                 assert await intake(conversation, InboundEvent(message))
-                await care.process(conversation)
+                await runner.process(conversation)
 
             yield turn
-            assert len(await care.past("console:benchmark-1")) == 4
+            assert len(await read_history(store, "console:benchmark-1")) == 4
             await provider.aclose()
 
 

@@ -2,7 +2,7 @@
 
     a message        channels/ (line, slack, console)  →  intake  →  store/  (inbox, due index)
     a worker         worker: hints through Docket, a sweep of the due index  →  conversation: one lease at a time
-    a turn           answering: arrivals sorted out, housekeeping, context line  →  agent
+    a turn           turns: inbound events, triage, commands, context line  →  agent
     the loop         agent over turn: ask a model (providers/, with media), run calls (toolset), until it has answered
     on record        journal while it runs, history and outbox in one commit  →  store/
     the answer       delivery: outbox  →  channels/; shown live by live, broadcast and sse

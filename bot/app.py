@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from types import MappingProxyType
 
 import structlog
 from starlette.applications import Starlette
@@ -19,15 +20,13 @@ from bot.channels import Accept, Channel, Host, InboundEvent, line
 from bot.channels.console.channel import Console
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
-from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
-from bot.conversation.approvals import Policy
-from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import HistoryWindow
+from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Jobs
-from bot.conversation.replying import Defaults
-from bot.conversation.runner import ConversationRunner, conversations
+from bot.conversation.journal import read_open_question
+from bot.conversation.runner import ConversationRunner, build
+from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.metrics import Metrics
@@ -70,9 +69,10 @@ class Runtime:
         store_full: tells the operator.
     """
 
+    store: Store
     intake: Intake
     console: Console
-    channels: dict[str, Channel]
+    channels: Mapping[str, Channel]
     conversations: ConversationRunner
     store_full: Callable[[str], Awaitable[None]]
 
@@ -115,7 +115,7 @@ def persona(settings: Settings) -> str:
     return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace("{bot_name}", settings.bot_name)
 
 
-def _summarist(house: House) -> Summarizer | None:
+def _summarizer(house: House) -> Summarizer | None:
     """The demo knows rules, and cannot tell what matters."""
     if house.settings.chosen_model == "demo":
         return None
@@ -146,28 +146,31 @@ async def wire(
         works: turns are taken here, and stop when somebody says so.
         registry: the channels there are.
     """
-    settings = house.settings
-    intake = Intake(house.store, jobs, SpokenCommands(house.texts), house.metrics)
-    channels: dict[str, Channel] = {}
-    defaults = Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days)
-    policy = Policy(settings.approval_mode, settings.approval_ttl_s, settings.approvers)
-    days = Days(settings.timezone)
-    alerts = Alerts(house.store, channels, house.texts, days, settings.language, settings.alert_to)
-    budgets = Budgets(house.store, Limits.of(settings), days, alerts, house.metrics)
-    past = HistoryWindow(house.store, house.agent.provider, _summarist(house), budgets, settings.history_tokens)
-    care = conversations(
-        house.store, house.agent, past, channels, house.texts, house.metrics, defaults, policy, budgets, alerts
-    )
-    console = Console(intake, house.store.live, care.past, care.question, house.texts, settings.language)
-    channels[console.name] = console
+    settings, store, texts = house.settings, house.store, house.texts
+    options = ConversationSettings.of(settings)
+    intake = Intake(store, jobs, SpokenCommands(texts), house.metrics)
+    alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
+    reads = partial(read_history, store), partial(read_open_question, store)
+    console = Console(intake, store.live, *reads, texts, settings.language)
+    channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(aclosing(past))
         if not only_console:
             host = _host(house, intake, alerts, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
+        runner = build(
+            store,
+            house.agent,
+            MappingProxyType(channels),
+            texts,
+            house.metrics,
+            options,
+            alerts=alerts,
+            summarizer=_summarizer(house),
+        )
+        await stack.enter_async_context(aclosing(runner.window))
         if works:
-            await stack.enter_async_context(care.listening())
-        yield Runtime(intake, console, channels, care, partial(alerts.notice, "store_full"))
+            await stack.enter_async_context(runner.listening())
+        yield Runtime(store, intake, console, runner.services.channels, runner, partial(alerts.notice, "store_full"))
 
 
 def _host(house: House, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:

@@ -45,3 +45,12 @@ class Days:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), self._zone)
+
+
+def usable_zone(name: str, default: str) -> str:
+    """An author's time zone where it is one, else the default: platforms and browsers send anything."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return default
+    return name

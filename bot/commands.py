@@ -6,20 +6,25 @@ from collections.abc import Sequence
 
 from bot.texts import LANGUAGES, Texts
 
-COMMANDS = ("help", "reset", "forget", "stop", "usage")
+ANSWERS = ("approve", "reject", "polite")  # what the table ``words`` has beside commands
 TRAILING = " .!。！　"
 
 
 class SpokenCommands:
-    """Knows the words of every command in every language, from the catalogue's table ``words``."""
+    """Knows the words of every command in every language, from the catalogue's table ``words``.
+
+    Attributes:
+        names: of the commands.
+    """
 
     def __init__(self, texts: Texts) -> None:
-        self._commands = _words(texts, COMMANDS)
+        self.names = [name for name in texts.table("words", LANGUAGES[0]) if name not in ANSWERS]
+        self._commands = _words(texts, self.names)
         self._decisions = {word: said == "approve" for word, said in _words(texts, ("approve", "reject")).items()}
         self._polite = frozenset(_words(texts, ("polite",)))
 
     def read(self, text: str) -> str | None:
-        """The command that a whole message is: ``help``, ``reset``, ``forget``, ``stop``, ``usage`` or None."""
+        """The name of the command that a whole message is, or None."""
         return self._commands.get(_bare(text))
 
     def decision(self, text: str) -> bool | None:

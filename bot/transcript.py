@@ -102,6 +102,11 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def is_answer(self) -> bool:
+        """Whether the model says this to the user: it asks for no tool."""
+        return self.role == "model" and not self.calls
+
+    @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in the order the model gave them."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
@@ -176,6 +181,11 @@ SUMMARY_ID = "summary"  # of the message that a summary is sent as
 def new_id(prefix: str) -> str:
     """A fresh id, ``prefix_`` and 32 hexadecimal digits."""
     return f"{prefix}_{uuid.uuid4().hex}"
+
+
+def channel_of(conversation: str) -> str:
+    """The channel that a conversation is held in; its name is the first word of the conversation's id."""
+    return conversation.partition(":")[0]
 
 
 # What msgspec raises where bytes are not what was written.

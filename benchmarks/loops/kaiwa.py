@@ -13,14 +13,14 @@ from bot.agent.loop import Agent
 from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
 from bot.live_events import Nobody
 from bot.metrics import Metrics
-from bot.providers import Provider, StopReason
+from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.gemini.client import Gemini
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
 from bot.providers.routing.fallback import FallbackProvider
-from bot.transcript import Message, Spending, Text, ToolCall, ToolResult, new_id
+from bot.transcript import Message, Spending, Text, ToolCall, new_id
 from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
 
 PROVIDERS: dict[str, Callable[[str], Provider]] = {
@@ -45,25 +45,19 @@ class Noop:
         return await noop(arguments["n"])
 
 
-class NoLedger:
+class NoPorts:
     """Writes nothing down."""
 
-    async def said(self, message: Message, stop_reason: StopReason) -> None:
+    async def record(self, step: turns.TurnStep) -> None:
         return None
 
-    async def spent(self, spending: Spending) -> None:
+    async def spend(self, spending: Spending) -> None:
         return None
 
-    async def begun(self, call: ToolCall) -> None:
-        return None
-
-    async def got(self, result: ToolResult) -> None:
-        return None
-
-    async def heard(self, *, surely: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return TurnUpdate()
 
-    async def reviewed(self, call: ToolCall, asker: Any, words: str) -> ApprovalDecision:
+    async def review(self, call: ToolCall, asker: Any, text: str) -> ApprovalDecision:
         raise AssertionError(call)
 
 
@@ -78,7 +72,7 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     async def turn() -> None:
         asked = Message(new_id("msg"), "user", (Text(QUESTION),), turns.now_ms())
         place = TurnContext("console:benchmark", "", "en", "UTC", Nobody())
-        begun = turns.Turn(new_id("turn"), place, (), [asked], NoLedger(), time.monotonic() + 60)
+        begun = turns.Turn(new_id("turn"), place, (), [asked], NoPorts(), time.monotonic() + 60)
         answer = await agent.run(begun)
         assert answer is not None
         assert (answer.text, [len(message.results) for message in begun.added]) == (ANSWER, [0, 0, len(TOOLS), 0])

@@ -49,11 +49,11 @@ class Agent:
         self.tools = tools
         self.system = system
         self.max_tool_turns = max_tool_turns
-        self._calling = ToolRunner(tools, Hooks(hooks), metrics)
+        self._tool_runner = ToolRunner(tools, Hooks(hooks), metrics)
         self._metrics = metrics
 
     async def run(self, turn: Turn) -> Message | None:
-        """Carry a turn to its answer, from wherever it stands; None where what was asked has been taken back.
+        """Run a turn to its answer, from wherever it stands; None where what was asked has been taken back.
 
         Raises:
             ModelError: the model could not be asked.
@@ -62,8 +62,8 @@ class Agent:
         """
         while turn.answer is None:
             if turn.calls:
-                await self._calling.run(turn)
-            await turn.hear()
+                await self._tool_runner.run(turn)
+            await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
@@ -71,17 +71,17 @@ class Agent:
             may_call = turn.rounds < self.max_tool_turns
             response = await self._ask(turn, may_call)
             _refuse_useless(response, may_call)
-            await turn.say(_told_apart(response.message, turn.added), response.stop_reason)
+            await turn.record_response(_with_unique_ids(response.message, turn.added), response.stop_reason)
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
-        await self._calling.close(turn, CANCELLED if stopped else INTERRUPTED)
+        await self._tool_runner.close(turn, CANCELLED if stopped else INTERRUPTED)
 
     async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
         choice = turn.tool_choice if may_call else NONE
-        system = system_prompt(self.system, turn.surroundings.style)
-        show = turn.surroundings.watcher.show
+        system = system_prompt(self.system, turn.context.style)
+        show = turn.context.watcher.show
         messages = await turn.request()
         started = time.monotonic()
         asked = self.provider.stream(system, messages, self.tools.definitions, choice)
@@ -114,7 +114,7 @@ def system_prompt(persona: str, style: str) -> str:
     return f"{persona}\n\n{style}" if style else persona
 
 
-def _told_apart(message: Message, before: Sequence[Message]) -> Message:
+def _with_unique_ids(message: Message, before: Sequence[Message]) -> Message:
     """The message with an id of our own for each call that has another one's: decisions and results go by ids."""
     taken = {call.id for other in before for call in other.calls}
     parts: list[Part] = []

@@ -29,7 +29,7 @@ ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already
 
 
 class ToolRunner:
-    """Makes calls."""
+    """Runs the tool calls of a turn, each after its hooks, its validation and its approval."""
 
     def __init__(self, tools: ToolMap, hooks: Hooks, metrics: Metrics) -> None:
         self._tools = tools
@@ -43,10 +43,10 @@ class ToolRunner:
             AwaitingApproval: a person has been asked about a call; the others that may be made have their results.
             TurnFailed: a hook has aborted the turn.
         """
-        places = asyncio.Semaphore(SIDE_BY_SIDE)
+        slots = asyncio.Semaphore(SIDE_BY_SIDE)
 
         async def one(index: int, call: ToolCall) -> None:
-            async with places:
+            async with slots:
                 await self._call(turn, index, call)
 
         calls = turn.open_calls()
@@ -55,7 +55,7 @@ class ToolRunner:
                 for index, call in calls:
                     if not self._acts(call):
                         group.create_task(one(index, call))
-        except ExceptionGroup as failed:  # tools do not raise: the ledger's or a hook's, and one is as good as all
+        except ExceptionGroup as failed:  # tools do not raise: the ports or a hook do, and one is as good as all
             raise failed.exceptions[0] from failed
         for index, call in calls:
             if self._acts(call):
@@ -64,27 +64,29 @@ class ToolRunner:
     async def close(self, turn: Turn, error: str) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
         for _, call in turn.open_calls():
-            await turn.finish(ToolResult(call.id, call.name, {"error": error}, is_error=True))
+            await turn.record_result(ToolResult(call.id, call.name, {"error": error}, is_error=True))
 
     def _acts(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)
         return tool is not None and tool.definition.risk == "high"
 
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
-        show = turn.surroundings.watcher.show
+        show = turn.context.watcher.show
         await show(ToolStarted(call.id, call.name, call.arguments))
         started = time.monotonic()
         context = _context(turn, call, index)
         made, outcome = await self._hooks.before(call, context)
-        outcome = outcome or await self._checked(turn, index, made, context)
+        outcome = outcome or await self._run_checked(turn, index, made, context)
         outcome = await self._hooks.after(made, context, outcome)
         seconds = time.monotonic() - started
         self._count(call, outcome, seconds)
-        await turn.finish(ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected))
+        await turn.record_result(
+            ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected)
+        )
         ms = round(seconds * 1000)
         await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
 
-    async def _checked(self, turn: Turn, index: int, call: ToolCall, context: ToolContext) -> ToolOutcome:
+    async def _run_checked(self, turn: Turn, index: int, call: ToolCall, context: ToolContext) -> ToolOutcome:
         """Everything that may keep a call from being made, then the call."""
         tool = self._tools.get(call.name)
         if (times := turn.repeated(index)) >= MOST_REPEATED:
@@ -94,11 +96,11 @@ class ToolRunner:
         if tool.definition.risk == "high":
             if (times := turn.rejections) >= MOST_REJECTED:
                 return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
-            decided = await turn.review(call)
-            if not decided.approved:
-                return replace(ToolOutcome.error(decided.reason), is_rejected=True)
-            call = ToolCall(call.id, call.name, decided.arguments)
-        if not tool.definition.idempotent and not await turn.begin(call):
+            decision = await turn.review(call)
+            if not decision.approved:
+                return replace(ToolOutcome.error(decision.reason), is_rejected=True)
+            call = ToolCall(call.id, call.name, decision.arguments)
+        if not tool.definition.idempotent and not await turn.record_started(call):
             return ToolOutcome.error(INTERRUPTED)
         return await tool.call(call.arguments, context)
 
@@ -112,15 +114,15 @@ class ToolRunner:
 
 def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
     """The batch is named after the model's message: one per response, and the same after a resume."""
-    place = turn.surroundings
+    context = turn.context
     return ToolContext(
         call_id=call.id,
         batch_id=turn.added[-1].id,
         call_index=index,
-        conversation=place.conversation,
+        conversation=context.conversation,
         user=turn.asker.id,
-        locale=place.locale,
-        time_zone=place.time_zone,
+        locale=context.locale,
+        time_zone=context.time_zone,
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
     )

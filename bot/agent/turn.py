@@ -50,39 +50,50 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     message_id: str = ""
 
 
-class Ledger(Protocol):
-    """Writes down what happened before the next thing happens."""
+class RecordedResponse(Struct, frozen=True):
+    """A model response, on record before any of its calls runs."""
 
-    async def said(self, message: Message, stop_reason: StopReason) -> None:
-        """A model response, before any of its calls runs."""
+    message: Message
+    stop_reason: StopReason
+
+
+class StartedCall(Struct, frozen=True):
+    """A call that must not be made twice, on record right before it is made."""
+
+    call_id: str
+
+
+TurnStep = RecordedResponse | StartedCall | ToolResult
+
+
+class TurnPorts(Protocol):
+    """What joins a turn to its conversation."""
+
+    async def record(self, step: TurnStep) -> None:
+        """Write down a step before the next one is taken."""
         ...
 
-    async def spent(self, spending: Spending) -> None:
-        """The cost of a model response, as soon as it is known, whether the response is of use or not. Never raises."""
-        ...
-
-    async def begun(self, call: ToolCall) -> None:
-        """A call that must not be made twice, right before it is made."""
-        ...
-
-    async def got(self, result: ToolResult) -> None:
-        """A tool's result, as it arrives."""
-        ...
-
-    async def heard(self, *, surely: bool) -> TurnUpdate:
-        """What has arrived since this was asked last, made part of the turn's record.
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+        """What has arrived since the last look, made part of the turn's record.
 
         Args:
-            surely: something has arrived, whatever the last record said.
+            certain: something has arrived, whatever the last record said.
         """
         ...
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
-        """Whether a call that acts may be made; ``words`` are the asker's last ones.
+    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+        """Whether a call that acts may be made.
+
+        Args:
+            text: the asker's last message, for the language.
 
         Raises:
             AwaitingApproval: a person has been asked.
         """
+        ...
+
+    async def spend(self, spending: Spending) -> None:
+        """Count the cost of a model response, as soon as it is known, of use or not. Never raises."""
         ...
 
 
@@ -115,7 +126,7 @@ class Turn:
     """A transcript that grows: the history, then the turn's own messages.
 
     Args:
-        arrived: the user messages this turn answers.
+        asked: the user messages this turn answers.
         deadline: ``time.monotonic()`` seconds by which the turn must end.
         tool_choice: for the first request only; afterwards the model is free.
     """
@@ -123,31 +134,31 @@ class Turn:
     def __init__(
         self,
         turn_id: str,
-        surroundings: TurnContext,
+        context: TurnContext,
         history: Sequence[Message],
-        arrived: Iterable[Message],
-        ledger: Ledger,
+        asked: Iterable[Message],
+        ports: TurnPorts,
         deadline: float,
         tool_choice: ToolChoice = AUTO,
     ) -> None:
         self.turn_id = turn_id
-        self.surroundings = surroundings
+        self.context = context
         self.deadline = deadline
-        self.added: list[Message] = list(arrived)
+        self.added: list[Message] = list(asked)
         self.stop_reason: StopReason = "other"
         self.usage = Usage()
         self.model = ""  # the one that answered last, where it was asked here
         self._history = tuple(history)
-        self._ledger = ledger
+        self._ports = ports
         self._first_choice = tool_choice
         self._results: dict[str, ToolResult] = {}
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
 
     async def request(self) -> Sequence[Message]:
         """Everything the model is sent."""
-        return await self.surroundings.load([*self._history, *self.added])
+        return await self.context.load([*self._history, *self.added])
 
     @property
     def asker(self) -> Author:
@@ -156,7 +167,7 @@ class Turn:
         return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
 
     @property
-    def words(self) -> str:
+    def last_user_text(self) -> str:
         """What the user has said last."""
         return next((message.text for message in reversed(self.added) if message.role == "user"), "")
 
@@ -185,7 +196,7 @@ class Turn:
     def answer(self) -> Message | None:
         """The model's last word, once it has spoken it."""
         last = self.added[-1] if self.added else None
-        return last if last and _is_answer(last) else None
+        return last if last and last.is_answer else None
 
     @property
     def withdrawn(self) -> bool:
@@ -211,19 +222,19 @@ class Turn:
         self.usage += usage
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
-        await self._ledger.spent(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
+        await self._ports.spend(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
 
-    async def say(self, message: Message, stop_reason: StopReason) -> None:
+    async def record_response(self, message: Message, stop_reason: StopReason) -> None:
         """Make a model response part of the turn, and record it; whoever stops that in between finds its calls open."""
-        self.restore_message(message, stop_reason)
-        await self._ledger.said(message, stop_reason)
+        self.restore_response(message, stop_reason)
+        await self._ports.record(RecordedResponse(message, stop_reason))
 
-    async def begin(self, call: ToolCall) -> bool:
+    async def record_started(self, call: ToolCall) -> bool:
         """Record that a call which must not be made twice is made now; False where that is on record already."""
-        if call.id in self._begun:
+        if call.id in self._started:
             return False
-        await self._ledger.begun(call)
-        self.restore_begun(call.id)
+        await self._ports.record(StartedCall(call.id))
+        self.restore_started(call.id)
         return True
 
     async def review(self, call: ToolCall) -> ApprovalDecision:
@@ -233,49 +244,49 @@ class Turn:
             AwaitingApproval: a person has been asked.
         """
         if call.id not in self._decided:
-            self.restore_decided(await self._ledger.reviewed(call, self.asker, self.words))
+            self.restore_decision(await self._ports.review(call, self.asker, self.last_user_text))
         return self._decided[call.id]
 
-    async def hear(self, *, surely: bool = False) -> None:
+    async def check_inbox(self, *, certain: bool = False) -> None:
         """Let what has arrived meanwhile join the turn, which must stand between two steps: without an open call."""
-        self.restore_heard(await self._ledger.heard(surely=surely))
+        self.restore_update(await self._ports.check_inbox(certain=certain))
 
-    async def finish(self, result: ToolResult) -> None:
+    async def record_result(self, result: ToolResult) -> None:
         """Record a tool's result; with the last open one, all go into one tool message, in call order."""
-        await self._ledger.got(result)
+        await self._ports.record(result)
         self.restore_result(result)
 
-    def restore_message(self, message: Message, stop_reason: StopReason) -> None:
+    def restore_response(self, message: Message, stop_reason: StopReason) -> None:
         """Take a model response that is recorded already."""
         self.added.append(message)
         self.stop_reason = stop_reason
 
-    def restore_begun(self, call_id: str) -> None:
+    def restore_started(self, call_id: str) -> None:
         """Take a call that is recorded as made."""
-        self._begun.add(call_id)
+        self._started.add(call_id)
 
-    def restore_decided(self, decided: ApprovalDecision) -> None:
+    def restore_decision(self, decision: ApprovalDecision) -> None:
         """Take a decision that is recorded already."""
-        self._decided[decided.call_id] = decided
+        self._decided[decision.call_id] = decision
 
-    def restore_heard(self, heard: TurnUpdate) -> None:
+    def restore_update(self, update: TurnUpdate) -> None:
         """Take what has arrived and is recorded already."""
-        self.stopped = self.stopped or heard.stopped
-        if heard.changes:
-            self._history = tuple(changed(self._history, heard.changes))
-            self.added = changed(self.added, heard.changes)
-        self.added += heard.messages
+        self.stopped = self.stopped or update.stopped
+        if update.changes:
+            self._history = tuple(changed(self._history, update.changes))
+            self.added = changed(self.added, update.changes)
+        self.added += update.messages
 
     def restore_result(self, result: ToolResult) -> None:
         """Take a result that is recorded already."""
         self._results[result.call_id] = result
         if self.calls and not self.open_calls():
-            asked = self.added[-1]
+            response = self.added[-1]
             results = tuple(self._results[call.id] for call in self.calls)
             self._results.clear()
-            self._begun.clear()
+            self._started.clear()
             self._decided.clear()
-            self.added.append(Message(f"{asked.id}_results", "tool", results, now_ms()))
+            self.added.append(Message(f"{response.id}_results", "tool", results, now_ms()))
 
 
 def _same(one: ToolCall, other: ToolCall) -> bool:
@@ -287,17 +298,13 @@ def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) 
     kept: list[Message] = []
     for message in messages:
         if message.role != "user":
-            if kept and not _is_answer(kept[-1]):
+            if kept and not kept[-1].is_answer:
                 kept.append(message)
         elif message.id not in changes:
             kept.append(message)
         elif (new := changes[message.id]) is not None:
             kept.append(replace(message, parts=new.parts))
     return kept
-
-
-def _is_answer(message: Message) -> bool:
-    return message.role == "model" and not message.calls
 
 
 def now_ms() -> int:

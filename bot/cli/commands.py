@@ -21,6 +21,7 @@ from bot.checks import CheckResult
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
+from bot.conversation.history import read_history
 from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
@@ -263,7 +264,8 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
     screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
     with background() as loop, loop.opened(processes.open_chat(config, conversation)) as wired:
-        talk = Talk(conversation, wired.console, wired.conversations.past, machine.language_tag(), machine.time_zone())
+        past = partial(read_history, wired.store)
+        talk = Talk(conversation, wired.console, past, machine.language_tag(), machine.time_zone())
         commands = SpokenCommands(catalogue)
         if not interactive:
             return Chat(talk, loop, screen, commands, words).hold(sys.stdin)

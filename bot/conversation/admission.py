@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 import structlog
 
 from bot.agent.turn import NOBODY, now_ms
-from bot.channels import Channel, InboundEvent, Reply
-from bot.commands import SpokenCommands
-from bot.conversation.budgets import Budgets, Excess, Used, is_operators
-from bot.conversation.context import usable_zone
-from bot.store import Store
-from bot.texts import Texts, language_of, preferred_language
-from bot.transcript import Message, Text, new_id
+from bot.channels import InboundEvent, Reply
+from bot.conversation.limits import Excess, Used, is_operators
+from bot.conversation.services import Services
+from bot.conversation.triage import command_of
+from bot.texts import language_of, preferred_language
+from bot.transcript import Message, Text, channel_of, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -40,28 +39,11 @@ class Admitted:
 
 
 class Admission:
-    """Lets arrivals in, or says until when it cannot.
+    """Lets arrivals in, or says until when it cannot."""
 
-    Args:
-        language: of our sentences, where the words around them have none; like ``time_zone``.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        budgets: Budgets,
-        channels: Mapping[str, Channel],
-        texts: Texts,
-        language: str,
-        time_zone: str,
-    ) -> None:
-        self._notes = store.kv
-        self._budgets = budgets
-        self._channels = channels
-        self._texts = texts
-        self._commands = SpokenCommands(texts)
-        self._language = language
-        self._time_zone = time_zone
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._budgets = services.budgets
 
     async def admit(self, conversation: str, turn_id: str, arrivals: Sequence[InboundEvent]) -> Admitted:
         """Part what may be answered from what may not; the same turn may ask again.
@@ -69,14 +51,17 @@ class Admission:
         Raises:
             StoreUnavailable: it is not known.
         """
-        arrivals = self._without_repeats(arrivals)
+        wishes = [one for one in arrivals if command_of(one, self._services.commands) == "forget"]
+        last = {one.author_id: one.message.id for one in wishes}  # which stands for all of a person's wishes
+        repeated = {one.message.id for one in wishes} - set(last.values())
+        arrivals = [one for one in arrivals if one.message.id not in repeated]
         counted = self._counted(conversation, arrivals)
         counts = Counter(one.author_id for one in counted)
         excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
         beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
-        for arrival in filter(self._forgets, arrivals):
-            if not await self._budgets.may_forget(turn_id, conversation, arrival.author_id):
-                beyond.append((FORGETS, [arrival]))
+        for wish in (one for one in wishes if one.message.id not in repeated):
+            if not await self._budgets.may_forget(turn_id, conversation, wish.author_id):
+                beyond.append((FORGETS, [wish]))
         gone = {arrival.message.id for _, refused in beyond for arrival in refused}
         admitted = Admitted([arrival for arrival in arrivals if arrival.message.id not in gone])
         for found, refused in beyond:
@@ -108,7 +93,7 @@ class Admission:
         """
         counted: list[InboundEvent] = []
         for arrival in arrivals:
-            command = self._commands.read(arrival.message.text) if arrival.event == "message" else None
+            command = command_of(arrival, self._services.commands)
             ours = command is not None or arrival.event == "told"
             if arrival.event == "left":
                 counted.clear()
@@ -120,23 +105,15 @@ class Admission:
                 counted.append(arrival)
         return counted
 
-    def _without_repeats(self, arrivals: Sequence[InboundEvent]) -> list[InboundEvent]:
-        """Of one person's wishes to be forgotten the last one stands for all."""
-        last = {arrival.author_id: arrival.message.id for arrival in arrivals if self._forgets(arrival)}
-        return [one for one in arrivals if not self._forgets(one) or last[one.author_id] == one.message.id]
-
-    def _forgets(self, arrival: InboundEvent) -> bool:
-        return arrival.event == "message" and self._commands.read(arrival.message.text) == "forget"
-
     async def _may_speak(self, conversation: str, arrival: InboundEvent) -> bool:
         """In a group nobody can make the bot say the same again and again."""
         who = arrival.author_id
-        whom = f"{conversation.partition(':')[0]}:{who}" if who else conversation
-        return not arrival.group or await self._notes.set_if_absent(f"refused:{whom}", PAUSE_S)
+        whom = f"{channel_of(conversation)}:{who}" if who else conversation
+        return not arrival.group or await self._services.store.kv.set_if_absent(f"refused:{whom}", PAUSE_S)
 
     async def _introduced(self, conversation: str, arrival: InboundEvent) -> InboundEvent:
         """With the author's language and time zone, as far as the platform tells."""
-        channel = self._channels[conversation.partition(":")[0]]
+        channel = self._services.channels[channel_of(conversation)]
         return (await channel.enrich(conversation, [arrival], is_new=False))[-1]
 
     def _refusal(self, excess: Excess, arrival: InboundEvent) -> Reply:
@@ -159,7 +136,7 @@ class Admission:
 
     def _when(self, arrival: InboundEvent, language: str) -> str:
         """When the limits begin anew, on the author's clock; the zone is named, for it may be the bot's."""
-        zone = usable_zone((arrival.message.author or NOBODY).time_zone, self._time_zone)
+        zone = self._services.time_zone(arrival)
         end = self._budgets.day_end.astimezone(ZoneInfo(zone))
         return self._sentence(
             "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
@@ -167,10 +144,10 @@ class Admission:
 
     def _language_of(self, arrival: InboundEvent) -> str:
         author = arrival.message.author or NOBODY
-        return language_of(arrival.message.text, preferred_language(author.locale, self._language))
+        return language_of(arrival.message.text, preferred_language(author.locale, self._services.defaults.language))
 
     def _sentence(self, key: str, language: str, **values: object) -> str:
-        return self._texts.get(f"budget.{key}", language, **values)
+        return self._services.texts.get(f"budget.{key}", language, **values)
 
 
 def _unread(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:

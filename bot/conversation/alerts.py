@@ -1,4 +1,4 @@
-"""What the operator is told without asking: each cause once a day, by message and in the log."""
+"""Alerts to the operator: each cause once a day, by message and in the log."""
 
 from __future__ import annotations
 
@@ -40,56 +40,52 @@ ALARMING: Mapping[str, Cause] = {
 
 
 class Alerts:
-    """Tells the operator.
+    """Sends alerts.
 
     A notice goes into the outbox of its own conversation, so that it is kept, tried again, and put there once whatever
     the number of processes that have noticed.
 
+    Before ``connect`` alerts go to the log alone: channels raise alerts too, so they are opened later.
+
     Args:
-        channels: by name; may be filled later.
         language: of the notices.
-        recipient: ``slack:C…`` or ``line:U…``; empty: the log alone is told.
+        recipient: ``slack:C…`` or ``line:U…``; empty: the log alone.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        channels: Mapping[str, Channel],
-        texts: Texts,
-        days: Days,
-        language: str,
-        recipient: str = "",
-    ) -> None:
+    def __init__(self, store: Store, texts: Texts, days: Days, language: str, recipient: str = "") -> None:
         self._store = store
-        self._channels = channels
         self._texts = texts
         self._days = days
         self._language = language
         self._platform, _, self._recipient = recipient.partition(":")
-        self._told: tuple[str, set[str]] = ("", set())
+        self._channel: Channel | None = None
+        self._sent: tuple[str, set[str]] = ("", set())
+
+    def connect(self, channels: Mapping[str, Channel]) -> None:
+        """From now on, send alerts through the operator's channel too, where it is one of these."""
+        self._channel = channels.get(self._platform)
 
     async def notice(self, cause: Cause, detail: str = "", *, platform: str = "") -> None:
-        """Tell about a cause, unless that was done today. Never raises.
+        """Send an alert, unless its cause had one today. Never raises.
 
         Args:
             detail: for the sentence of the catalogue, table ``alert``.
             platform: what the trouble is with; a notice that would have to go that way is for the log alone.
         """
         day = self._days.today
-        if self._told[0] != day:
-            self._told = (day, set())
+        if self._sent[0] != day:
+            self._sent = (day, set())
         name = f"notice_{day}_{cause}{f'_{platform}' if platform else ''}"
-        if name in self._told[1]:
+        if name in self._sent[1]:
             return
-        self._told[1].add(name)
+        self._sent[1].add(name)
         text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
         log.error("alert", cause=cause, notice=text)
-        channel = self._channels.get(self._platform)
-        if channel is None or self._platform == platform:
+        if self._channel is None or self._platform == platform:
             return
-        conversation, address = channel.notice_target(self._recipient)
+        conversation, address = self._channel.notice_target(self._recipient)
         try:
             await self._store.outbox.post(conversation, name, encode(Delivery(name, name, Reply(text), address)))
         except StoreUnavailable as error:
-            self._told[1].discard(name)
+            self._sent[1].discard(name)
             log.warning("alert not sent", cause=cause, error=str(error))

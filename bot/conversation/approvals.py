@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
 import structlog
 
 from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
-from bot.commands import SpokenCommands
-from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, Kept, readable
+from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
+from bot.conversation.services import Services
 from bot.conversation.triage import is_stop
 from bot.errors import AwaitingApproval
 from bot.safe_text.arguments import SHOWN, described_whole, fenced
 from bot.safe_text.names import name_in_words
-from bot.store import JournalledTurn, Lease, Shown, Store, Waiting
-from bot.texts import Texts, language_of
+from bot.store import JournalledTurn, Lease, Shown, Waiting
+from bot.texts import language_of
 from bot.transcript import Author, ToolCall, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
-
-Mode = Literal["ask", "auto_reject", "auto_approve"]
 
 REJECTED = "rejected by the user"
 EXPIRED = "approval expired"
@@ -37,20 +34,6 @@ READING_MS = 1_500  # nobody reads a question faster: words from before that wer
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """Who decides about calls that act.
-
-    Attributes:
-        ttl_s: seconds a question stays open.
-        approvers: ids of people who may decide beside the one who asked.
-    """
-
-    mode: Mode = "ask"
-    ttl_s: int = 3_600
-    approvers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What is known of an open question when its answers are read.
 
@@ -60,7 +43,7 @@ class Reading:
         is_prompt: what is written answers the question, as at a terminal.
     """
 
-    kept: Kept
+    kept: TurnJournal
     newest: Shown | None
     changed: Collection[str]
     is_prompt: bool
@@ -85,18 +68,14 @@ class Reading:
 
 
 class Approvals:
-    """Asks, and reads what was answered.
+    """Asks, and reads what was answered."""
 
-    Args:
-        language: of words that are of none.
-    """
-
-    def __init__(self, store: Store, texts: Texts, commands: SpokenCommands, policy: Policy, language: str) -> None:
-        self._store = store
-        self._texts = texts
-        self._commands = commands
-        self._policy = policy
-        self._language = language
+    def __init__(self, services: Services) -> None:
+        self._store = services.store
+        self._texts = services.texts
+        self._commands = services.commands
+        self._policy = services.policy
+        self._language = services.defaults.language  # of words that are of none
 
     async def review(
         self, lease: Lease, turn_id: str, address: str, words: str, call: ToolCall, asker: Author
@@ -107,7 +86,7 @@ class Approvals:
             words: the asker's, for the language.
 
         Raises:
-            AwaitingApproval: a person has been asked; ``decide`` tells what came of it.
+            AwaitingApproval: a person has been asked; ``decide`` reads the answer.
         """
         if self._policy.mode != "ask":
             approved = self._policy.mode == "auto_approve"
@@ -115,7 +94,7 @@ class Approvals:
         if not (asker.id or self._policy.approvers):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
         waiting = await self._store.inbox.read(lease.conversation)
-        if any(is_stop(arrival, self._commands.read) for _, arrival in readable(waiting)):
+        if any(is_stop(arrival, self._commands) for _, arrival in readable(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
         shown = described_whole(call.arguments)
         if shown is None:
@@ -129,7 +108,7 @@ class Approvals:
         log.info("approval asked for", tool=call.name)
         raise AwaitingApproval(until, len(waiting))
 
-    async def decide(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, is_prompt: bool) -> None:
+    async def decide(self, lease: Lease, journalled: JournalledTurn, kept: TurnJournal, *, is_prompt: bool) -> None:
         """Record what has been decided; the first decision counts. Presses by people who may not decide are refused.
 
         Args:
@@ -189,7 +168,7 @@ class Approvals:
         """Whether somebody wants nothing of it any more, however it was decided."""
         question = reading.question
         is_taken_back = arrival.event == "unsent" and arrival.target in reading.kept.ids_of(question.asker_id)
-        return arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands.read)
+        return arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands)
 
     def _decision(self, reading: Reading, entry: Waiting, arrival: InboundEvent) -> ApprovalDecision | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""

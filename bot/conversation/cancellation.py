@@ -1,4 +1,4 @@
-"""Turns under way in this process, so that they can be told to stop at once."""
+"""Turns under way in this process, so that they can be stopped at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-TOPIC = "stop"  # where processes tell one another, in the place of a conversation's id
+TOPIC = "stop"  # the topic of messages between processes; a conversation's id is the message
 
 
 @dataclass(slots=True)
@@ -15,7 +15,7 @@ class Run:
     """A turn under way.
 
     Attributes:
-        stopped: it was told to stop, which is why its time is over.
+        stopped: somebody stopped it, which is why its time is over.
     """
 
     limit: asyncio.Timeout

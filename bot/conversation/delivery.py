@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 import structlog
@@ -10,13 +9,12 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision
-from bot.channels import Channel, Delivery, Question
-from bot.conversation.alerts import Alerts
-from bot.conversation.journal import DECIDED, read_entries
+from bot.channels import Delivery, Question
+from bot.conversation.journal import DECIDED, read_open_question
+from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
-from bot.metrics import Metrics
-from bot.store import Lease, Store
-from bot.transcript import UNREADABLE, encode
+from bot.store import Lease
+from bot.transcript import UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -30,11 +28,11 @@ decode_delivery = Decoder(Delivery).decode
 class OutboxRelay:
     """Delivers a conversation's outbox under its lease."""
 
-    def __init__(self, store: Store, channels: Mapping[str, Channel], metrics: Metrics, alerts: Alerts) -> None:
-        self._store = store
-        self._channels = channels
-        self._metrics = metrics
-        self._alerts = alerts
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._store = services.store
+        self._metrics = services.metrics
+        self._alerts = services.alerts
 
     async def deliver(self, lease: Lease) -> int | None:
         """Send what may be sent now.
@@ -63,7 +61,7 @@ class OutboxRelay:
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if delivery.attempts > delivery.refusals and not delivery.not_before:
-            self._metrics.deliveries.labels(lease.conversation.partition(":")[0], "uncertain").inc()
+            self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
         # The attempt is on record before anything is sent: after a crash it is known that it may have gone out.
         await self._store.outbox.replace_head(lease, encode(delivery))
@@ -71,12 +69,12 @@ class OutboxRelay:
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         conversation = lease.conversation
-        name = conversation.partition(":")[0]
+        name = channel_of(conversation)
         outcomes = self._metrics.deliveries
         try:
             if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
                 raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
-            if (channel := self._channels.get(name)) is None:
+            if (channel := self._services.channel(conversation)) is None:
                 raise DeliveryRefused(f"the channel {name} is switched off")
             if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
                 log.info("a question that is decided is not asked any more", delivery=delivery.id)
@@ -96,7 +94,7 @@ class OutboxRelay:
     async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
         now = await self._store.now_ms(lease.conversation)
         if isinstance(later, TokenRefused):
-            platform = lease.conversation.partition(":")[0]
+            platform = channel_of(lease.conversation)
             await self._alerts.notice("token_refused", str(later), platform=platform)
             since = delivery.refused_since or now
             if now - since > TOKEN_WAIT_MS:
@@ -126,8 +124,8 @@ class OutboxRelay:
         return True
 
     async def _is_open(self, lease: Lease, question: Question) -> bool:
-        asked = read_entries(await self._store.journal.read(lease.conversation)).open_question
-        return asked is not None and asked.question.id == question.id
+        asked = await read_open_question(self._store, lease.conversation)
+        return asked is not None and asked.id == question.id
 
 
 def fresh(raw: bytes) -> bytes:

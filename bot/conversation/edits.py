@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +11,17 @@ from msgspec.structs import replace
 
 from bot.agent.turn import changed
 from bot.channels import Delivery, InboundEvent
-from bot.conversation.journal import decode_arrival
-from bot.conversation.records import read_turns
+from bot.conversation.history import KEEP_TURNS, read_turns
+from bot.conversation.journal import read_event
+from bot.conversation.renewals import acquire_patiently
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
-from bot.transcript import UNREADABLE, Message, TurnRecord, encode
+from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
 
-KEEP_TURNS = 200  # in the store
 TAKEN_IN = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # of a journal's entries, those that people have sent
 OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
 DAY_S = 86_400
 HOUR_S = 3_600
-LOOK_S, ROUNDS = 0.25, 32  # for a conversation that is answered elsewhere: longer than a lease lives
+ROUNDS = 32  # looks at a conversation that is answered elsewhere: longer than a lease lives
 
 decode_delivery = Decoder(Delivery).decode
 
@@ -46,7 +45,7 @@ async def no_files(_conversation: str) -> int:
     return 0
 
 
-class Housekeeping:
+class HistoryEditor:
     """Acts on histories under their leases.
 
     Args:
@@ -67,7 +66,7 @@ class Housekeeping:
         self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, arrivals: Sequence[InboundEvent]) -> None:
-        """Note who talks here, so that they can be forgotten everywhere."""
+        """Write down who talks here, so that they can be forgotten everywhere."""
         for arrival in arrivals:
             await self._remember(conversation, arrival)
 
@@ -87,8 +86,10 @@ class Housekeeping:
             await self._rewrite(lease, lambda messages: changed(messages, edits))
         if gone := [message_id for message_id, new in edits.items() if new is None]:
             await self._store.leases.forget(lease)
-            letters = await self._store.dead_letters.of(lease.conversation)
-            await self._discard(letter for letter in letters if any(_names(letter, word) for word in gone))
+            dead_letters = await self._store.dead_letters.of(lease.conversation)
+            await self._discard(
+                dead_letter for dead_letter in dead_letters if any(_names(dead_letter, word) for word in gone)
+            )
 
     async def reset(self, lease: Lease) -> None:
         """Forget what was said here. Answers that are still to be delivered may be somebody else's, and are.
@@ -103,8 +104,8 @@ class Housekeeping:
     async def forget(self, lease: Lease, arrival: InboundEvent) -> Forgotten:
         """Forget a person: their own conversations, and their words in those they share with others.
 
-        A conversation that is being answered elsewhere is waited for; one that takes longer is told, and forgets them
-        when its turn has ended.
+        A conversation that is being answered elsewhere is waited for; one that takes longer gets an entry in its inbox,
+        and forgets them when its turn has ended.
 
         Raises:
             LeaseLost: of the conversation at hand.
@@ -118,8 +119,8 @@ class Housekeeping:
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
                 forgotten += await self._forget_in(lease, kind, arrival, is_here=True)
-            elif (other := await acquired(self._store, conversation, self._rounds)) is None:
-                await self._tell(conversation, kind, arrival)
+            elif (other := await acquire_patiently(self._store, conversation, self._rounds)) is None:
+                await self._ask_to_forget(conversation, kind, arrival)
             else:
                 forgotten += await self._forget_under(other, kind, arrival)
         await self._erase(lease.conversation, _author_id(arrival), {*known, here})
@@ -147,7 +148,7 @@ class Housekeeping:
         finally:
             await self._store.leases.release(lease)
 
-    async def _tell(self, conversation: str, kind: str, arrival: InboundEvent) -> None:
+    async def _ask_to_forget(self, conversation: str, kind: str, arrival: InboundEvent) -> None:
         """Have a conversation that is being answered forget somebody at the end of its turn.
 
         Their own ends altogether. In a shared one their messages are taken back, one by one.
@@ -162,8 +163,8 @@ class Housekeeping:
         bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in TAKEN_IN]
         bodies += [entry.body for entry in await self._store.inbox.read(conversation)]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        said = [message for _, record in (*turns.told, *turns.since) for message in record.messages]
-        said += [told.message for told in map(_arrival, bodies) if told]
+        said = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
+        said += [event.message for event in map(read_event, bodies) if event]
         for message in said:
             if message.author and message.author.id == author_id:
                 back = Message(f"{wish.message.id}:{message.id}", "user", (), arrival.message.at)
@@ -182,28 +183,28 @@ class Housekeeping:
 
     async def _erase(self, conversation: str, author_id: str, places: Collection[str]) -> None:
         """What bears somebody's id, or that of a conversation of their own, beside the conversations themselves."""
-        channel = conversation.partition(":")[0]
+        channel = channel_of(conversation)
         own = [place.partition(" ")[2] for place in places if place.startswith(f"{OWN} ")]
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
-        await self._forget_letters(channel, author_id, places)
+        await self._forget_dead_letters(channel, author_id, places)
         await self._store.traces.erase(channel, names)
         await self._store.traces.compact()
 
-    async def _forget_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
+    async def _forget_dead_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
         """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.
 
         Whose question an answer of a shared conversation belongs to is known only where its address tells.
         """
         await self._discard(
-            letter
-            for letter in await self._store.dead_letters.read()
-            if f"{OWN} {letter.conversation}" in places
-            or (letter.conversation.partition(":")[0] == channel and _names(letter, author_id))
+            dead_letter
+            for dead_letter in await self._store.dead_letters.read()
+            if f"{OWN} {dead_letter.conversation}" in places
+            or (channel_of(dead_letter.conversation) == channel and _names(dead_letter, author_id))
         )
 
-    async def _discard(self, letters: Iterable[DeadLetter]) -> None:
-        for letter in letters:
-            await self._store.dead_letters.discard(letter)
+    async def _discard(self, dead_letters: Iterable[DeadLetter]) -> None:
+        for dead_letter in dead_letters:
+            await self._store.dead_letters.discard(dead_letter)
 
     async def _forget_in(self, lease: Lease, kind: str, arrival: InboundEvent, *, is_here: bool = False) -> Forgotten:
         author_id = _author_id(arrival)
@@ -235,22 +236,13 @@ class Housekeeping:
         """
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         changes: dict[bytes, bytes] = {}
-        for entry, record in (*turns.told, *turns.since):
+        for entry, record in (*turns.summarised, *turns.since):
             messages = change(list(record.messages))
             if tuple(messages) != record.messages or (stale and not record.turn_id):
                 changes[entry] = _entry(record, messages)
-        stale = stale or any(entry in changes for entry, _ in turns.told)
+        stale = stale or any(entry in changes for entry, _ in turns.summarised)
         if changes or (stale and turns.summary):
             await self._store.history.rewrite(lease, changes, stale=stale)
-
-
-async def acquired(store: Store, conversation: str, rounds: int) -> Lease | None:
-    """The lease of a conversation, once a turn under way there has ended or its process's lease is over."""
-    for _ in range(rounds):
-        if (lease := await store.leases.acquire(conversation)) is not None:
-            return lease
-        await asyncio.sleep(LOOK_S)
-    return None
 
 
 def _entry(record: TurnRecord, messages: list[Message]) -> bytes:
@@ -258,9 +250,9 @@ def _entry(record: TurnRecord, messages: list[Message]) -> bytes:
     return encode(replace(record, messages=tuple(messages))) if asked else b""
 
 
-def _names(letter: DeadLetter, name: str) -> bool:
-    """Whether a letter holds an id, as a whole word; this needs no bytes that can be read."""
-    held = (letter.conversation.encode(), letter.delivery or b"", *letter.arrivals)
+def _names(dead_letter: DeadLetter, name: str) -> bool:
+    """Whether a dead letter holds an id, as a whole word; this needs no bytes that can be read."""
+    held = (dead_letter.conversation.encode(), dead_letter.delivery or b"", *dead_letter.arrivals)
     return any(_holds(part, name) for part in held)
 
 
@@ -277,16 +269,9 @@ def _asks_another(delivery: bytes, author_id: str) -> bool:
     return question is not None and question.asker_id != author_id
 
 
-def _arrival(body: bytes) -> InboundEvent | None:
-    try:
-        return decode_arrival(body)
-    except UNREADABLE:
-        return None
-
-
 def _is_by(body: bytes, author_id: str) -> bool:
     """Whether somebody has sent it; what cannot be read is theirs where it names them."""
-    arrival = _arrival(body)
+    arrival = read_event(body)
     return _holds(body, author_id) if arrival is None else bool(author_id) and _author_id(arrival) == author_id
 
 
@@ -296,4 +281,4 @@ def _author_id(arrival: InboundEvent) -> str:
 
 def _person(conversation: str, arrival: InboundEvent) -> str | None:
     author_id = _author_id(arrival)
-    return f"{conversation.partition(':')[0]}:{author_id}" if author_id else None
+    return f"{channel_of(conversation)}:{author_id}" if author_id else None

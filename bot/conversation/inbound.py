@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import takewhile
+from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from bot.agent.turn import NOBODY, ApprovalDecision, TurnUpdate
-from bot.channels import Channel, InboundEvent
-from bot.commands import SpokenCommands
-from bot.conversation.albums import gathered
-from bot.conversation.context import context_line, usable_zone
-from bot.conversation.edits import Housekeeping
-from bot.conversation.journal import decode_arrival
-from bot.conversation.triage import belongs, is_stop, triage
+from bot.agent.turn import ApprovalDecision, TurnUpdate
+from bot.channels import InboundEvent
+from bot.conversation.edits import HistoryEditor
+from bot.conversation.journal import read_event
+from bot.conversation.services import Services
+from bot.conversation.triage import belongs, count_of_one_turn, is_stop, is_text, triage, with_whole_albums
 from bot.live_events import Joined, Watcher
-from bot.store import ARRIVAL, CHANGE, Lease, Store, Waiting
-from bot.transcript import UNREADABLE, Message
+from bot.safe_text.names import safe_name
+from bot.store import ARRIVAL, CHANGE, Lease, Waiting
+from bot.transcript import Message, channel_of
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class InboundMessages:
     """Receives what arrives for one turn.
-
-    Args:
-        time_zone: where the author's is not known.
 
     Attributes:
         address: where the newest message, or the newest decision, wants the answer.
@@ -32,24 +32,28 @@ class InboundMessages:
         decisions: messages that have decided something, and so belong to this turn wherever they stand.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        lease: Lease,
-        channel: Channel,
-        housekeeping: Housekeeping,
-        commands: SpokenCommands,
-        time_zone: str,
-    ) -> None:
-        self._store = store
+    def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
+        self._services = services
         self._lease = lease
-        self._channel = channel
-        self._housekeeping = housekeeping
-        self._commands = commands
-        self._time_zone = time_zone
+        self._channel = services.channels[channel_of(lease.conversation)]
+        self._editor = editor
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
+
+    async def begin(self, arrivals: list[InboundEvent]) -> list[InboundEvent]:
+        """What a new turn answers: the words of one person, with all pictures that were sent together.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        journal = self._services.store.journal
+        own = arrivals[: count_of_one_turn(arrivals, self._services.commands)]
+        if others := len(arrivals) - len(own):
+            await journal.give_back(self._lease, others)
+            return own
+        self.authors = {one.author_id for one in own if is_text(one, self._services.commands)}
+        return await with_whole_albums(own, self._join_waiting)
 
     async def receive(self, arrivals: Sequence[InboundEvent], *, is_new: bool) -> TurnUpdate:
         """Make messages of arrivals; pictures are references still.
@@ -60,34 +64,34 @@ class InboundMessages:
         self._note(arrivals)
         conversation = self._lease.conversation
         prepared = await self._channel.enrich(conversation, arrivals, is_new=is_new)
-        await self._housekeeping.remember(conversation, prepared)
+        await self._editor.remember(conversation, prepared)
         return TurnUpdate(tuple(self._dated(arrival) for arrival in prepared))
 
-    async def hear(self, watcher: Watcher) -> TurnUpdate:
+    async def check(self, watcher: Watcher) -> TurnUpdate:
         """Take in what has arrived meanwhile and may join the turn.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        joined = await gathered(await self._take_in(), self._take_in)
+        joined = await with_whole_albums(await self._join_waiting(), self._join_waiting)
         return await self.join(watcher, joined) if joined else TurnUpdate()
 
     async def is_to_stop(self) -> bool:
-        """Whether somebody wants the turn to end, which cannot be heard yet."""
-        return any(is_stop(arrival, self._commands.read) for _, arrival in await self._waiting())
+        """Whether somebody wants the turn to end, which it cannot take in yet."""
+        return any(is_stop(arrival, self._services.commands) for _, arrival in await self._waiting())
 
-    async def _take_in(self) -> list[InboundEvent]:
+    async def _join_waiting(self) -> list[InboundEvent]:
+        """What waits and may join the turn, on record as the turn's own from now on."""
         if joining := self._joining(await self._waiting()):
-            await self._store.journal.join(self._lease, [entry.frame for entry, _ in joining])
+            await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
         return [arrival for _, arrival in joining]
 
     async def _waiting(self) -> list[tuple[Waiting, InboundEvent]]:
         waiting = []
-        for entry in await self._store.inbox.read(self._lease.conversation):
-            try:
-                waiting.append((entry, decode_arrival(entry.body)))
-            except UNREADABLE:  # the next turn deals with it, and with all that follows
-                break
+        for entry in await self._services.store.inbox.read(self._lease.conversation):
+            if (event := read_event(entry.body)) is None:
+                break  # the next turn deals with it, and with all that follows
+            waiting.append((entry, event))
         return waiting
 
     async def join(self, watcher: Watcher, arrivals: Sequence[InboundEvent]) -> TurnUpdate:
@@ -96,21 +100,21 @@ class InboundMessages:
         Raises:
             LeaseLost: another process has the turn.
         """
-        batch = triage(arrivals, self._commands.read)
-        await self._housekeeping.apply(self._lease, batch.edited)
-        said = [*batch.dropped, *(arrival for _, arrival in batch.commands), *batch.messages]
-        if not said:
+        batch = triage(arrivals, self._services.commands)
+        await self._editor.apply(self._lease, batch.edited)
+        new = [*batch.superseded, *(arrival for _, arrival in batch.commands), *batch.messages]
+        if not new:
             self._note(arrivals)
             return TurnUpdate(changes=batch.edited, stopped=batch.stopped)
-        await watcher.show(Joined(tuple(arrival.message.id for arrival in said)))
-        heard = await self.receive(said, is_new=False)
-        return TurnUpdate(heard.messages, batch.edited, batch.stopped)
+        await watcher.show(Joined(tuple(arrival.message.id for arrival in new)))
+        update = await self.receive(new, is_new=False)
+        return TurnUpdate(update.messages, batch.edited, batch.stopped)
 
-    def decided(self, decided: ApprovalDecision) -> None:
-        """A decision has been taken: whoever took it is listening where they took it."""
-        self.address = decided.address or self.address
-        if decided.message_id:
-            self.decisions.add(decided.message_id)
+    def note_decision(self, decision: ApprovalDecision) -> None:
+        """Answer where a decision was taken: whoever took it reads there."""
+        self.address = decision.address or self.address
+        if decision.message_id:
+            self.decisions.add(decision.message_id)
 
     def _joining(self, waiting: Sequence[tuple[Waiting, InboundEvent]]) -> list[tuple[Waiting, InboundEvent]]:
         """What may join now.
@@ -118,9 +122,9 @@ class InboundMessages:
         With a wish to stop all before it, but for words of people whose turn does not end. Else what stands before the
         first thing that has to wait, what has decided, and changes to words that do not wait.
         """
-        stops = [place for place, (_, arrival) in enumerate(waiting) if is_stop(arrival, self._commands.read)]
+        stops = [index for index, (_, arrival) in enumerate(waiting) if is_stop(arrival, self._services.commands)]
         if stops:
-            ended = self.authors | {waiting[place][1].author_id for place in stops}
+            ended = self.authors | {waiting[index][1].author_id for index in stops}
             return [one for one in waiting[: stops[-1] + 1] if one[0].kind != ARRIVAL or belongs(one[1], ended)]
         run = list(takewhile(lambda one: self._may_join(*one), waiting))
         later = waiting[len(run) :]
@@ -139,6 +143,20 @@ class InboundMessages:
         self.address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), self.address)
 
     def _dated(self, arrival: InboundEvent) -> Message:
-        author = arrival.message.author or NOBODY
-        zone = usable_zone(author.time_zone, self._time_zone)
+        zone = self._services.time_zone(arrival)
         return replace(arrival.message, context=context_line(arrival, self._channel.name, zone))
+
+
+def context_line(arrival: InboundEvent, channel: str, time_zone: str) -> str:
+    """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
+
+    The same bytes for the same arrival, so that a model's prompt cache holds; a name can neither break out of the
+    brackets nor imitate what stands between them.
+    """
+    author = arrival.message.author
+    at = datetime.fromtimestamp(arrival.message.at / 1000, ZoneInfo(time_zone))
+    words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if arrival.group else "1:1"]
+    name = safe_name(author.name) if author else ""
+    if arrival.group and name:
+        words.append(f"from {name}")
+    return f"[{', '.join(words)}]"

@@ -1,4 +1,4 @@
-"""The way in: one durable write, nothing else before a webhook's 200; a worker is told, and nobody waits for that."""
+"""The way in: one durable write, nothing else before a webhook's 200; a worker gets a hint that nobody waits for."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bot.agent.turn import now_ms
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
-from bot.conversation.triage import is_stop
+from bot.conversation.triage import is_stop, is_text
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
-from bot.transcript import Message, Part, Text, encode
+from bot.transcript import Message, Part, Text, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 MOST = 20_000  # characters of a message; LINE takes 5,000, Slack 40,000
 SAMPLE = 100  # of a message that is left out: enough to tell its language
-PAUSE_MS = 60_000  # between two times a conversation is told that messages were left out
+PAUSE_MS = 60_000  # between two such sentences
 
 
 class Jobs(Protocol):
-    """Tells some worker that a conversation needs care. A hint: nothing depends on it."""
+    """Hints that a conversation is due, for some worker; nothing depends on them."""
 
     async def add(self, conversation: str, key: str) -> None:
         """Add a job, without waiting for anybody; one with a key that is known already may be dropped."""
@@ -45,14 +45,14 @@ class Intake:
     async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
         """Accept one message; false where its id was seen before.
 
-        One that a full inbox does not take is left out, and its conversation is told so, once a minute.
+        One that a full inbox does not take is left out, and its conversation gets a sentence about it, once a minute.
 
         Raises:
             StoreUnavailable: nothing was kept, or this process is shutting down: the platform must send it again.
         """
         if self.closed:
             raise StoreUnavailable("shutting down")
-        channel = conversation.partition(":")[0]
+        channel = channel_of(conversation)
         arrival = replace(arrival, message=_capped(arrival.message))
         kind = self._kind_of(arrival)
         accepted = await self._accept(conversation, arrival, kind)
@@ -68,7 +68,7 @@ class Intake:
         if accepted is not Accepted.ATTENDED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands.read):
+        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands):
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
@@ -83,10 +83,9 @@ class Intake:
         """What may join a turn under way, and what has to wait for its end."""
         if arrival.event in ("edited", "unsent"):
             return CHANGE
-        if arrival.event == "decision" or is_stop(arrival, self._commands.read):
+        if arrival.event == "decision" or is_stop(arrival, self._commands):
             return CONTROL
-        is_words = arrival.event == "message" and self._commands.read(arrival.message.text) is None
-        return ARRIVAL if is_words else ASIDE
+        return ARRIVAL if is_text(arrival, self._commands) else ASIDE
 
 
 def _capped(message: Message) -> Message:

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.agent.turn import ApprovalDecision, TurnUpdate
+from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
 from bot.channels import InboundEvent, Question
-from bot.providers import StopReason
-from bot.store import Lease, Store, Waiting
+from bot.store import Store, Waiting
 from bot.store.frames import Entry
-from bot.transcript import UNREADABLE, Author, Message, Spending, ToolCall, ToolResult, encode
+from bot.transcript import UNREADABLE, ToolResult
 
 log = structlog.stdlib.get_logger(__name__)
 
-SAID, RESULT, BEGUN, ASKED, DECIDED = "said", "result", "begun", "asked", "decided"
-OWN = (SAID, RESULT, BEGUN, ASKED, DECIDED)
-
-
-class Said(Struct, frozen=True):
-    """A model response as the journal keeps it."""
-
-    message: Message
-    stop_reason: StopReason
-
-
-class Begun(Struct, frozen=True):
-    """A call that must not be made twice, noted right before it is made."""
-
-    call_id: str
+RESPONSE, RESULT, STARTED, ASKED, DECIDED = "said", "result", "begun", "asked", "decided"
 
 
 class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
@@ -51,24 +35,21 @@ class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
     before: int = 0
 
 
-decode_arrival = Decoder(InboundEvent).decode
-decode_said = Decoder(Said).decode
-decode_result = Decoder(ToolResult).decode
+decode_event = Decoder(InboundEvent).decode
 
-Step = (
-    Said | ToolResult | Begun | ApprovalRequest | ApprovalDecision | InboundEvent
-)  # an arrival that has joined the turn between two steps
+# An inbound event among the steps has joined the turn between two others.
+Step = TurnStep | ApprovalRequest | ApprovalDecision | InboundEvent
 DECODERS: Mapping[str, Callable[[bytes], Step]] = {
-    SAID: decode_said,
-    RESULT: decode_result,
-    BEGUN: Decoder(Begun).decode,
+    RESPONSE: Decoder(RecordedResponse).decode,
+    RESULT: Decoder(ToolResult).decode,
+    STARTED: Decoder(StartedCall).decode,
     ASKED: Decoder(ApprovalRequest).decode,
     DECIDED: Decoder(ApprovalDecision).decode,
 }
 
 
 @dataclass(slots=True)
-class Kept:
+class TurnJournal:
     """A journal read back: what the turn began with, then everything else in the order it was written."""
 
     arrivals: list[InboundEvent] = field(default_factory=list)
@@ -94,91 +75,48 @@ class Kept:
         return {arrival.message.id for arrival in arrivals if arrival.author_id == author_id}
 
 
-def read_entries(entries: Iterable[Entry]) -> Kept:
-    """Decode a journal's entries."""
-    kept = Kept()
+def read_entries(entries: Iterable[Entry]) -> TurnJournal:
+    """Decode a journal's entries.
+
+    Raises:
+        DecodeError: one cannot be read.
+    """
+    journal = TurnJournal()
     for entry in entries:
-        if entry.kind in OWN:
-            kept.steps.append(DECODERS[entry.kind](entry.body))
-        elif kept.steps:
-            kept.steps.append(decode_arrival(entry.body))
+        if entry.kind in DECODERS:
+            journal.steps.append(DECODERS[entry.kind](entry.body))
+        elif journal.steps:
+            journal.steps.append(decode_event(entry.body))
         else:
-            kept.arrivals.append(decode_arrival(entry.body))
-    return kept
+            journal.arrivals.append(decode_event(entry.body))
+    return journal
 
 
 def readable_arrivals(entries: Iterable[Entry]) -> list[InboundEvent]:
     """What the turn has taken in, as far as it can be read."""
-    arrivals = []
-    for entry in entries:
-        if entry.kind not in OWN:
-            with suppress(*UNREADABLE):
-                arrivals.append(decode_arrival(entry.body))
-    return arrivals
+    events = (read_event(entry.body) for entry in entries if entry.kind not in DECODERS)
+    return [event for event in events if event is not None]
 
 
-def readable(waiting: list[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
-    """The entries that can be read; the next turn deals with the others."""
-    read = []
-    for entry in waiting:
-        try:
-            read.append((entry, decode_arrival(entry.body)))
-        except UNREADABLE:
-            log.error("an entry of the inbox cannot be read")
-    return read
+def read_event(body: bytes) -> InboundEvent | None:
+    """An inbound event, or None where it cannot be read."""
+    try:
+        return decode_event(body)
+    except UNREADABLE:
+        log.error("an inbound event cannot be read")
+        return None
 
 
-class JournalLedger:
-    """Writes a turn's steps into its journal, fenced (``bot.agent.turn.Ledger``).
+def readable(waiting: Iterable[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
+    """The entries of an inbox that can be read; the next turn deals with the others."""
+    return [(entry, event) for entry in waiting if (event := read_event(entry.body)) is not None]
 
-    Args:
-        hear: makes what waits part of the conversation, and of the journal.
-        review: decides about calls that act.
-        spend: counts what a model response has cost.
+
+async def read_open_question(store: Store, conversation: str) -> Question | None:
+    """What a person is asked at this moment.
 
     Raises:
-        LeaseLost: another process owns the turn; nothing more may happen here.
-        StoreUnavailable: the step is not on record, so the next one must not be taken.
+        StoreUnavailable: the store does not answer.
     """
-
-    def __init__(
-        self,
-        store: Store,
-        lease: Lease,
-        hear: Callable[[], Awaitable[TurnUpdate]],
-        review: Callable[[ToolCall, Author, str], Awaitable[ApprovalDecision]],
-        spend: Callable[[Spending], Awaitable[None]],
-    ) -> None:
-        self._store = store
-        self._lease = lease
-        self._hear = hear
-        self._review = review
-        self._spend = spend
-        self._waiting = True  # as far as is known: the turn was begun a while ago
-
-    async def said(self, message: Message, stop_reason: StopReason) -> None:
-        if message.calls:  # without any the next step is the commit, which keeps the message itself
-            await self._record(SAID, Said(message, stop_reason))
-
-    async def spent(self, spending: Spending) -> None:
-        await self._spend(spending)
-
-    async def begun(self, call: ToolCall) -> None:
-        await self._record(BEGUN, Begun(call.id))
-
-    async def got(self, result: ToolResult) -> None:
-        await self._record(RESULT, result)
-
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
-        return await self._review(call, asker, words)
-
-    async def heard(self, *, surely: bool) -> TurnUpdate:
-        if not (self._waiting or surely):
-            return TurnUpdate()
-        self._waiting = False
-        return await self._hear()
-
-    async def _record(self, kind: str, step: Said | Begun | ToolResult) -> None:
-        # Records of parallel results may return in any order: what one has seen, a later one does not undo.
-        if await self._store.journal.record(self._lease, kind, encode(step)):
-            self._waiting = True
+    asked = read_entries(await store.journal.read(conversation)).open_question
+    return asked.question if asked else None

@@ -245,7 +245,7 @@ def _recent(messages: Sequence[Message]) -> Iterator[Media]:
     """The media of the turn under way and of the newest ones before it, the newest first."""
     answers = 0
     for message in reversed(messages):
-        answers += message.role == "model" and not message.calls
+        answers += message.is_answer
         if answers > EARLIER_TURNS:
             return
         yield from (part for part in reversed(message.parts) if isinstance(part, Media))

@@ -17,6 +17,7 @@ from bot.store import Lease, Store, shard_of
 log = structlog.stdlib.get_logger(__name__)
 
 EVERY_S = 1.0  # a lease lives six times as long
+LOOK_S = 0.25  # between two looks at a lease that another process holds
 YOUNG_S = 1.0  # most turns end before their lease has to be renewed
 
 
@@ -85,3 +86,12 @@ class Renewals:
                 self._held.discard(held)
                 held.is_lost = True
                 held.limit.reschedule(asyncio.get_running_loop().time())
+
+
+async def acquire_patiently(store: Store, conversation: str, rounds: int) -> Lease | None:
+    """The lease of a conversation, once a turn under way there has ended or its process's lease is over."""
+    for _ in range(rounds):
+        if (lease := await store.leases.acquire(conversation)) is not None:
+            return lease
+        await asyncio.sleep(LOOK_S)
+    return None

@@ -1,48 +1,46 @@
-"""One conversation's care: turns in strict order and deliveries, under one lease."""
+"""One conversation at a time: its turns in strict order, and its deliveries, under one lease."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import structlog
 
 from bot.agent.loop import Agent
-from bot.channels import Channel, Question
+from bot.channels import Channel
 from bot.commands import SpokenCommands
-from bot.conversation.admission import Admission
 from bot.conversation.alerts import Alerts
-from bot.conversation.answering import Answering
-from bot.conversation.approvals import Approvals, Policy
-from bot.conversation.budgets import Budgets
 from bot.conversation.cancellation import TOPIC, CancelRegistry
 from bot.conversation.delivery import OutboxRelay
-from bot.conversation.edits import KEEP_TURNS, Housekeeping
 from bot.conversation.history import HistoryWindow
-from bot.conversation.journal import read_entries
-from bot.conversation.records import read_record
+from bot.conversation.limits import Budgets
 from bot.conversation.renewals import Renewals
-from bot.conversation.replying import Defaults, Replying
+from bot.conversation.services import ConversationSettings, Services
+from bot.conversation.summarizer import Summarizer
+from bot.conversation.turns import TurnRunner
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import Lease, Store
 from bot.texts import Texts
-from bot.transcript import Message, new_id
+from bot.transcript import new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
 LISTEN_AGAIN_S = 1.0
 EVERYTHING = 1_000_000_000  # of the inbox
+DEFAULT = ConversationSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class NextWakeup:
-    """How a conversation is left.
+    """When a conversation is to be processed again.
 
     Attributes:
-        until: when it wants care again by itself, ms of the store's clock; None where it does not.
+        until: when it is to be processed again, ms of the store's clock; None where it does not.
         known: entries of the inbox that wait on purpose.
     """
 
@@ -51,58 +49,53 @@ class NextWakeup:
 
 
 class ConversationRunner:
-    """Takes care of conversations, each under its lease, as many at once as are asked for."""
+    """Processes conversations, each under its lease, as many at once as are asked for.
+
+    Attributes:
+        closing: begins no new turn; what waits is left for others.
+    """
 
     def __init__(
-        self, store: Store, answering: Answering, past: HistoryWindow, stops: CancelRegistry, postman: OutboxRelay
+        self, services: Services, turns: TurnRunner, window: HistoryWindow, cancellations: CancelRegistry
     ) -> None:
-        self._store = store
-        self._answering = answering
-        self._past = past
-        self._stops = stops
-        self._postman = postman
-        self._renewals = Renewals(store)
-        self.closing = False  # begins no new turn; what waits is left for others
+        self.services = services
+        self.window = window
+        self._store = services.store
+        self._turns = turns
+        self._cancellations = cancellations
+        self._relay = OutboxRelay(services)
+        self._renewals = Renewals(services.store)
+        self.closing = False
 
     async def process(self, conversation: str) -> None:
-        """Deliver what is left and answer what waits; where that is done, or another process is at it, leave at once.
+        """Deliver what is left and answer what waits; where another process has the conversation, do nothing.
 
         Raises:
             StoreUnavailable: the due index brings the conversation back.
         """
-        while await self._attend_once(conversation) and not self.closing:
+        while await self._process_once(conversation) and not self.closing:
             log.debug("a message came in while the lease was given back", conversation=conversation)
-
-    async def past(self, conversation: str) -> list[Message]:
-        """The committed messages, oldest first."""
-        entries = await self._store.history.read(conversation, KEEP_TURNS)
-        return [message for entry in entries for message in read_record(entry).messages]
-
-    async def question(self, conversation: str) -> Question | None:
-        """What a person is asked at this moment."""
-        asked = read_entries(await self._store.journal.read(conversation)).open_question
-        return asked.question if asked else None
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """While the context is open, turns of this process stop when they are told to."""
-        hearing = asyncio.create_task(self._hear_stops())
+        """While the context is open, turns of this process can be stopped, also by another process."""
+        listener = asyncio.create_task(self._listen_for_stops())
         try:
             yield
         finally:
-            hearing.cancel()
+            listener.cancel()
             with suppress(asyncio.CancelledError):
-                await hearing
+                await listener
 
-    async def _hear_stops(self) -> None:
+    async def _listen_for_stops(self) -> None:
         while True:
             with suppress(StoreUnavailable):
-                async with self._store.live.subscribe(TOPIC) as told:
-                    async for conversation in told:
-                        self._stops.stop(conversation.decode())
+                async with self._store.live.subscribe(TOPIC) as stops:
+                    async for conversation in stops:
+                        self._cancellations.stop(conversation.decode())
             await asyncio.sleep(LISTEN_AGAIN_S)
 
-    async def _attend_once(self, conversation: str) -> bool:
+    async def _process_once(self, conversation: str) -> bool:
         """Whether a message waits that came in too late for this lease and gave nobody a hint."""
         lease = await self._store.leases.acquire(conversation, if_wanted=True)
         if lease is None:
@@ -112,7 +105,7 @@ class ConversationRunner:
         with structlog.contextvars.bound_contextvars(conversation=conversation):
             try:
                 async with self._renewals.kept(lease):
-                    left = await self._care(lease)
+                    left = await self._take_turns(lease)
             except LeaseLost:
                 log.warning("lease lost, another process goes on")
             finally:
@@ -125,50 +118,53 @@ class ConversationRunner:
             return await self._store.leases.release(lease, left.until, left.known)
         return False
 
-    async def _care(self, lease: Lease) -> NextWakeup:
-        retry_at = await self._postman.deliver(lease) if lease.unsent else None
+    async def _take_turns(self, lease: Lease) -> NextWakeup:
+        retry_at = await self._relay.deliver(lease) if lease.unsent else None
         while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 # An answer that is shown while it is written must not overtake one that still waits.
                 quietly = retry_at is not None
                 try:
-                    again_at = await self._answering.take(lease, journalled, quietly=quietly)
+                    again_at = await self._turns.take(lease, journalled, quietly=quietly)
                 except AwaitingApproval as parked:
-                    retry_at = await self._postman.deliver(lease)
+                    retry_at = await self._relay.deliver(lease)
                     return NextWakeup(min(parked.until, retry_at or parked.until), parked.known)
                 if again_at is not None:
                     return NextWakeup(again_at, EVERYTHING)  # the turn has to be gone on with first
-                retry_at = await self._postman.deliver(lease)
+                retry_at = await self._relay.deliver(lease)
         if not self.closing:
-            self._past.keep_up(lease.conversation)
+            self.window.schedule_summary(lease.conversation)
         return NextWakeup(None if self.closing else retry_at)  # a turn may have been left, and has its own time
 
 
-def conversations(
+def build(
     store: Store,
     agent: Agent,
-    past: HistoryWindow,
     channels: Mapping[str, Channel],
     texts: Texts,
     metrics: Metrics,
-    defaults: Defaults,
-    policy: Policy,
-    budgets: Budgets,
-    alerts: Alerts,
+    options: ConversationSettings = DEFAULT,
+    *,
+    alerts: Alerts | None = None,
+    summarizer: Summarizer | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> ConversationRunner:
-    """The parts of a conversation's care, joined to one another.
+    """The services of all conversations, joined to one another.
 
     Args:
-        channels: by name; may be filled later.
+        channels: by name, complete.
+        alerts: where channels have some to give.
+        summarizer: without one, older turns are left out.
+        clock: seconds that only grow.
     """
-    commands, stops = SpokenCommands(texts), CancelRegistry()
-    housekeeping = Housekeeping(store, defaults.history_days, agent.tools.forget)
-    approvals = Approvals(store, texts, commands, policy, defaults.language)
-    replying = Replying(
-        store, agent, past, channels, texts, housekeeping, commands, approvals, stops, budgets, alerts, defaults
+    language, days = options.defaults.language, options.days
+    alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
+    alerts.connect(channels)
+    budgets = Budgets(store, options.limits, days, alerts, metrics)
+    window = HistoryWindow(store, agent.provider, summarizer, budgets, options.history_tokens, clock)
+    services = Services(
+        store, channels, texts, SpokenCommands(texts), metrics, alerts, budgets, options.defaults, options.policy
     )
-    admission = Admission(store, budgets, channels, texts, defaults.language, defaults.time_zone)
-    answering = Answering(
-        store, replying, approvals, admission, alerts, housekeeping, channels, texts, commands, metrics, defaults
-    )
-    return ConversationRunner(store, answering, past, stops, OutboxRelay(store, channels, metrics, alerts))
+    cancellations = CancelRegistry()
+    turns = TurnRunner(services, agent, window, cancellations)
+    return ConversationRunner(services, turns, window, cancellations)

@@ -1,4 +1,4 @@
-"""The summarist: has the model write down what older turns came to, in the place of their words."""
+"""Summaries: the model writes down what older turns came to, in the place of their words."""
 
 from __future__ import annotations
 

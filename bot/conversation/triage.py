@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
+from bot.commands import SpokenCommands
 from bot.transcript import Message
 
-Command = str  # help, reset, forget, stop or usage
+WAIT_S = 2.0
+LOOK_S = 0.2  # pictures of one album arrive one by one
+
+Command = str  # a row of the table in bot.conversation.commands
 
 
 @dataclass(slots=True)
@@ -21,34 +26,31 @@ class Triage:
         messages: for the model, with edits made and messages taken back left out.
         edited: new words for messages of earlier turns, by message id; None takes the message back.
         commands: a command and the arrival that gave it, in order.
-        told: arrivals answered with our own sentence.
-        left: what ended the conversation.
+        canned: arrivals answered with our own sentence.
+        conversation_deleted: what ended the conversation.
         stopped: somebody wants the turn under way to end.
-        dropped: messages that are therefore not answered, and still part of the conversation.
+        superseded: messages that are therefore not answered, and still part of the conversation.
     """
 
     messages: list[InboundEvent] = field(default_factory=list)
     edited: dict[str, Message | None] = field(default_factory=dict)
     commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
-    told: list[InboundEvent] = field(default_factory=list)
-    left: InboundEvent | None = None
+    canned: list[InboundEvent] = field(default_factory=list)
+    conversation_deleted: InboundEvent | None = None
     stopped: bool = False
-    dropped: list[InboundEvent] = field(default_factory=list)
+    superseded: list[InboundEvent] = field(default_factory=list)
 
 
-def triage(arrivals: Sequence[InboundEvent], command_in: Callable[[str], Command | None]) -> Triage:
+def triage(arrivals: Sequence[InboundEvent], commands: SpokenCommands) -> Triage:
     """Go through a batch in order.
 
     A message that stands before ``/stop``, ``/reset`` or ``/forget me`` is not answered any more. A decision about a
     question that is not open any more is answered with a sentence.
-
-    Args:
-        command_in: the command that a message's words are, if they are one.
     """
     batch = Triage()
     for arrival in arrivals:
         if arrival.event == "message":
-            command = command_in(arrival.message.text)
+            command = command_of(arrival, commands)
             if command is None:
                 batch.messages.append(arrival)
                 continue
@@ -58,46 +60,56 @@ def triage(arrivals: Sequence[InboundEvent], command_in: Callable[[str], Command
             elif command in ("reset", "forget"):
                 batch.messages.clear()
         elif arrival.event == "told":
-            batch.told.append(arrival)
+            batch.canned.append(arrival)
         elif arrival.event == "decision":
-            batch.told.append(replace(arrival, target="approval.over"))
+            batch.canned.append(replace(arrival, target="approval.over"))
         elif arrival.event == "stop":
             _stop(batch)
         elif arrival.event == "left":
-            batch = Triage(left=arrival)
+            batch = Triage(conversation_deleted=arrival)
         else:
             _change(batch, arrival)
     return batch
+
+
+def command_of(event: InboundEvent, commands: SpokenCommands) -> Command | None:
+    """The command that the words of an event are, if they are one."""
+    return commands.read(event.message.text) if event.event == "message" else None
+
+
+def is_text(event: InboundEvent, commands: SpokenCommands) -> bool:
+    """Whether an event is a message for the model."""
+    return event.event == "message" and commands.read(event.message.text) is None
 
 
 def belongs(arrival: InboundEvent, authors: Collection[str]) -> bool:
     """Whether words may join a turn of these people.
 
     A turn answers one person, who decides about what acts and in whose name it is done; everybody else has turns of
-    their own. In a group, two people whose ids the platform keeps back cannot be told apart.
+    their own. In a group, two people whose ids the platform keeps back count as two.
     """
     return arrival.author_id in authors and bool(arrival.author_id or not arrival.group)
 
 
-def count_of_one_turn(arrivals: Sequence[InboundEvent], command_in: Callable[[str], Command | None]) -> int:
+def count_of_one_turn(arrivals: Sequence[InboundEvent], commands: SpokenCommands) -> int:
     """How many arrivals, from the first on, one turn takes in: all before the first words of another person."""
     authors: set[str] = set()
     for count, arrival in enumerate(arrivals):
-        if arrival.event == "message" and command_in(arrival.message.text) is None:
+        if is_text(arrival, commands):
             if authors and not belongs(arrival, authors):
                 return count
             authors.add(arrival.author_id)
     return len(arrivals)
 
 
-def is_stop(arrival: InboundEvent, command_in: Callable[[str], Command | None]) -> bool:
+def is_stop(arrival: InboundEvent, commands: SpokenCommands) -> bool:
     """Whether somebody wants the turn under way to end."""
-    return arrival.event == "stop" or (arrival.event == "message" and command_in(arrival.message.text) == "stop")
+    return arrival.event == "stop" or command_of(arrival, commands) == "stop"
 
 
 def _stop(batch: Triage) -> None:
     batch.stopped = True
-    batch.dropped += batch.messages
+    batch.superseded += batch.messages
     batch.messages.clear()
 
 
@@ -112,3 +124,25 @@ def _change(batch: Triage, arrival: InboundEvent) -> None:
     else:
         known = batch.messages[place]
         batch.messages[place] = replace(known, message=replace(known.message, parts=new.parts))
+
+
+async def with_whole_albums(
+    arrivals: Sequence[InboundEvent], more: Callable[[], Awaitable[list[InboundEvent]]]
+) -> list[InboundEvent]:
+    """The arrivals, with those that come in while an album's other pictures are waited for.
+
+    Args:
+        more: takes in what has arrived meanwhile.
+    """
+    known = list(arrivals)
+    waited = 0.0
+    while waited < WAIT_S and _is_incomplete(known):
+        await asyncio.sleep(LOOK_S)
+        waited += LOOK_S
+        known += await more()
+    return known
+
+
+def _is_incomplete(arrivals: Sequence[InboundEvent]) -> bool:
+    albums = {arrival.album: arrival.album_size for arrival in arrivals if arrival.album}
+    return any(sum(arrival.album == album for arrival in arrivals) < size for album, size in albums.items())

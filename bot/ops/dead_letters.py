@@ -10,10 +10,11 @@ from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
 from bot.conversation.delivery import decode_delivery, fresh
-from bot.conversation.journal import decode_arrival
+from bot.conversation.journal import decode_event
 from bot.errors import BadInput
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable
+from bot.transcript import channel_of
 
 LONGEST_NAME = 24
 NAME_END = 10
@@ -71,7 +72,7 @@ def _read(letter: DeadLetter) -> tuple[Kind, str]:
     try:
         if letter.delivery is not None:
             return "answer", decode_delivery(letter.delivery).reply.text
-        messages = [decode_arrival(body).message for body in letter.arrivals]
+        messages = [decode_event(body).message for body in letter.arrivals]
     except (DecodeError, UnicodeDecodeError):
         messages = []
     if not messages:
@@ -145,7 +146,7 @@ def _short(conversation: str) -> str:
     """The channel and the end of the name, where the whole of it is long."""
     if len(conversation) <= LONGEST_NAME:
         return conversation
-    return f"{conversation.partition(':')[0]}:…{conversation[-NAME_END:]}"
+    return f"{channel_of(conversation)}:…{conversation[-NAME_END:]}"
 
 
 def _line(text: str) -> str:

@@ -12,16 +12,15 @@ from starlette.routing import BaseRoute
 
 from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
-from bot.channels import AssertLease, Channel, Delivery, InboundEvent
+from bot.channels import AssertLease, Channel, Delivery, InboundEvent, Question
 from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.alerts import Alerts
-from bot.conversation.approvals import Policy
-from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import HistoryWindow
+from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
-from bot.conversation.replying import Defaults
-from bot.conversation.runner import conversations
+from bot.conversation.journal import read_open_question
+from bot.conversation.limits import Limits
+from bot.conversation.runner import build
+from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
 from bot.live_events import LiveEvent
 from bot.metrics import Metrics
@@ -101,16 +100,13 @@ class Place:
         self.model = Scripted(steps)
         self.metrics = Metrics()
         agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
-        channels = {self.box.name: self.box}
-        policy = policy or Policy()
-        catalogue, defaults = texts(), Defaults("en", "UTC")
-        alerts = Alerts(store, channels, catalogue, days, "en", alert_to)
-        self.budgets = Budgets(store, limits, days, alerts, self.metrics)
-        summarist = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
-        self.notes = HistoryWindow(store, self.model, summarist, self.budgets, tokens, clock)
-        self.care = conversations(
-            store, agent, self.notes, channels, catalogue, self.metrics, defaults, policy, self.budgets, alerts
+        summarizer = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
+        options = ConversationSettings(
+            policy=policy or Policy(), limits=limits, history_tokens=tokens, days=days, alert_to=alert_to
         )
+        catalogue, channels = texts(), {self.box.name: self.box}
+        self.care = build(store, agent, channels, catalogue, self.metrics, options, summarizer=summarizer, clock=clock)
+        self.budgets, self.notes = self.care.services.budgets, self.care.window
         self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
 
     async def hear(self, text: str, message_id: str, address: str = "") -> None:
@@ -120,9 +116,13 @@ class Place:
         for arrival in arrivals:
             assert await self.intake(HERE, arrival)
 
+    async def question(self) -> Question | None:
+        """What a person is asked."""
+        return await read_open_question(self.store, HERE)
+
     async def past(self) -> list[str]:
         """What was said."""
-        return [message.text for message in await self.care.past(HERE)]
+        return [message.text for message in await read_history(self.store, HERE)]
 
 
 class NoHints:

@@ -22,8 +22,8 @@ from bot.channels.slack.streaming import StreamBuffer
 from bot.channels.slack.types import SlackMessage
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
-from bot.conversation.context import context_line
-from bot.conversation.tool_commands import choice_in
+from bot.conversation.commands import choice_in
+from bot.conversation.inbound import context_line
 from bot.errors import DeliveryRefused
 from bot.live_events import Answered, AnswerText
 from bot.providers.demo.request import read_turn

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.conversation.budgets import Limits
+from bot.conversation.limits import Limits
 from bot.errors import SettingsError
 from bot.settings import load, tool_config
 

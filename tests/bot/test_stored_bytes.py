@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.json import Decoder
 
-from bot.agent.turn import ApprovalDecision
+from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall
 from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.conversation import journal
 from bot.transcript import (
@@ -48,7 +48,7 @@ STORED = {
         b'"refused_since":3,"not_before":4}',
     ),
     "said": (
-        journal.Said(ANSWER, "tool_use"),
+        RecordedResponse(ANSWER, "tool_use"),
         b'{"message":{"id":"m2","role":"model","parts":[{"type":"text","text":"on it"},'
         b'{"type":"call","id":"c1","name":"launch","arguments":{"what":"rocket"}}],"at":2,'
         b'"opaque":{"provider":"gemini","model":"flash","data":"AP8="}},"stop_reason":"tool_use"}',
@@ -57,7 +57,7 @@ STORED = {
         RESULT,
         b'{"type":"result","call_id":"c1","name":"launch","response":{"output":{}},"is_error":true,"is_rejected":true}',
     ),
-    "begun": (journal.Begun("c1"), b'{"call_id":"c1"}'),
+    "begun": (StartedCall("c1"), b'{"call_id":"c1"}'),
     "asked": (
         journal.ApprovalRequest(QUESTION, "address", "ja", 2),
         b'{"question":{"id":"q1","call_id":"c1","tool":"launch","arguments":{"what":"rocket"},"asker":"Hanako",'
@@ -99,4 +99,4 @@ def test_what_was_stored_can_be_read(name: str) -> None:
 
 def test_the_journals_kinds_are_these() -> None:
     """A process of another version knows no others."""
-    assert set(journal.OWN) == KINDS == set(journal.DECODERS)
+    assert set(journal.DECODERS) == KINDS

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import httpx
 
 from bot.channels import Delivery, InboundEvent
-from bot.conversation.approvals import Policy
+from bot.conversation.services import Policy
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Place
@@ -98,7 +98,7 @@ class Scene:
 
     async def question(self) -> str:
         """The id of what is asked now, empty where nothing is."""
-        asked = await self.place.care.question(HERE)
+        asked = await self.place.question()
         return asked.id if asked else ""
 
     @property

@@ -12,7 +12,7 @@ from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.conversation.test_approvals import Scene as Conversation
-from tests.bot.harness import HERE, Place
+from tests.bot.harness import Place
 from tests.fakes.tools import Launch, tool_map
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection
@@ -109,7 +109,7 @@ async def test_who_says_no_is_not_asked_for_ever(store: Store) -> None:
     await talk.say("Launch", "m1")
     for n in range(MOST_REJECTED):
         await talk.press(False, f"p{n}")
-    assert await talk.place.care.question(HERE) is None
+    assert await talk.place.question() is None
     assert results(talk) == [{"error": ASKED_ENOUGH.format(times=MOST_REJECTED)}]
     assert talk.place.box.texts[-1] == "I give up"
     assert talk.launch.contexts == []

@@ -61,7 +61,7 @@ async def test_notes_give_no_permission(store: Store, poison: str) -> None:
     chat = Gullible(store, poison)
     for text in (f"Read that page {LONG}", f"And this one {LONG}", f"And that {LONG}", "Hello"):
         await chat.say(text)
-    question = await chat.place.care.question(HERE)
+    question = await chat.place.question()
     assert question is not None
     assert question.arguments == {"what": "rocket"}
     await chat.say("no")

@@ -44,7 +44,7 @@ async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> 
 
 def shown(turn: Turn) -> str:
     """What the person has read in the end."""
-    diary = turn.surroundings.watcher
+    diary = turn.context.watcher
     assert isinstance(diary, Diary)
     words = ""
     for event in diary.shown:

@@ -12,7 +12,7 @@ import pytest
 
 from bot.agent.loop import Agent
 from bot.agent.tool_runner import INTERRUPTED
-from bot.agent.turn import ApprovalDecision, Turn, TurnContext, TurnUpdate
+from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
 from bot.metrics import Metrics
@@ -26,7 +26,7 @@ NO = "rejected by the user"
 
 @dataclass
 class Notes:
-    """A ledger and a watcher that remember; whoever is asked about a call that acts says no."""
+    """Ports and a watcher that remember; whoever is asked about a call that acts says no."""
 
     kept: list[Message | ToolResult] = field(default_factory=list)
     begun_ids: list[str] = field(default_factory=list)
@@ -34,22 +34,22 @@ class Notes:
     seen: list[LiveEvent] = field(default_factory=list)
     spendings: list[Spending] = field(default_factory=list)
 
-    async def said(self, message: Message, stop_reason: StopReason) -> None:
-        self.kept.append(message)
+    async def record(self, step: TurnStep) -> None:
+        match step:
+            case RecordedResponse(message):
+                self.kept.append(message)
+            case StartedCall(call_id):
+                self.begun_ids.append(call_id)
+            case ToolResult():
+                self.kept.append(step)
 
-    async def spent(self, spending: Spending) -> None:
+    async def spend(self, spending: Spending) -> None:
         self.spendings.append(spending)
 
-    async def begun(self, call: ToolCall) -> None:
-        self.begun_ids.append(call.id)
-
-    async def got(self, result: ToolResult) -> None:
-        self.kept.append(result)
-
-    async def heard(self, *, surely: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return self.waiting.pop(0) if self.waiting else TurnUpdate()
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
+    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
         return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NO)
 
     async def show(self, event: LiveEvent) -> None:
@@ -238,12 +238,13 @@ async def test_a_model_error_travels_and_is_counted() -> None:
     assert line in agent._metrics.exposition().decode()
 
 
-async def test_a_ledger_that_fails_stops_the_turn_at_once() -> None:
-    """A result that cannot be recorded ends the turn as the ledger's own error, not as a group of them."""
+async def test_a_record_that_fails_stops_the_turn_at_once() -> None:
+    """A result that cannot be recorded ends the turn as the record's own error, not as a group of them."""
 
     class Lost(Notes):
-        async def got(self, result: ToolResult) -> None:
-            raise LeaseLost
+        async def record(self, step: TurnStep) -> None:
+            if isinstance(step, ToolResult):
+                raise LeaseLost
 
     agent, model = make_agent([Step(calls=(call("echo", "a"), call("slow", "b", seconds=30)))], Echo(), Slow())
     with pytest.raises(LeaseLost):

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from bot.agent.tool_runner import INTERRUPTED
-from bot.agent.turn import TurnUpdate
+from bot.agent.turn import StartedCall, TurnStep, TurnUpdate
 from bot.errors import LeaseLost
 from bot.providers.scripted import Step
 from bot.transcript import Message, Text, ToolCall, ToolResult
@@ -31,7 +31,7 @@ async def test_a_turn_goes_on_from_where_its_record_ends() -> None:
     echo = Echo()
     agent, model = make_agent([Step("Both done")], echo)
     turn = make_turn(Notes())
-    turn.restore_message(asked(call("echo", "a"), call("echo", "b")), "tool_use")
+    turn.restore_response(asked(call("echo", "a"), call("echo", "b")), "tool_use")
     turn.restore_result(ToolResult("a", "echo", {"heard": "before the crash"}))
     answer = await agent.run(turn)
     assert answer is not None
@@ -46,7 +46,7 @@ async def test_a_turn_whose_answer_is_recorded_asks_nobody() -> None:
     agent, model = make_agent([])
     turn = make_turn(Notes())
     said = Message("msg_1", "model", (Text("Here you are"),), 2_000)
-    turn.restore_message(said, "end_turn")
+    turn.restore_response(said, "end_turn")
     assert await agent.run(turn) == said
     assert model.requests == []
 
@@ -63,8 +63,9 @@ async def test_a_call_that_cannot_be_recorded_is_not_made() -> None:
     """Whoever has the turn now makes it."""
 
     class Lost(Notes):
-        async def begun(self, call: ToolCall) -> None:
-            raise LeaseLost
+        async def record(self, step: TurnStep) -> None:
+            if isinstance(step, StartedCall):
+                raise LeaseLost
 
     stamp = Stamp()
     agent, _ = make_agent([Step(calls=(call("stamp", "a"),))], stamp)
@@ -78,8 +79,8 @@ async def test_a_call_that_may_have_happened_is_not_made_again() -> None:
     stamp = Stamp()
     agent, model = make_agent([Step("I am not sure.")], stamp)
     turn = make_turn(Notes())
-    turn.restore_message(asked(call("stamp", "a"), call("stamp", "b")), "tool_use")
-    turn.restore_begun("a")
+    turn.restore_response(asked(call("stamp", "a"), call("stamp", "b")), "tool_use")
+    turn.restore_started("a")
     await agent.run(turn)
     assert [context.call_id for context in stamp.contexts] == ["b"]
     assert model.requests[0].messages[-1].results == (
@@ -94,7 +95,7 @@ async def test_a_call_that_does_no_harm_twice_is_repeated_under_its_key() -> Non
     for echo in (first, again):
         agent, _ = make_agent([Step("Done")], echo)
         turn = make_turn(Notes())
-        turn.restore_message(asked(call("echo", "a")), "tool_use")
+        turn.restore_response(asked(call("echo", "a")), "tool_use")
         await agent.run(turn)
     assert [echo.contexts[0].idempotency_key for echo in (first, again)] == ["turn_1:a"] * 2
 

@@ -99,7 +99,7 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_made() -> None:
 async def test_a_call_that_had_begun_before_a_crash_is_not_made_again() -> None:
     """It was approved and begun, and nobody knows how it ended: the model is told."""
     round_ = Round(*launches("a1"), a1=True)
-    round_.turn.restore_begun("a1")
+    round_.turn.restore_started("a1")
     assert await round_.run() == [ToolResult("a1", "launch", {"error": INTERRUPTED}, is_error=True)]
     assert round_.launch.contexts == []
 
@@ -112,7 +112,7 @@ async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
 
     switch = Switch()
     round_ = Round(*launches("a1"), a1=True)
-    round_.turn.restore_begun("a1")
+    round_.turn.restore_started("a1")
     await round_.run(tool_map(switch))
     assert [context.idempotency_key for context in switch.contexts] == ["turn_1:a1"]
 
@@ -120,7 +120,7 @@ async def test_a_tool_that_can_be_called_twice_is_called_again() -> None:
 async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
     """What was shown is what is made, also where the call would look different now."""
     round_ = Round(*launches("a1"))
-    round_.turn.restore_decided(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
+    round_.turn.restore_decision(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
     assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
     assert round_.diary.reviewed_calls == []
 

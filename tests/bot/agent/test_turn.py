@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, changed
-from bot.providers import AUTO, StopReason, ToolChoice
+from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, TurnStep, changed
+from bot.providers import AUTO, ToolChoice
 from bot.transcript import Author, Message, Text, ToolCall, ToolResult
 from tests.bot.agent.test_loop import Notes
 
@@ -46,14 +46,16 @@ def test_a_forced_choice_is_over_once_the_model_has_spoken() -> None:
     forced = ToolChoice("required")
     turn = make(user("a"), choice=forced)
     assert turn.tool_choice == forced
-    turn.restore_message(Message("m", "model", (ToolCall("c", "echo", {}),), 1), "tool_use")
+    turn.restore_response(Message("m", "model", (ToolCall("c", "echo", {}),), 1), "tool_use")
     assert turn.tool_choice == AUTO
 
 
 def test_the_last_result_closes_the_round() -> None:
     """Results wait for one another and go into one message that is named after the calls' message."""
     turn = make(user("a"))
-    turn.restore_message(Message("m", "model", (ToolCall("c1", "echo", {}), ToolCall("c2", "echo", {})), 1), "tool_use")
+    turn.restore_response(
+        Message("m", "model", (ToolCall("c1", "echo", {}), ToolCall("c2", "echo", {})), 1), "tool_use"
+    )
     turn.restore_result(ToolResult("c2", "echo", {}))
     assert [call.id for _, call in turn.open_calls()] == ["c1"]
     turn.restore_result(ToolResult("c1", "echo", {}))
@@ -65,7 +67,7 @@ def test_the_last_result_closes_the_round() -> None:
 def test_two_calls_of_one_id_share_their_result() -> None:
     """A provider should never do that; the transcript stays whole where one does."""
     turn = make(user("a"))
-    turn.restore_message(Message("m", "model", (ToolCall("c", "echo", {}), ToolCall("c", "echo", {})), 1), "tool_use")
+    turn.restore_response(Message("m", "model", (ToolCall("c", "echo", {}), ToolCall("c", "echo", {})), 1), "tool_use")
     turn.restore_result(ToolResult("c", "echo", {}))
     assert [result.call_id for result in turn.added[-1].results] == ["c", "c"]
 
@@ -115,10 +117,10 @@ async def test_a_call_is_begun_and_reviewed_once_in_its_round() -> None:
     turn = make(user("a"))
     for number in range(2):
         call = ToolCall("c", "echo", {"n": number})
-        turn.restore_message(Message("m", "model", (call,), 1), "tool_use")
-        assert [await turn.begin(call), await turn.begin(call)] == [True, False]
+        turn.restore_response(Message("m", "model", (call,), 1), "tool_use")
+        assert [await turn.record_started(call), await turn.record_started(call)] == [True, False]
         assert [(await turn.review(call)).arguments for _ in range(2)] == [call.arguments] * 2
-        turn.restore_decided(ApprovalDecision("c", approved=True, arguments=call.arguments))
+        turn.restore_decision(ApprovalDecision("c", approved=True, arguments=call.arguments))
         assert (await turn.review(call)).approved
         turn.restore_result(ToolResult("c", "echo", {}))
 
@@ -127,12 +129,12 @@ async def test_a_response_whose_record_is_broken_off_has_its_calls_open() -> Non
     """It may be on record all the same, so they need results before anything else is."""
 
     class Stuck(Notes):
-        async def said(self, message: Message, stop_reason: StopReason) -> None:
+        async def record(self, step: TurnStep) -> None:
             await asyncio.Event().wait()
 
     notes = Stuck()
     turn = Turn("t1", TurnContext("console:x", "", "en", "UTC", notes), [], [user("a")], notes, 0.0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
-            await turn.say(model("m", "c"), "tool_use")
+            await turn.record_response(model("m", "c"), "tool_use")
     assert [call.id for _, call in turn.open_calls()] == ["c"]

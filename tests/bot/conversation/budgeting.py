@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
-from bot.conversation.budgets import Budgets, Limits
+from bot.conversation.limits import Budgets, Limits
 from bot.metrics import Metrics
 from bot.store import Store
 from bot.texts import load
@@ -29,4 +29,4 @@ class Clock:
 def make_budgets(store: Store, limits: Limits = UNLIMITED, clock: Clock | None = None) -> Budgets:
     """Budgets whose alerts go to the log."""
     days = Days("UTC", clock or Clock())
-    return Budgets(store, limits, days, Alerts(store, {}, load(), days, "en"), Metrics())
+    return Budgets(store, limits, days, Alerts(store, load(), days, "en"), Metrics())

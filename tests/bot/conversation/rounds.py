@@ -1,4 +1,4 @@
-"""One response's calls under way, with a ledger that notes everything in its order."""
+"""One response's calls under way, with ports that note everything in its order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 from bot.agent.hooks import Hook, Hooks
 from bot.agent.tool_runner import ToolRunner
-from bot.agent.turn import ApprovalDecision, Turn, TurnContext, TurnUpdate
+from bot.agent.turn import ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.live_events import LiveEvent
 from bot.metrics import Metrics
-from bot.providers import StopReason
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolMap
@@ -20,7 +19,7 @@ STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "additiona
 
 
 class Diary:
-    """A ledger and a watcher that note what happens, in order; decisions are written down beforehand."""
+    """Ports and a watcher that note what happens, in order; decisions are written down beforehand."""
 
     def __init__(self, decisions: Mapping[str, bool | Exception]) -> None:
         self.events: list[str] = []
@@ -28,22 +27,20 @@ class Diary:
         self.reviewed_calls: list[ToolCall] = []
         self._decisions = decisions
 
-    async def said(self, message: Message, stop_reason: StopReason) -> None:
-        """Nothing is said while calls run."""
+    async def record(self, step: TurnStep) -> None:
+        match step:
+            case StartedCall(call_id):
+                self.events.append(f"begun {call_id}")
+            case ToolResult():
+                self.events.append(f"got {step.call_id}")
 
-    async def spent(self, spending: Spending) -> None:
+    async def spend(self, spending: Spending) -> None:
         """No model is asked while calls run."""
 
-    async def begun(self, call: ToolCall) -> None:
-        self.events.append(f"begun {call.id}")
-
-    async def got(self, result: ToolResult) -> None:
-        self.events.append(f"got {result.call_id}")
-
-    async def heard(self, *, surely: bool) -> TurnUpdate:
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return TurnUpdate()
 
-    async def reviewed(self, call: ToolCall, asker: Author, words: str) -> ApprovalDecision:
+    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
         self.events.append(f"asked {call.id}")
         self.reviewed_calls.append(call)
         decision = self._decisions[call.id]
@@ -70,7 +67,7 @@ class Round:
 
     def respond(self, *calls: ToolCall) -> None:
         """The model calls."""
-        self.turn.restore_message(Message(f"msg_{len(self.turn.added)}", "model", calls, 2), "tool_use")
+        self.turn.restore_response(Message(f"msg_{len(self.turn.added)}", "model", calls, 2), "tool_use")
 
     async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
         """Make the calls; their results as the model gets them."""

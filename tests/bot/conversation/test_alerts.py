@@ -8,8 +8,8 @@ import structlog
 from bot.channels import Delivery, Reply
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
-from bot.conversation.budgets import Limits
 from bot.conversation.delivery import decode_delivery
+from bot.conversation.limits import Limits
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
@@ -25,7 +25,9 @@ NAME = "notice_2026-11-21_rate_limited"
 
 def make_alerts(store: Store, clock: Clock, recipient: str = "mailbox:OPS", language: str = "en") -> Alerts:
     """The alerts of one process."""
-    return Alerts(store, {"mailbox": Mailbox()}, load(), Days("UTC", clock), language, recipient)
+    alerts = Alerts(store, load(), Days("UTC", clock), language, recipient)
+    alerts.connect({"mailbox": Mailbox()})
+    return alerts
 
 
 async def notices(store: Store, place: Place) -> list[str]:

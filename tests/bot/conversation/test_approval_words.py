@@ -9,8 +9,10 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.conversation.approvals import READING_MS, Policy
+from bot.conversation.approvals import READING_MS
 from bot.conversation.cancellation import TOPIC
+from bot.conversation.history import read_history
+from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -36,7 +38,7 @@ async def test_words_from_before_the_question_could_be_read_decide_nothing(store
     await scene.say("launch it", "m1")
     await scene.say(words, "m2", at=SHOWN_AT + READING_MS - 1)
     assert scene.launch.contexts == []
-    assert await scene.place.care.question(HERE) is not None
+    assert await scene.place.question() is not None
     await scene.press(True, "p1")
     assert len(scene.launch.contexts) == 1
     assert asked(scene) == ["launch it", words]
@@ -83,7 +85,7 @@ async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Stor
     scene.place.box.failures.clear()
     scene.place.box.shown_at = WRITTEN_AT + 1
     await scene.place.care.process(HERE)
-    assert await scene.place.care.question(HERE) is not None
+    assert await scene.place.question() is not None
     await scene.say("ok", "m2", at=WRITTEN_AT + 1 + READING_MS)
     assert len(scene.launch.contexts) == 1
 
@@ -123,7 +125,7 @@ async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_aga
     scene.place.box.failures = [DeliveryRefused("HTTP 400")]
     await scene.say("launch it", "m1")
     await scene.place.care.process(HERE)
-    assert await scene.place.care.question(HERE) is not None  # the model has asked for it again
+    assert await scene.place.question() is not None  # the model has asked for it again
     await scene.say("yes", "m2", at=SHOWN_AT)
     (letter,) = await store.dead_letters.read()
     assert letter.delivery is not None
@@ -208,7 +210,7 @@ async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     """Nobody was there to see the question expire, and it has expired all the same."""
     scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=1))
     await scene.say("launch it", "m1")
-    question = await scene.place.care.question(HERE)
+    question = await scene.place.question()
     assert question is not None
 
     async def is_over() -> bool:
@@ -225,7 +227,7 @@ async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -
     """No worker ran until after the deadline."""
     scene = Scene(store, Step("Launched"), policy=Policy(ttl_s=1))
     await scene.say("launch it", "m1")
-    question = await scene.place.care.question(HERE)
+    question = await scene.place.question()
     assert question is not None
     press = Message("p1", "user", (), 0, Author("u1"))
     await scene.place.arrive(InboundEvent(press, event="decision", target=question.id, approved=True))
@@ -245,10 +247,10 @@ async def test_only_the_askers_own_message_of_this_turn_rejects_when_it_is_taken
     await scene.say("launch it", "m1")
     await scene.place.arrive(unsent("e1", "m0"))
     await scene.place.care.process(HERE)
-    assert await scene.place.care.question(HERE) is not None
+    assert await scene.place.question() is not None
     await scene.place.arrive(unsent("e2", "m1"))
     await scene.place.care.process(HERE)
-    assert await scene.place.care.question(HERE) is None
+    assert await scene.place.question() is None
     assert scene.launch.contexts == []
 
 
@@ -258,7 +260,7 @@ async def test_in_a_group_everybody_has_turns_of_their_own(store: Store) -> None
     await scene.accept("launch it", "m1", "bob", group=True)
     await scene.accept("thanks", "m2", "alice", group=True)
     await scene.place.care.process(HERE)
-    question = await scene.place.care.question(HERE)
+    question = await scene.place.question()
     assert question is not None
     assert (question.asker_id, question.asker) == ("bob", "BOB")
     assert asked(scene) == ["launch it"]
@@ -288,7 +290,7 @@ async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -
     await store.journal.begin(lease, "turn_1")
     await store.leases.release(lease)
     await scene.place.care.process(HERE)
-    texts = [message.text for message in await scene.place.care.past(HERE)]
+    texts = [message.text for message in await read_history(scene.place.store, HERE)]
     assert texts == ["words 0", "words 1", "1", "words 2", "words 3", "2", "words 4", "3"]
 
 

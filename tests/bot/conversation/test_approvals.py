@@ -8,8 +8,9 @@ import pytest
 
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
-from bot.conversation.approvals import Policy
+from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
+from bot.conversation.services import Policy
 from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -204,7 +205,7 @@ async def test_what_a_stop_overtakes_stays_part_of_the_conversation(store: Store
     await scene.accept("the weather?", "m2", "u2")
     await scene.accept("and then another", "m3", at=SHOWN_AT)
     await scene.say("/stop", "m4")
-    texts = [message.text for message in await scene.place.care.past(HERE) if message.text]
+    texts = [message.text for message in await read_history(scene.place.store, HERE) if message.text]
     assert texts == ["launch it", "and then another", "/stop", "Stopped.", "the weather?", "Sunny"]
 
 

@@ -8,8 +8,9 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.conversation.admission import UNREAD
-from bot.conversation.budgets import Limits
+from bot.conversation.history import read_history
 from bot.conversation.intake import MOST
+from bot.conversation.limits import Limits
 from bot.ops.eviction import Upkeep
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
@@ -56,7 +57,7 @@ async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) 
     await place.care.process(HERE)
     await place.arrive(edited("c1", "m2", "something private and more"))
     await place.care.process(HERE)
-    refused = (await place.care.past(HERE))[2]
+    refused = (await read_history(place.store, HERE))[2]
     assert refused == Message(refused.id, "user", (UNREAD,), WRITTEN_AT)
     assert "private" not in str(await redis.lrange(key("history", HERE), 0, -1))
 

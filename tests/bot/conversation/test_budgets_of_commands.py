@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
-from bot.conversation.budgets import Limits
+from bot.conversation.history import read_history
+from bot.conversation.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Spent, Store
 from bot.transcript import Author, Message, Spending, Text, Usage, encode
@@ -176,7 +177,9 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
     assert "The whole bot: 5 of 1 tokens" in usage
     assert "/forget me" in help_
     assert refused.startswith("I have used up what I may spend in a day.")
-    assert "m2" in [message.id for message in await place.care.past(here)]  # where a terminal looks for its answer
+    assert "m2" in [
+        message.id for message in await read_history(place.store, here)
+    ]  # where a terminal looks for its answer
 
 
 class Console(Mailbox):

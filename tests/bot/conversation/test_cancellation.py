@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from bot.agent.loop import CANCELLED
 from bot.channels import InboundEvent, Take
 from bot.conversation.cancellation import TOPIC
+from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
@@ -57,7 +58,7 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
         await attending
     assert time.monotonic() - stopped < 1
     assert place.box.texts == [answer]
-    said = [message for message in await place.care.past(HERE) if message.text or message.results]
+    said = [message for message in await read_history(place.store, HERE) if message.text or message.results]
     assert [message.role for message in said][:2] == ["user", "tool"]
     assert said[1].results[0].response == {"error": CANCELLED}
     assert await store.leases.due(10) == []

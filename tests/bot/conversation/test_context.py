@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import InboundEvent
-from bot.conversation.context import context_line, usable_zone
+from bot.clock import usable_zone
+from bot.conversation.inbound import context_line
 from bot.transcript import Author, Message, Text
 
 AT = 1_795_298_220_000  # 2026-11-21 21:57 UTC

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, Reply
 from bot.conversation.delivery import TOKEN_WAIT_MS, decode_delivery, fresh
+from bot.conversation.history import read_history
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -47,7 +48,7 @@ async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> 
     await place.hear("more", "m2")
     await place.care.process(HERE)
     assert place.box.delivered == []
-    assert [message.text for message in await place.care.past(HERE)] == ["hi", "One", "more", "Two"]
+    assert [message.text for message in await read_history(place.store, HERE)] == ["hi", "One", "more", "Two"]
 
 
 async def test_an_answer_is_not_shown_before_an_older_one_is_there(store: Store) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.conversation.edits import Forgotten, Housekeeping
+from bot.conversation.edits import Forgotten, HistoryEditor
+from bot.conversation.history import read_history
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -43,7 +44,7 @@ async def letters(store: Store) -> set[tuple[str, bytes]]:
 
 
 async def words(place: Place, conversation: str = HERE) -> list[str]:
-    return [message.text for message in await place.care.past(conversation)]
+    return [message.text for message in await read_history(place.store, conversation)]
 
 
 async def test_an_edit_changes_the_history(store: Store) -> None:
@@ -205,10 +206,10 @@ async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: St
         deleted.append(conversation)
         return 3
 
-    house = Housekeeping(store, 30, forget_files)
+    editor = HistoryEditor(store, 30, forget_files)
     await arrive(store, HERE, said("m1", "my secret"))
     lease = await leased(store, HERE)
-    assert await house.forget(lease, said("m2", "/forget me")) == Forgotten(1, 0, 3)
+    assert await editor.forget(lease, said("m2", "/forget me")) == Forgotten(1, 0, 3)
     assert deleted == [HERE]
     await store.leases.release(lease)
     await place.hear("/forget me", "m3")

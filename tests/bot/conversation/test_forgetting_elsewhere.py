@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from bot.channels import InboundEvent
-from bot.conversation.edits import Forgotten, Housekeeping
-from bot.conversation.records import read_record
+from bot.conversation.edits import Forgotten, HistoryEditor
+from bot.conversation.history import read_history, read_record
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
@@ -34,7 +34,7 @@ async def test_a_conversation_that_is_being_answered_is_waited_for(store: Store)
     """Its turn ends, then it is forgotten."""
     await talk(store)
     other, own = await leased(store, HERE), await leased(store, OWN)
-    forgetting = asyncio.create_task(Housekeeping(store, 30).forget(own, WISH))
+    forgetting = asyncio.create_task(HistoryEditor(store, 30).forget(own, WISH))
     await asyncio.sleep(0)
     await store.leases.release(other)
     assert await forgetting == Forgotten(conversations=2, messages=2)
@@ -45,7 +45,7 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     """It is told to, by an entry of its inbox that names nobody."""
     await talk(store)
     other, own = await leased(store, HERE), await leased(store, OWN)
-    assert await Housekeeping(store, 30, rounds=1).forget(own, WISH) == Forgotten(conversations=1, messages=0)
+    assert await HistoryEditor(store, 30, rounds=1).forget(own, WISH) == Forgotten(conversations=1, messages=0)
     assert await kept(store) == ["my secret", "One"]
     (told,) = await store.inbox.read(HERE)
     assert b"u1" not in told.frame
@@ -65,10 +65,10 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     other, own = await leased(store, GROUP), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await arrive(store, GROUP, said("g5", "newest of u1", "u1", group=True))
-    await Housekeeping(store, 30, rounds=1).forget(own, WISH)
+    await HistoryEditor(store, 30, rounds=1).forget(own, WISH)
     await store.leases.release(other)
     await place.care.process(GROUP)
-    past = [message.text for message in await place.care.past(GROUP)]
+    past = [message.text for message in await read_history(place.store, GROUP)]
     assert not [text for text in past if "u1" in text]
     assert {"old of u2", "new of u2"} <= set(past)
 
@@ -80,7 +80,7 @@ async def test_a_question_that_waits_elsewhere_is_forgotten_with_its_turn(store:
     other, own = await leased(store, HERE), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await store.leases.release(other, await store.now_ms(HERE) + 60_000)
-    assert await Housekeeping(store, 30).forget(own, WISH) == Forgotten(conversations=2, messages=2)
+    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(conversations=2, messages=2)
     assert await store.journal.read(HERE) == []
     await store.leases.release(own)
     assert await store.leases.due(9) == []
@@ -100,7 +100,7 @@ async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_ans
     await arrive(store, GROUP, said("g3", "mine too", group=True))
     await store.inbox.accept(GROUP, "g4", b'cannot be read: "u1"')
     await store.leases.release(other, await store.now_ms(GROUP) + 60_000)
-    assert await Housekeeping(store, 30).forget(own, WISH) == Forgotten(conversations=2, messages=2)
+    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(conversations=2, messages=2)
     assert await store.outbox.read(GROUP) == [b'{"user":"u2"}']
     assert await store.journal.read(GROUP) == []
     (left,) = await store.inbox.read(GROUP)

@@ -107,7 +107,7 @@ async def test_a_summary_leaves_room_for_what_is_said(store: Store) -> None:
     await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
     assert sent(place) == [SUMMARY + "記" * 200, f"three {LONG}", "3", "four"]
     place.model.window = 1_000  # it is another one
-    assert (await place.notes.recall(HERE))[0].text == SUMMARY + "記" * 100
+    assert (await place.notes.load(HERE))[0].text == SUMMARY + "記" * 100
 
 
 async def test_one_conversation_without_a_summary_leaves_others_theirs(store: Store) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import NoReturn
 
 import pytest
 from redis.asyncio import Redis
 
 from bot.agent.turn import TurnUpdate
 from bot.channels import InboundEvent
-from bot.conversation.journal import JournalLedger
-from bot.live_events import Joined, TurnStarted
+from bot.conversation.approvals import Approvals
+from bot.conversation.edits import HistoryEditor
+from bot.conversation.inbound import InboundMessages
+from bot.conversation.turns import ConversationPorts
+from bot.live_events import Joined, Nobody, TurnStarted, Watcher
 from bot.providers.scripted import Step
 from bot.store import Store
+from bot.texts import load
 from bot.transcript import ToolResult
 from tests.bot.conversation.midway import Held, asked, calling, cut_off, held, messages
 from tests.bot.harness import HERE, Mailbox, Place, words
@@ -62,37 +65,37 @@ async def test_a_message_after_the_last_request_gets_the_next_turn(store: Store)
     assert await place.past() == ["first", "", "", "One", "second", "Two"]
 
 
-async def nobody(*_: object) -> NoReturn:
-    """Neither reviews calls nor counts what they cost."""
-    raise AssertionError
+class Unread(InboundMessages):
+    """An inbox that is looked at, and holds nothing."""
+
+    looks = 0
+
+    async def check(self, watcher: Watcher) -> TurnUpdate:
+        self.looks += 1
+        return TurnUpdate()
 
 
-async def test_a_ledger_listens_only_where_something_may_have_come(store: Store) -> None:
+async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store) -> None:
     """At first, and when a record has told so, which a later record with nothing to tell does not undo."""
     await store.inbox.accept(HERE, "m1", b"{}")
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
-    times = 0
+    services = Place(store, []).care.services
+    inbound = Unread(services, lease, HistoryEditor(store, 30))
+    ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, Nobody())
 
-    async def hear() -> TurnUpdate:
-        nonlocal times
-        times += 1
-        return TurnUpdate()
+    async def looks(*, certain: bool = False) -> int:
+        await ports.check_inbox(certain=certain)
+        return inbound.looks
 
-    ledger = JournalLedger(store, lease, hear, nobody, nobody)
-
-    async def listened(*, surely: bool = False) -> int:
-        await ledger.heard(surely=surely)
-        return times
-
-    await ledger.got(ToolResult("c1", "echo", {}))
-    assert [await listened(), await listened(), await listened(surely=True)] == [1, 1, 2]
-    await ledger.got(ToolResult("c1", "echo", {}))
-    assert await listened() == 2
+    await ports.record(ToolResult("c1", "echo", {}))
+    assert [await looks(), await looks(), await looks(certain=True)] == [1, 1, 2]
+    await ports.record(ToolResult("c1", "echo", {}))
+    assert await looks() == 2
     await store.inbox.accept(HERE, "m2", b"{}")
-    await ledger.got(ToolResult("c1", "echo", {}))
-    assert [await listened(), await listened()] == [3, 3]
+    await ports.record(ToolResult("c1", "echo", {}))
+    assert [await looks(), await looks()] == [3, 3]
 
 
 HELP, RESET, FORGET = "I am Kaiwa.", "Done: I have forgotten", "Done: I have deleted"
@@ -164,6 +167,22 @@ async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: 
 
 def picture(number: int) -> InboundEvent:
     return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
+
+
+async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
+    """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of the model."""
+    place = Place(store, [])
+    await place.arrive(picture(0))
+    processing = asyncio.create_task(place.care.process(HERE))
+    await until_true(lambda: _has_journal(store))
+    await place.hear("/stop", "s1")
+    await processing
+    assert place.box.texts == [load().get("apology.stopped", "en")]
+    assert await place.past() == ["picture 0", "/stop", *place.box.texts]
+
+
+async def _has_journal(store: Store) -> bool:
+    return bool(await store.journal.read(HERE))
 
 
 async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:

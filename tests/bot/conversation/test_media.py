@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from bot.channels import InboundEvent, Take
+from bot.conversation.history import read_history
 from bot.conversation.media import EARLIER, MOST, mime_of
 from bot.providers.gemini.request import contents
 from bot.providers.scripted import Step
@@ -51,7 +52,7 @@ async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> 
     (sent,) = place.model.requests[0].messages
     (part,) = contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
-    (kept,) = (await place.care.past(HERE))[0].parts
+    (kept,) = (await read_history(place.store, HERE))[0].parts
     assert kept == Media("pic1", "image/jpeg", len(JPEG))
 
 

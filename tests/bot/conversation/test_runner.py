@@ -10,7 +10,9 @@ from typing import ClassVar, cast
 import pytest
 from redis.asyncio import Redis
 
-from bot.conversation.journal import SAID, Said
+from bot.agent.turn import RecordedResponse
+from bot.conversation.history import read_history
+from bot.conversation.journal import RESPONSE
 from bot.errors import DeliverLater, TryAgain
 from bot.live_events import TurnStarted
 from bot.providers.scripted import Step
@@ -29,7 +31,7 @@ async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
     await place.care.process(HERE)
     (delivery,) = place.box.delivered
     assert (delivery.reply.text, delivery.address, delivery.attempts) == ("Hello!", "token-1", 1)
-    assert [message.text for message in await place.care.past(HERE)] == ["hi", "Hello!"]
+    assert [message.text for message in await read_history(place.store, HERE)] == ["hi", "Hello!"]
     assert isinstance(place.box.seen[0], TurnStarted)
     assert place.box.seen[0].user_ids == ("m1",)
     assert await store.leases.due(10) == []
@@ -126,8 +128,8 @@ async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_dead")
-    said = Said(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
-    await store.journal.record(lease, SAID, encode(said))
+    said = RecordedResponse(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
+    await store.journal.record(lease, RESPONSE, encode(said))
     await store.leases.release(lease)
     await place.hear("and then?", "m2")
     place.model._steps.append(Step("Next"))
@@ -177,7 +179,7 @@ async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Re
     gate.set()
     await attending
     assert (first.box.texts, second.box.texts) == ([], ["in time"])
-    assert [message.text for message in await second.care.past(HERE)] == ["hi", "in time"]
+    assert [message.text for message in await read_history(store, HERE)] == ["hi", "in time"]
 
 
 async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Store, redis: Redis) -> None:

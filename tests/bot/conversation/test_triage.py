@@ -30,40 +30,40 @@ def texts(arrivals: list[InboundEvent]) -> list[str]:
 
 def test_an_edit_in_the_same_batch_changes_the_message_itself() -> None:
     """Who corrects a typo before the bot has looked is answered once, to the corrected words."""
-    batch = triage([said("a", "wether?"), said("b", "hi"), edit("e1", "a", "weather?")], COMMANDS.read)
+    batch = triage([said("a", "wether?"), said("b", "hi"), edit("e1", "a", "weather?")], COMMANDS)
     assert (texts(batch.messages), batch.edited) == (["weather?", "hi"], {})
 
 
 def test_a_message_taken_back_before_it_was_read_is_not_answered() -> None:
     """Nothing is left to answer, and nothing to change in the history."""
-    batch = triage([said("a", "oops"), unsend("e1", "a")], COMMANDS.read)
+    batch = triage([said("a", "oops"), unsend("e1", "a")], COMMANDS)
     assert (batch.messages, batch.edited) == ([], {})
 
 
 def test_changes_to_earlier_turns_wait_for_the_history() -> None:
     """An edit and a message taken back whose targets are not in the batch."""
-    batch = triage([edit("e1", "old1", "new words"), unsend("e2", "old2")], COMMANDS.read)
+    batch = triage([edit("e1", "old1", "new words"), unsend("e2", "old2")], COMMANDS)
     before = [said("old1", "old words").message, said("old2", "secret").message, said("x", "kept").message]
     assert [message.text for message in changed(before, batch.edited)] == ["new words", "kept"]
 
 
 def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
     """The order within a batch counts."""
-    batch = triage([said("a", "one"), said("b", "/reset"), said("c", "two")], COMMANDS.read)
+    batch = triage([said("a", "one"), said("b", "/reset"), said("c", "two")], COMMANDS)
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["two"], ["reset"])
 
 
 def test_help_does_not_swallow_a_question() -> None:
     """A question beside /help is answered too."""
-    batch = triage([said("a", "weather?"), said("b", "/help")], COMMANDS.read)
+    batch = triage([said("a", "weather?"), said("b", "/help")], COMMANDS)
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["weather?"], ["help"])
 
 
 def test_leaving_ends_everything_before_it() -> None:
     """Nobody is there any more to be answered; who comes back in the same batch starts anew."""
     left = InboundEvent(Message("l", "user", (), 1), event="left")
-    batch = triage([said("a", "hi"), left, said("b", "I am back")], COMMANDS.read)
-    assert (batch.left is not None, texts(batch.messages)) == (True, ["I am back"])
+    batch = triage([said("a", "hi"), left, said("b", "I am back")], COMMANDS)
+    assert (batch.conversation_deleted is not None, texts(batch.messages)) == (True, ["I am back"])
 
 
 def test_commands_are_whole_messages_in_both_languages() -> None:

@@ -31,7 +31,7 @@ async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) ->
     scene.place.box.failures.clear()
     await scene.place.care.process(HERE)
     assert scene.place.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
-    open_question = await scene.place.care.question(HERE)
+    open_question = await scene.place.question()
     assert open_question is not None
     assert open_question.id == scene.question
     await scene.press(True, "p1")

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.agent.tool_runner import INTERRUPTED
+from bot.agent.turn import RecordedResponse, StartedCall
 from bot.conversation.delivery import decode_delivery
-from bot.conversation.journal import Begun, Said, read_entries
-from bot.conversation.records import read_record
+from bot.conversation.history import read_record
+from bot.conversation.journal import read_entries
 from bot.store.frames import unpack
 from bot.store.keys import CONVERSATION_KINDS
 from bot.transcript import Message, ToolResult
@@ -73,13 +74,13 @@ async def record_of(conversation: Conversation) -> Record:
     journal = await conversation.frames("journal")
     steps = read_entries(unpack(frame) for frame in journal).steps
     past = await _past(conversation)
-    messages = [*past, *(step.message for step in steps if isinstance(step, Said))]
+    messages = [*past, *(step.message for step in steps if isinstance(step, RecordedResponse))]
     results = [step for step in steps if isinstance(step, ToolResult)]
     outbox = [decode_delivery(raw) for raw in await conversation.frames("outbox")]
     calls = {call.id: call.arguments["n"] for message in messages for call in message.calls}
     return Record(
         said={message.id for message in messages if message.opaque == BY_MODEL},
-        begun={calls[step.call_id] for step in steps if isinstance(step, Begun)},
+        begun={calls[step.call_id] for step in steps if isinstance(step, StartedCall)},
         results=_results(past) | {calls[result.call_id]: result.response for result in results},
         outbox={delivery.id: delivery.attempts for delivery in outbox},
         is_answered=not (journal or await conversation.frames("inbox")),

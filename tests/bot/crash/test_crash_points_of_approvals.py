@@ -9,8 +9,9 @@ from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
 from bot.agent.tool_runner import INTERRUPTED
-from bot.conversation.approvals import EXPIRED, REJECTED, Policy
+from bot.conversation.approvals import EXPIRED, REJECTED
 from bot.conversation.delivery import CANNOT_ASK
+from bot.conversation.services import Policy
 from bot.store import Depths, Store
 from tests.bot.crash.evidence import Ending, ending_of
 from tests.bot.crash.plays import at_each, die_everywhere, play

@@ -14,9 +14,9 @@ from msgspec.structs import replace as replaced
 
 from bot.channels import AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
-from bot.conversation.approvals import Policy
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.intake import Intake
+from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.metrics import Metrics
 from bot.providers.scripted import Step

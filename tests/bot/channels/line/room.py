@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -13,15 +13,10 @@ from starlette.applications import Starlette
 from bot.agent.loop import Agent
 from bot.channels import Host
 from bot.channels.line.channel import Line
-from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.alerts import Alerts
-from bot.conversation.approvals import Policy
-from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake
-from bot.conversation.replying import Defaults
-from bot.conversation.runner import ConversationRunner, conversations
+from bot.conversation.runner import ConversationRunner, build
+from bot.conversation.services import ConversationSettings, Policy
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -32,9 +27,17 @@ from tests.fakes.line import LineFake
 from tests.fakes.line_events import JSON, webhook
 from tests.fakes.tools import Echo, tool_map
 
-DEFAULTS = Defaults("en", "UTC")
-NO_LIMITS = Limits()
 ASK = Policy()
+
+
+class Jobs:
+    """Keeps the hints (``bot.conversation.intake.Jobs``)."""
+
+    def __init__(self) -> None:
+        self.due: list[str] = []
+
+    async def add(self, conversation: str, key: str) -> None:
+        self.due.append(conversation)
 
 
 @dataclass
@@ -48,11 +51,7 @@ class Room:
     model: Scripted
     care: ConversationRunner
     http: httpx.AsyncClient
-    jobs: list[str] = field(default_factory=list)
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Take a hint (``bot.conversation.intake.Jobs``)."""
-        self.jobs.append(conversation)
+    jobs: list[str]
 
     async def receive(self, *events: JSON) -> None:
         """Post events as LINE does."""
@@ -81,17 +80,11 @@ async def room(
     store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
 ) -> AsyncIterator[Room]:
     """All of it on a real store, with a model that plays a script."""
-    model, metrics, catalogue, days = Scripted(steps), Metrics(), texts(), Days("UTC")
-    channels: dict[str, Any] = {}
-    agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    alerts = Alerts(store, channels, catalogue, days, "en", "")
-    budgets = Budgets(store, NO_LIMITS, days, alerts, metrics)
-    past = HistoryWindow(store, model, None, budgets, 16_000)
-    care = conversations(store, agent, past, channels, catalogue, metrics, DEFAULTS, policy, budgets, alerts)
-    made = Room(model, care, httpx.AsyncClient())
-    accept = Intake(store, made, SpokenCommands(catalogue), metrics)
+    model, metrics, catalogue, jobs = Scripted(steps), Metrics(), texts(), Jobs()
+    accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
     line = Line(line_config(fake.base_url), Host(accept, store.kv, store.door_kv, catalogue))
-    channels["line"] = line
+    agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
+    care = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
-    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as made.http, aclosing(line):
-        yield made
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, aclosing(line):
+        yield Room(model, care, http, jobs.due)

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from bot.conversation.approvals import Policy
 from bot.conversation.cancellation import TOPIC
+from bot.conversation.services import Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media
@@ -90,10 +91,10 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
         assert "Kaiwa" in greeting
         await here.receive(fake.event(message=text_message("hi")))
         await here.process()
-        assert await here.care.past(IN_PRIVATE)
+        assert await read_history(store, IN_PRIVATE)
         await here.receive(event("unfollow"))
         await here.process()
-        assert await here.care.past(IN_PRIVATE) == []
+        assert await read_history(store, IN_PRIVATE) == []
     assert len(fake.sent) == 2
 
 

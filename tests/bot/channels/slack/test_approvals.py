@@ -11,17 +11,11 @@ import pytest
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels import Channel
 from bot.channels.slack.channel import Slack
-from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.alerts import Alerts
-from bot.conversation.approvals import Policy
-from bot.conversation.budgets import Budgets, Limits
-from bot.conversation.history import HistoryWindow
 from bot.conversation.intake import Intake
-from bot.conversation.replying import Defaults
-from bot.conversation.runner import conversations
+from bot.conversation.runner import build
+from bot.conversation.services import ConversationSettings, Policy
 from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
@@ -50,17 +44,11 @@ class SlackPipeline:
     def __init__(self, fake: SlackFake, store: Store, *steps: Step, policy: Policy) -> None:
         self.fake = fake
         self.launch = Launch()
-        texts, metrics, days = load(), Metrics(), Days("UTC")
-        channels: dict[str, Channel] = {}
-        alerts = Alerts(store, channels, texts, days, "en", "")
-        budgets = Budgets(store, Limits(), days, alerts, metrics)
+        texts, metrics = load(), Metrics()
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
-        past = HistoryWindow(store, agent.provider, None, budgets, 16_000)
-        self.runner = conversations(
-            store, agent, past, channels, texts, metrics, Defaults("en", "UTC"), policy, budgets, alerts
-        )
         intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
-        self.slack = channels["slack"] = Slack(intake, store.kv, texts, options(fake))
+        self.slack = Slack(intake, store.kv, texts, options(fake))
+        self.runner = build(store, agent, {"slack": self.slack}, texts, metrics, ConversationSettings(policy=policy))
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 

@@ -15,7 +15,7 @@ from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Claim, Counter, Spent, Store, Unit
-from bot.transcript import Spending
+from bot.transcript import Spending, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -133,7 +133,7 @@ class Budgets:
         return False
 
     async def spend(self, conversation: str, spending: Spending) -> None:
-        """Count what a model response has cost. Never raises: what cannot be counted is told to the log.
+        """Count what a model response has cost. Never raises: what cannot be counted is logged.
 
         It is counted as soon as it is there. A process that dies right then leaves at most one response uncounted; one
         that dies before the response is in the journal has it asked for, paid for and counted again.
@@ -201,11 +201,11 @@ class Budgets:
 
 def is_operators(name: str) -> bool:
     """Whether a conversation, or a person, is of the page or the terminal."""
-    return name.partition(":")[0] == OPERATORS
+    return channel_of(name) == OPERATORS
 
 
 def _person(conversation: str, author: str) -> str:
-    return f"{conversation.partition(':')[0]}:{author}"
+    return f"{channel_of(conversation)}:{author}"
 
 
 def _shortened(name: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.conversation.admission import UNREAD
-from bot.conversation.budgets import Excess, Limits, Used
+from bot.conversation.limits import Excess, Limits, Used
 from bot.errors import LeaseLost
 from bot.providers.scripted import Step
 from bot.store import Spent, Store, open_store

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from bot.conversation.tool_commands import choice_in, command_words
+from bot.commands import SpokenCommands
+from bot.conversation.admission import Admission
+from bot.conversation.commands import Commands, choice_in, command_words
+from bot.conversation.edits import HistoryEditor
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
+from bot.texts import load
 from bot.transcript import Message, Text, ToolCall
 from tests.bot.harness import HERE, Place
 from tests.fakes.tools import ANY_OBJECT, Echo, tool_map
@@ -125,3 +129,10 @@ async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) 
     await place.hear("/help", "m1")
     await place.care.process(HERE)
     assert "Begin a message" not in place.box.texts[0]
+
+
+async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogue(store: Store) -> None:
+    """Words without a row would do nothing; a row without words could not be said."""
+    services = Place(store, []).care.services
+    commands = Commands(services, HistoryEditor(store, 30), Admission(services), TOOLS)
+    assert list(commands.table) == SpokenCommands(load()).names

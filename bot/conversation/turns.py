@@ -1,0 +1,423 @@
+"""Turns: what has arrived becomes a transcript, the agent answers it, and all is committed at once.
+
+A turn that is not committed stays in its journal. Whoever has the conversation next goes on from there, as often as it
+takes while the turn gets on, and a few times while it does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import structlog
+from msgspec.structs import replace
+
+from bot.agent.loop import STOPPED, Agent
+from bot.agent.turn import (
+    NOBODY,
+    ApprovalDecision,
+    RecordedResponse,
+    StartedCall,
+    Turn,
+    TurnContext,
+    TurnStep,
+    TurnUpdate,
+    now_ms,
+)
+from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.clock import usable_zone
+from bot.conversation.admission import Admission
+from bot.conversation.alerts import ALARMING
+from bot.conversation.approvals import Approvals
+from bot.conversation.cancellation import CancelRegistry
+from bot.conversation.commands import Commands, Given, choice_in
+from bot.conversation.edits import HistoryEditor
+from bot.conversation.history import KEEP_TURNS, HistoryWindow
+from bot.conversation.inbound import InboundMessages
+from bot.conversation.journal import (
+    RESPONSE,
+    RESULT,
+    STARTED,
+    Step,
+    TurnJournal,
+    read_entries,
+    readable,
+    readable_arrivals,
+)
+from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.services import Services
+from bot.conversation.triage import Triage, triage
+from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
+from bot.live_events import AnswerRestarted, Nobody, TurnStarted, Watcher
+from bot.store import JournalledTurn, Lease, Waiting
+from bot.texts import language_of
+from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
+
+log = structlog.stdlib.get_logger(__name__)
+
+TURN_S = 300.0
+MAX_STARTS = 5  # without a new journal entry: a turn that kills its process must not do so for ever
+MAX_FAILURES = 3  # for the same reason, one that nobody foresaw
+REST_MS = 1_000  # after the first failure; doubled after the next
+KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STARTED, ToolResult: RESULT}
+
+
+@dataclass(slots=True)
+class TurnResult:
+    """What a turn leaves: messages for the history, replies with their addresses, the model that answered."""
+
+    messages: tuple[Message, ...] = ()
+    replies: list[tuple[Reply, str]] = field(default_factory=list)
+    model: str = ""
+
+    def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]]) -> None:
+        """Leave these too."""
+        self.messages = (*self.messages, *messages)
+        self.replies += replies
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One attempt at a turn.
+
+    Attributes:
+        quietly: show nothing of the answer before it is delivered.
+    """
+
+    lease: Lease
+    channel: Channel
+    turn_id: str
+    inbound: InboundMessages
+    quietly: bool
+
+
+class ConversationPorts:
+    """Joins a turn to its conversation (``bot.agent.turn.TurnPorts``), fenced by the lease.
+
+    Raises:
+        LeaseLost: another process owns the turn; nothing more may happen here.
+        StoreUnavailable: the step is not on record, so the next one must not be taken.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        lease: Lease,
+        turn_id: str,
+        approvals: Approvals,
+        inbound: InboundMessages,
+        watcher: Watcher,
+    ) -> None:
+        self._services = services
+        self._lease = lease
+        self._turn_id = turn_id
+        self._approvals = approvals
+        self._inbound = inbound
+        self._watcher = watcher
+        self._waiting = True  # as far as is known: the turn was begun a while ago
+
+    async def record(self, step: TurnStep) -> None:
+        if isinstance(step, RecordedResponse) and not step.message.calls:
+            return  # the next step is the commit, which keeps the message itself
+        # Records of parallel results may return in any order: what one has seen, a later one does not undo.
+        if await self._services.store.journal.record(self._lease, KINDS[type(step)], encode(step)):
+            self._waiting = True
+
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+        if not (self._waiting or certain):
+            return TurnUpdate()
+        self._waiting = False
+        return await self._inbound.check(self._watcher)
+
+    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, text, call, asker)
+        self._inbound.note_decision(decision)
+        return decision
+
+    async def spend(self, spending: Spending) -> None:
+        await self._services.budgets.spend(self._lease.conversation, spending)
+
+
+class TurnRunner:
+    """Takes turns, each under its conversation's lease."""
+
+    def __init__(self, services: Services, agent: Agent, window: HistoryWindow, cancellations: CancelRegistry) -> None:
+        self._services = services
+        self._store = services.store
+        self._agent = agent
+        self._window = window
+        self._cancellations = cancellations
+        self._editor = HistoryEditor(services.store, services.defaults.history_days, agent.tools.forget)
+        self._approvals = Approvals(services)
+        self._admission = Admission(services)
+        self._commands = Commands(services, self._editor, self._admission, agent.tools)
+        self._media = Allowance(IN_FLIGHT)
+
+    async def take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False) -> int | None:
+        """Take a turn to its commit, or past the question it waits for.
+
+        Args:
+            quietly: show nothing of the answer before it is delivered.
+
+        Returns:
+            Where it is left in its journal, when to go on (ms of the store's clock), else None.
+
+        Raises:
+            LeaseLost: another process has it; nothing was committed here.
+            AwaitingApproval: it waits in its journal for a person.
+            StoreUnavailable: it is left in its journal.
+        """
+        if journalled.not_before:
+            return journalled.not_before
+        channel = self._services.channel(lease.conversation)
+        if channel is None:
+            await self._give_up(lease, journalled, f"the channel {channel_of(lease.conversation)} is switched off")
+            return None
+        if journalled.starts > MAX_STARTS:
+            await self._give_up(lease, journalled, f"started {MAX_STARTS} times without getting on")
+            return None
+        try:
+            journal = read_entries(journalled.entries)
+            if journal.open_question is not None:
+                await self._decide(lease, channel, journalled, journal)
+                return None  # the decision is delivered first, then the turn goes on
+            inbound = InboundMessages(self._services, lease, self._editor)
+            await self._run(_Attempt(lease, channel, journalled.turn_id, inbound, quietly), journal)
+        except (LeaseLost, AwaitingApproval, StoreUnavailable):
+            raise
+        except Exception as error:  # the next attempt may fare better; details go to the log
+            log.exception("turn failed unexpectedly")
+            return await self._try_again(lease, journalled, type(error).__name__)
+        return None
+
+    async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
+        """Read the answers to the question that the turn waits for. Other people's commands need not wait with it."""
+        try:
+            await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
+        except AwaitingApproval as waiting:
+            done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
+            raise AwaitingApproval(waiting.until, waiting.known - done) from waiting
+
+    async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
+        """Run the commands of people whom the question does not ask; how many entries of the inbox are done with."""
+        done: set[bytes] = set()
+        waiting = readable(await self._store.inbox.read(lease.conversation))
+        for entry, event in waiting:
+            if event.event != "message" or (asker_id and event.author_id == asker_id) or entry.frame in done:
+                continue
+            await self._editor.remember(lease.conversation, [event])  # they may want to be forgotten
+            command = self._services.commands.read(event.message.text)
+            if command in (None, "stop"):
+                continue
+            await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, event)
+            done.add(entry.frame)
+            if command == "forget":
+                theirs = {one.frame for one, other in waiting if other.author_id == event.author_id} - done
+                for frame in theirs:
+                    await self._store.journal.dismiss(lease, frame, b"")
+                done |= theirs
+        return len(done)
+
+    async def _run_beside(self, lease: Lease, turn_id: str, entry: Waiting, event: InboundEvent) -> None:
+        """Run a command while the turn under way stays as it is."""
+        admitted = await self._admission.admit(lease.conversation, turn_id, [event])
+        replies = [reply for reply, _ in admitted.replies]
+        command = self._services.commands.read(event.message.text)
+        if admitted.arrivals and command:
+            replies = [await self._commands.run(command, Given(lease, event, ends_turn=False))]
+        sends = [encode(Delivery(new_id("reply"), turn_id, reply, event.address)) for reply in replies]
+        await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
+
+    async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
+        failures = await self._store.journal.fail(lease, reason, REST_MS)
+        if failures.times < MAX_FAILURES:
+            return failures.retry_at
+        await self._give_up(lease, journalled, f"failed {failures.times} times: {reason}")
+        return None
+
+    async def _give_up(self, lease: Lease, journalled: JournalledTurn, reason: str) -> None:
+        """End a turn that cannot be answered: its messages become a dead letter, and their authors get an apology."""
+        # What has joined it since it was begun is given up with it.
+        journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
+        result = self._crash_apology(lease, journalled, reason)
+        await self._commit(lease, journalled.turn_id, result, given_up=reason)
+        self._services.metrics.turns.labels("failed").inc()
+        log.error("turn given up, see: kaiwa outbox list", reason=reason)
+        await self._services.alerts.notice("dead_letters", reason)
+
+    def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
+        arrivals = readable_arrivals(journalled.entries)
+        batch = triage(arrivals, self._services.commands)
+        is_awaited = bool(batch.messages or batch.commands or batch.canned or not arrivals)
+        if not is_awaited or self._services.channel(lease.conversation) is None:
+            return TurnResult()
+        asked = [arrival.message for arrival in batch.messages]
+        language = language_of(asked[-1].text if asked else "", self._services.defaults.language)
+        text = self._services.texts.get("apology.crashed", language)
+        address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), "")
+        reply = Reply(text, failed=True, note=f"{reason}, see the log")
+        return TurnResult((*asked, _own_message(text)) if asked else (), [(reply, address)])
+
+    async def _run(self, attempt: _Attempt, journal: TurnJournal) -> None:
+        started = time.monotonic()
+        result = TurnResult()
+        if not journal.steps:  # a turn that has got on was admitted
+            arrivals = await attempt.inbound.begin(journal.arrivals)
+            admitted = await self._admission.admit(attempt.lease.conversation, attempt.turn_id, arrivals)
+            result.add(admitted.messages, admitted.replies)
+            journal.arrivals = admitted.arrivals
+        batch = triage(journal.arrivals, self._services.commands)
+        await self._do_asides(attempt.lease, attempt.channel, batch, result)
+        if batch.messages:
+            answered = await self._answer(attempt, batch.messages, journal.steps)
+            result.add(answered.messages, answered.replies)
+            result.model = answered.model
+        await self._commit(attempt.lease, attempt.turn_id, result)
+        seconds = time.monotonic() - started
+        failed = any(reply.failed for reply, _ in result.replies)
+        self._services.metrics.turns.labels("failed" if failed else "answered").inc()
+        self._services.metrics.turn_seconds.observe(seconds)
+        log.info("turn", failed=failed, messages=len(result.messages), ms=round(seconds * 1000))
+
+    async def _do_asides(self, lease: Lease, channel: Channel, batch: Triage, result: TurnResult) -> None:
+        """Whatever needs no model: edits, canned answers, commands."""
+        if batch.conversation_deleted:
+            await self._editor.leave(lease, batch.conversation_deleted)
+        await self._editor.apply(lease, batch.edited)
+        canned = await channel.enrich(lease.conversation, batch.canned, is_new=False) if batch.canned else []
+        for event in canned:
+            key = "apology.left_out" if event.left_out else event.target
+            sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
+            result.replies.append((sentence, event.address))
+        if batch.superseded:
+            result.add([event.message for event in batch.superseded], ())
+            if not batch.commands:  # by a button, which says nothing itself
+                last = batch.superseded[-1]
+                result.replies.append((self._commands.sentence("apology.stopped", last), last.address))
+        for command, event in batch.commands:
+            reply = await self._commands.run(command, Given(lease, event, bool(batch.superseded)))
+            result.add([event.message, _own_message(reply.text)], [(reply, event.address)])
+            if command == "forget":
+                result.messages = ()
+
+    async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> None:
+        channel = self._services.channel(lease.conversation)
+        parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
+        authors = (message.author for message in reversed(result.messages) if message.role == "user")
+        asker = next((author.id for author in authors if author), "")
+        deliveries = [
+            encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker))
+            for number, (reply, address) in enumerate(parts, 1)
+        ]
+        record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
+        entry = encode(record) if result.messages else None
+        await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
+
+    async def _answer(self, attempt: _Attempt, arrivals: list[InboundEvent], steps: list[Step]) -> TurnResult:
+        """Answer messages; with nothing, where they have all been taken back meanwhile.
+
+        Args:
+            arrivals: the messages the turn began with.
+            steps: what it has done already.
+
+        Raises:
+            LeaseLost: another process has the turn.
+            AwaitingApproval: it waits for a person.
+            StoreUnavailable: it is left in its journal.
+        """
+        conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
+        view = nullcontext(Nobody()) if attempt.quietly else channel.live_view(conversation, arrivals[-1].address)
+        async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
+            await watcher.show(TurnStarted(attempt.turn_id, tuple(arrival.message.id for arrival in arrivals)))
+            turn = await self._new_turn(attempt, arrivals, watcher, media)
+            for step in steps:
+                await self._restore(turn, step, inbound)
+            reply = await self._reply(turn, inbound)
+            if reply is None:
+                await watcher.show(AnswerRestarted())
+            added = media.described(turn.added)
+        return TurnResult(added, [(reply, inbound.address)], turn.model) if reply else TurnResult()
+
+    async def _new_turn(
+        self, attempt: _Attempt, arrivals: list[InboundEvent], watcher: Watcher, media: TurnMedia
+    ) -> Turn:
+        """The turn before its first step, each message with its context line."""
+        defaults, conversation = self._services.defaults, attempt.lease.conversation
+        history = await self._window.load(conversation)
+        asked = (await attempt.inbound.receive(arrivals, is_new=not history)).messages
+        author = asked[-1].author or NOBODY
+        context = TurnContext(
+            conversation=conversation,
+            style=attempt.channel.style,
+            locale=author.locale or language_of(asked[-1].text, defaults.language),
+            time_zone=usable_zone(author.time_zone, defaults.time_zone),
+            watcher=watcher,
+            load=media.load,
+        )
+        ports = ConversationPorts(
+            self._services, attempt.lease, attempt.turn_id, self._approvals, attempt.inbound, watcher
+        )
+        choice = choice_in(asked, self._agent.tools)
+        return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S, choice)
+
+    async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
+        """Bring a turn one step nearer to where its journal ends."""
+        match step:
+            case RecordedResponse(message, stop_reason):
+                turn.restore_response(message, stop_reason)
+            case ToolResult():
+                turn.restore_result(step)
+            case StartedCall(call_id):
+                turn.restore_started(call_id)
+            case ApprovalDecision():
+                turn.restore_decision(step)
+                inbound.note_decision(step)
+            case InboundEvent():
+                turn.restore_update(await inbound.join(turn.context.watcher, [step]))
+
+    async def _reply(self, turn: Turn, inbound: InboundMessages) -> Reply | None:
+        """The model's answer, or one honest sentence in its place."""
+        try:
+            async with asyncio.timeout(TURN_S) as limit:
+                with self._cancellations.watching(turn.context.conversation, limit) as run:
+                    if turn.open_calls() and await inbound.is_to_stop():  # while no process had the turn
+                        raise TurnFailed("stopped", STOPPED)
+                    answer = await self._agent.run(turn)
+        except (TurnFailed, ModelError) as error:
+            failure, cause = error.apology, error.cause
+        except TimeoutError:
+            failure, cause = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+            if run.stopped:
+                failure, cause = "stopped", STOPPED
+        else:
+            return self._answer_of(turn, answer) if answer else None
+        return await self._apology(turn, failure, cause)
+
+    async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
+        log.warning("turn failed", apology=failure, cause=cause)
+        if (alarm := ALARMING.get(failure)) is not None:
+            await self._services.alerts.notice(alarm, cause)
+        stopped = failure == "stopped"
+        await self._agent.close(turn, stopped=stopped)
+        if stopped:
+            await turn.check_inbox(certain=True)  # the wish to stop is answered by this
+        apology = self._sentence(f"apology.{failure}", turn)
+        # Not on record before the commit: after a crash the turn goes on, and may find a better end.
+        turn.restore_response(_own_message(apology), "end_turn")
+        return Reply(apology, failed=not stopped, note="" if stopped else cause)
+
+    def _answer_of(self, turn: Turn, answer: Message) -> Reply:
+        if turn.stop_reason == "end_turn":
+            return Reply(answer.text)
+        return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}")
+
+    def _sentence(self, key: str, turn: Turn) -> str:
+        return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
+
+
+def _own_message(text: str) -> Message:
+    """A sentence of ours, as the history keeps it."""
+    return Message(new_id("msg"), "model", (Text(text),), now_ms())
