@@ -157,16 +157,8 @@ async def wire(
         if not only_console:
             host = _host(house, intake, alerts, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
-        runner = build(
-            store,
-            house.agent,
-            MappingProxyType(channels),
-            texts,
-            house.metrics,
-            options,
-            alerts=alerts,
-            summarizer=_summarizer(house),
-        )
+        parts = store, house.agent, MappingProxyType(channels), texts, house.metrics, options
+        runner = build(*parts, alerts=alerts, summarizer=_summarizer(house))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.listening())
