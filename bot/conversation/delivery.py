@@ -77,8 +77,7 @@ class OutboxRelay:
             if (channel := self._services.channel(conversation)) is None:
                 raise DeliveryRefused(f"the channel {name} is switched off")
             if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
-                log.info("a question that is decided is not asked any more", delivery=delivery.id)
-                return await self._store.outbox.remove_head(lease)
+                raise DeliveryRefused("the question is decided already")
             shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
         except DeliverLater as later:
             outcomes.labels(name, "later").inc()

@@ -31,6 +31,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
     await redis.rpush(key("history", uninvolved), *[f"{turn}".ljust(TURN_BYTES) for turn in range(8)])
     await redis.expire(key("history", uninvolved), 60)
     used = (await redis.info("memory"))["used_memory"]
+    limit = (await redis.config_get("maxmemory"))["maxmemory"] or "0"
     await redis.config_set("maxmemory", used + 8 * MIB)
     try:
         async with open_store(store_url, history_days=30) as store:
@@ -42,7 +43,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
                     await Upkeep(store).look()
             assert not (await store.pressure.measure()).is_tight
     finally:
-        await redis.config_set("maxmemory", 0)
+        await redis.config_set("maxmemory", limit)
     assert await redis.llen(key("history", uninvolved)) == 8
     assert 0 < (await redis.memory_usage(key("history", HERE), samples=0) or 0) <= HISTORY_BYTES
     assert await redis.memory_usage(key("outbox", HERE)) is None

@@ -1,0 +1,29 @@
+"""docs/architecture.md names every module, where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from tests.house import ROOT, files
+
+ROW = re.compile(r"^\| `(bot[\w/]*)` \| ((?:`\w+` ?)+)\|", re.MULTILINE)
+VENDORS = ("anthropic", "demo", "gemini", "json_mode", "ollama", "openai")  # a folder each, of one shape
+
+
+def test_the_map_is_the_tree() -> None:
+    """A module that is moved, added or deleted changes its row."""
+    told: defaultdict[str, set[str]] = defaultdict(set)
+    for package, modules in ROW.findall((ROOT / "docs/architecture.md").read_text("utf-8")):
+        told[package] |= set(re.findall(r"\w+", modules))
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for path in files("bot/**/*.py", "bot/*.py"):
+        if path.stem != "__init__" and path.parent.name not in VENDORS:
+            found[path.parent.relative_to(ROOT).as_posix()].add(path.stem)
+    assert told == found
+
+
+def test_few_modules_stand_flat() -> None:
+    """What belongs together stands in a package."""
+    flat = {path for path in files("bot/*.py") if path.parent == ROOT / "bot" and path.stem != "__init__"}
+    assert len(flat) <= 20
