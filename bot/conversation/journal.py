@@ -26,7 +26,7 @@ class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
     Attributes:
         address: where the question was sent.
         language: of the person who is asked.
-        before: entries that waited in the inbox then, which are no answer to it.
+        before: entries that waited in the inbox then; read by earlier versions only.
     """
 
     question: Question
