@@ -254,7 +254,7 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
         try:
             await house.store.ping()
         except StoreUnavailable as error:
-            log.warning("not ready", store=str(error))
+            log.warning("health.not_ready", cause=str(error))
             return "the store does not answer"
         return "" if worker is None or worker.alive else "the worker has stopped"
 

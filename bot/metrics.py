@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+Kind = Literal["turn", "model", "tool", "delivery"]
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
 
@@ -41,10 +44,23 @@ class Metrics:
         self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)
         self.memory_ratio = Gauge("kaiwa_store_memory_ratio", "Memory used of its maxmemory", registry=registry)
 
-    def count_model_call(self, model: str, outcome: str, seconds: float, tokens: Mapping[str, int]) -> None:
-        """Count a request to a model, with its tokens by kind."""
-        self.model_calls.labels(model, outcome).inc()
-        self.model_seconds.labels(model).observe(seconds)
+        self._counters = {
+            "turn": self.turns,
+            "model": self.model_calls,
+            "tool": self.tool_calls,
+            "delivery": self.deliveries,
+        }
+        self._seconds = {"turn": self.turn_seconds, "model": self.model_seconds, "tool": self.tool_seconds}
+
+    def count(self, kind: Kind, outcome: str, seconds: float, name: str = "") -> None:
+        """Count what ``bot.telemetry`` has measured; ``name`` is that of the model, tool or channel."""
+        names = (name,) if name else ()
+        self._counters[kind].labels(*names, outcome).inc()
+        if histogram := self._seconds.get(kind):
+            (histogram.labels(*names) if names else histogram).observe(seconds)
+
+    def count_tokens(self, model: str, tokens: Mapping[str, int]) -> None:
+        """Count the tokens of a model call, by kind."""
         for kind, count in tokens.items():
             self.tokens.labels(model, kind).inc(count)
 

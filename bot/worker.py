@@ -72,7 +72,7 @@ class DocketJobs:
                 async with asyncio.timeout(HINT_S):
                     await self._docket.add("turn", key=key)(conversation)
             except (*STORE_FAILURES, TimeoutError) as error:
-                log.warning("hint lost, the sweep will find the conversation", error=type(error).__name__)
+                log.warning("hint.lost", cause=type(error).__name__)
 
 
 class FewConnections(RedisConnection):
@@ -191,7 +191,7 @@ class Worker:
             try:
                 due = await self._store.leases.due(SWEEP_LIMIT)
             except StoreUnavailable as error:
-                log.warning("sweep failed", error=str(error))
+                log.warning("sweep.failed", cause=str(error))
                 due = []
             left_some = len(due) == SWEEP_LIMIT
             for conversation in due:
@@ -226,7 +226,7 @@ class OwnJobs:
             try:
                 await process(self._conversation)
             except StoreUnavailable as error:
-                log.warning("store away", error=str(error))
+                log.warning("store.away", cause=str(error))
             with suppress(TimeoutError):
                 async with asyncio.timeout(SWEEP_S * 5):
                     await self._wake.wait()
@@ -236,7 +236,7 @@ async def _attend(process: Attend, conversation: str) -> None:
     try:
         await process(conversation)
     except StoreUnavailable as error:
-        log.warning("store away, the sweep will find the conversation", error=str(error))
+        log.warning("store.away", cause=str(error))
 
 
 async def _take_hints(worker: DocketWorker) -> None:
@@ -245,7 +245,7 @@ async def _take_hints(worker: DocketWorker) -> None:
         try:
             return await worker.run_forever()
         except* STORE_FAILURES:
-            log.warning("no hints meanwhile, the sweep goes on")
+            log.warning("hint.paused")
         await asyncio.sleep(RECONNECT.total_seconds())
 
 

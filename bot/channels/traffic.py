@@ -112,7 +112,7 @@ class Records:
         bad, self._bad_signatures = self._bad_signatures, 0
         if bad:
             mend = f"is {self._secret} the right one?"
-            log.warning("webhook signatures refused", platform=self._platform, count=bad, mend=mend)
+            log.warning("webhook.refused", platform=self._platform, count=bad, fix=mend)
         try:
             for name, at in times.items():
                 await self._notes.set(name, str(at).encode(), KEEP_S)

@@ -83,7 +83,7 @@ class Alerts:
             return
         self._told[1].add(name)
         text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
-        log.error("alert", cause=cause, notice=text)
+        log.error("alert.raised", cause=cause, notice=text)
         channel = self._channels.get(self._platform)
         if channel is None or self._platform == platform:
             return
@@ -92,4 +92,4 @@ class Alerts:
             await self._store.outbox.post(conversation, name, encode(Delivery(name, name, Reply(text), address)))
         except StoreUnavailable as error:
             self._told[1].discard(name)
-            log.warning("alert not sent", cause=cause, error=str(error))
+            log.warning("alert.not_sent", alert=cause, cause=str(error))

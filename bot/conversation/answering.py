@@ -6,7 +6,6 @@ it gets on, and a few times while it does not.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from functools import partial
 
@@ -27,6 +26,7 @@ from bot.conversation.triage import Triage, belongs, count_of_one_turn, triage
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import ARRIVAL, CHANGE, JournalledTurn, Lease, Store
+from bot.telemetry import span
 from bot.texts import Texts, language_of
 from bot.transcript import Message, Text, TurnRecord, encode, new_id
 
@@ -91,11 +91,17 @@ class Answering:
                 is_prompt = self._channels[lease.conversation.partition(":")[0]].is_prompt
                 await self._approvals.decide(lease, journalled, kept, is_prompt=is_prompt)
                 return None  # that is told first, then the turn goes on
-            await self._take(lease, journalled, kept, quietly=quietly)
+            with span("turn", self._metrics) as turn:
+                outcome = await self._take(lease, journalled, kept, quietly=quietly)
+                failed = any(reply.failed for reply, _ in outcome.replies)
+                if failed:
+                    turn.end("turn.failed", "failed", messages=len(outcome.messages))
+                else:
+                    turn.end("turn.answered", "answered", messages=len(outcome.messages))
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log
-            log.exception("turn failed unexpectedly")
+            log.exception("turn.crashed")
             return await self._try_again(lease, journalled, type(error).__name__)
         return None
 
@@ -119,7 +125,7 @@ class Answering:
         outcome = self._apology(lease, journalled, reason)
         await self._commit(lease, journalled.turn_id, outcome, given_up=reason)
         self._metrics.turns.labels("failed").inc()
-        log.error("turn given up, see: kaiwa outbox list", reason=reason)
+        log.error("turn.given_up", cause=reason)
         await self._alerts.notice("dead_letters", reason)
 
     def _apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
@@ -135,8 +141,7 @@ class Answering:
         said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
         return TurnResult((*asked, said) if asked else (), [(reply, address)])
 
-    async def _take(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, quietly: bool) -> None:
-        started = time.monotonic()
+    async def _take(self, lease: Lease, journalled: JournalledTurn, kept: Kept, *, quietly: bool) -> TurnResult:
         outcome = TurnResult()
         if not kept.steps:  # a turn that has got on was let in
             arrivals = await self._begin(lease, kept.arrivals)
@@ -149,11 +154,7 @@ class Answering:
             outcome.replies += answered.replies
             outcome.model = answered.model
         await self._commit(lease, journalled.turn_id, outcome)
-        seconds = time.monotonic() - started
-        failed = any(reply.failed for reply, _ in outcome.replies)
-        self._metrics.turns.labels("failed" if failed else "answered").inc()
-        self._metrics.turn_seconds.observe(seconds)
-        log.info("turn", failed=failed, messages=len(outcome.messages), ms=round(seconds * 1000))
+        return outcome
 
     async def _begin(self, lease: Lease, arrivals: list[InboundEvent]) -> list[InboundEvent]:
         """What the turn answers: the words of one person, with all pictures that were sent together."""

@@ -16,6 +16,7 @@ from bot.conversation.journal import DECIDED, read_entries
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.metrics import Metrics
 from bot.store import Lease, Store
+from bot.telemetry import span
 from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -58,7 +59,7 @@ class OutboxRelay:
         try:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
-            log.error("a delivery cannot be read", error=type(error).__name__)
+            log.error("delivery.unreadable", cause=type(error).__name__)
             return await self._store.outbox.bury_head(lease, b"cannot be read")
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
@@ -72,21 +73,21 @@ class OutboxRelay:
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         conversation = lease.conversation
         name = conversation.partition(":")[0]
-        outcomes = self._metrics.deliveries
-        try:
-            if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
-                raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
-            if (channel := self._channels.get(name)) is None:
-                raise DeliveryRefused(f"the channel {name} is switched off")
-            shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
-        except DeliverLater as later:
-            outcomes.labels(name, "later").inc()
-            return await self._postpone(lease, delivery, later)
-        except DeliveryRefused as refused:
-            outcomes.labels(name, "refused").inc()
-            return await self._bury(lease, delivery, str(refused))
-        else:
-            outcomes.labels(name, "delivered").inc()
+        with span("delivery", self._metrics) as attempt:
+            try:
+                if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
+                    raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
+                if (channel := self._channels.get(name)) is None:
+                    raise DeliveryRefused(f"the channel {name} is switched off")
+                shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
+            except DeliverLater as later:
+                attempts, after_s = delivery.attempts, later.after
+                attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)
+                return await self._postpone(lease, delivery, later)
+            except DeliveryRefused as refused:
+                attempt.end("delivery.failed", "refused", name, cause=str(refused), delivery=delivery.id)
+                return await self._bury(lease, delivery, str(refused))
+            attempt.end("delivery.sent", "delivered", name)
             question = delivery.reply.question
             return await self._store.outbox.remove_head(lease, question.id if question else "", shown_at)
 
@@ -97,16 +98,15 @@ class OutboxRelay:
             await self._alerts.notice("token_refused", str(later), platform=platform)
             since = delivery.refused_since or now
             if now - since > TOKEN_WAIT_MS:
+                log.error("delivery.failed", cause=str(later), delivery=delivery.id)
                 return await self._bury(lease, delivery, str(later))
             delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
-        log.warning("delivery postponed", reason=str(later), after_s=later.after, attempts=delivery.attempts)
         retry_at = now + round(later.after * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
     async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
-        log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
         is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)

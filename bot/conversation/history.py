@@ -123,7 +123,7 @@ class HistoryWindow:
                 await self._put(conversation, turns.summary, older, summary)
         except (LeaseLost, ModelError, StoreUnavailable, TimeoutError) as error:
             self._rests[conversation] = self._clock() + REST_S
-            log.warning("older turns are not summarised yet", error=str(error) or type(error).__name__)
+            log.warning("summary.failed", cause=str(error) or type(error).__name__)
 
     def _older(self, since: list[Kept]) -> list[Kept]:
         """What is to be summarised now; nothing, where the newest turn fills all there is alone."""
@@ -147,10 +147,10 @@ class HistoryWindow:
         try:
             turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
             if (turns.summary, turns.since[: len(older)]) != (before, older):
-                log.info("a summary has been overtaken")
+                log.info("summary.superseded")
                 return
             await self._store.history.summarise(lease, encode(summary))
-            log.info("older turns summarised", turns=len(older), characters=len(summary.text))
+            log.info("summary.written", turns=len(older), characters=len(summary.text))
         finally:
             await self._store.leases.release(lease)
 

@@ -44,7 +44,7 @@ def read_record(entry: bytes) -> TurnRecord:
     try:
         return decode_record(entry)
     except UNREADABLE as error:
-        log.error("a turn of the history cannot be read", error=type(error).__name__)
+        log.error("history.turn_unreadable", cause=type(error).__name__)
         return TurnRecord("", 0, "", ())
 
 
@@ -52,5 +52,5 @@ def _read_summary(data: bytes) -> Summary | None:
     try:
         return decode_summary(data) if data else None
     except UNREADABLE as error:
-        log.error("a summary cannot be read", error=type(error).__name__)
+        log.error("history.summary_unreadable", cause=type(error).__name__)
         return None

@@ -212,7 +212,7 @@ class Replying:
         return await self._apology(turn, failure, cause)
 
     async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
-        log.warning("turn failed", apology=failure, cause=cause)
+        log.warning("turn.apologised", apology=failure, cause=cause)
         if (alarm := ALARMING.get(failure)) is not None:
             await self._alerts.notice(alarm, cause)
         stopped = failure == "stopped"

@@ -71,7 +71,7 @@ class ConversationRunner:
             StoreUnavailable: the due index brings the conversation back.
         """
         while await self._attend_once(conversation) and not self.closing:
-            log.debug("a message came in while the lease was given back", conversation=conversation)
+            log.debug("inbox.message_during_release", conversation=conversation)
 
     async def past(self, conversation: str) -> list[Message]:
         """The committed messages, oldest first."""
@@ -114,7 +114,7 @@ class ConversationRunner:
                 async with self._renewals.kept(lease):
                     left = await self._care(lease)
             except LeaseLost:
-                log.warning("lease lost, another process goes on")
+                log.warning("lease.lost")
             finally:
                 # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
                 waiting = await asyncio.shield(self._release(lease, left))

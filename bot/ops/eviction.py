@@ -47,7 +47,7 @@ class Upkeep:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("the store's memory was not looked at", error=str(error))
+                log.warning("store.memory_unknown", cause=str(error))
             await asyncio.sleep(self._every_s)
 
     async def look(self) -> None:
@@ -68,11 +68,11 @@ class Upkeep:
         self._state = state
         numbers = {"used_mib": round(memory.used / MIB, 1), "limit_mib": round(memory.limit / MIB, 1)}
         if state == "room":
-            log.info("the store has room again", **numbers)
+            log.info("store.memory_ok", **numbers)
         elif state == "tight":
             mend = "raise the store's maxmemory, or lower HISTORY_DAYS"
             done = {"histories": relief.histories, "turns": relief.turns}
-            log.warning("the store fills up, the largest histories were shortened", **numbers, **done, mend=mend)
+            log.warning("store.memory_tight", **numbers, **done, fix=mend)
         else:
             mend = "raise the store's maxmemory"
-            log.error("the store fills up, and no history is left to be shortened", **numbers, mend=mend)
+            log.error("store.memory_exhausted", **numbers, fix=mend)

@@ -77,10 +77,10 @@ async def _kept_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
 async def _watch(server: Server, start_lock: Path) -> None:
     while True:
         await server.gone()
-        log.warning("the bundled Valkey has ended, starting it again")
+        log.warning("valkey.ended")
         try:
             async with locked(start_lock):
                 await server.start()
         except KaiwaError as error:
-            log.error("the bundled Valkey does not start", error=str(error))
+            log.error("valkey.not_started", cause=str(error))
             await asyncio.sleep(RESTART_S)

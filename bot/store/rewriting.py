@@ -66,7 +66,7 @@ class Rewriting:
             seconds, microseconds = await self._client.time()
             await self._client.bgrewriteaof()
         if await self._at_rest() != "ok":
-            log.warning("the bundled Valkey cannot write its files anew, see valkey.log")
+            log.warning("valkey.not_rewritten")
             return
         begun = seconds * 1000 + microseconds // 1000
         async with answering():

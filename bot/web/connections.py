@@ -23,6 +23,7 @@ MOST_DESCRIPTORS = 65_536  # asked for, where the system grants more
 MOST_CONNECTIONS = 4096
 RESERVED = 4096  # descriptors for Redis, models and platforms; half of them where there are few
 TELL_S = 60.0  # between two log lines of one kind
+CLOSED = "those that have kept us waiting longest"
 MIB = 1024 * 1024
 
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -83,7 +84,8 @@ class Connections:
         self._open.add(connection)
         self._waiting[connection] = None
         if len(self._open) > self.bounds.connections:
-            self._tell("connections are at their limit", limit=self.bounds.connections)
+            if self._may_tell("connections"):
+                log.warning("connections.at_limit", limit=self.bounds.connections, closed=CLOSED)
             self._close(next(iter(self._waiting)))
 
     def closed(self, connection: Connection) -> None:
@@ -109,7 +111,8 @@ class Connections:
         connection.held += count
         self._held += count
         if self._held > self.bounds.held_bytes and self._waiting:
-            self._tell("half-sent requests are at their limit", bytes=self.bounds.held_bytes)
+            if self._may_tell("requests"):
+                log.warning("requests.at_limit", bytes=self.bounds.held_bytes, closed=CLOSED)
             self._close(max(self._waiting, key=lambda waiting: waiting.held))
 
     def release(self, connection: Connection) -> None:
@@ -121,12 +124,13 @@ class Connections:
         self.closed(connection)
         connection.transport.abort()
 
-    def _tell(self, event: str, **limit: int) -> None:
+    def _may_tell(self, what: str) -> bool:
         """One line a minute: whoever fills the server must not fill the log as well."""
         now = self._clock()
-        if now - self._told.get(event, -TELL_S) >= TELL_S:
-            self._told[event] = now
-            log.warning(event, **limit, closed="those that have kept us waiting longest")
+        if now - self._told.get(what, -TELL_S) < TELL_S:
+            return False
+        self._told[what] = now
+        return True
 
 
 class Connection(HttpToolsProtocol):

@@ -26,5 +26,5 @@ async def fetch(api: LazyApi, message_id: str, take: Take) -> bool:
                 await asyncio.sleep(POLL_S)
             return is_whole
     except (TimeoutError, Failure) as error:
-        log.info("LINE image not fetched", reason=str(error) or "not in time")
+        log.info("media.not_fetched", cause=str(error) or "not in time")
         return False

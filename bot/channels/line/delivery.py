@@ -95,7 +95,7 @@ class Sender:
         if past != PUSHING and self._has_token(letter.address, maybe_done) and await self._replied(letter, maybe_done):
             return
         if letter.private and self._push_mode != "always":
-            log.info("not worth a push", delivery=letter.id)
+            log.info("delivery.not_pushed", delivery=letter.id)
             return
         await self._pushed(letter, assert_lease, again=past == PUSHING)
 

@@ -47,7 +47,7 @@ class Door:
         try:
             webhook = read_webhook(body)
         except ValueError as error:
-            log.warning("LINE webhook not understood", reason=str(error))
+            log.warning("webhook.unreadable", cause=str(error))
             return Response(status_code=400)
         return await self._accepted(webhook)
 

@@ -58,5 +58,5 @@ class People:
         try:
             return await api.person(place, user), DAY_S
         except Failure as failure:
-            log.info("LINE profile not known", reason=str(failure))
+            log.info("line.profile_unknown", cause=str(failure))
             return NOBODY, HOUR_S

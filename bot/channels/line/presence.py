@@ -46,10 +46,10 @@ async def _show(api: LazyApi, place: Place, address: Address, renew_s: float) ->
         if address.mark_as_read_token:
             await opened.mark_as_read(address.mark_as_read_token)
     except Failure as failure:
-        log.info("LINE message not marked as read", reason=str(failure))
+        log.info("line.not_marked_as_read", cause=str(failure))
     try:
         while place.kind == "user":
             await opened.start_loading(place.id, LOADING_S)
             await asyncio.sleep(renew_s)
     except Failure as failure:
-        log.info("LINE loading animation not shown", reason=str(failure))
+        log.info("line.loading_not_shown", cause=str(failure))

@@ -64,7 +64,7 @@ class Allowance:
         try:
             members = await (await self._api()).members(place)
         except Failure as failure:
-            log.info("LINE member count not known", reason=str(failure))
+            log.info("line.member_count_unknown", cause=str(failure))
             return 1
         await self._notes.set(name, str(members).encode(), HOUR_S)
         return members
@@ -98,7 +98,7 @@ class Allowance:
             api = await self._api()
             quota = Quota(await api.monthly_limit(), await api.monthly_use())
         except Failure as failure:
-            log.warning("LINE quota not known", reason=str(failure))
+            log.warning("line.quota_unknown", cause=str(failure))
             return None
         await self._notes.set(PUSHED, b"0", HOUR_S)
         await self._notes.set(READ, encode(quota), HOUR_S)
@@ -110,6 +110,6 @@ class Allowance:
     async def _warn(self, quota: Quota, level: int) -> None:
         if await self._notes.incr(f"line:quota:warned:{level}", DAY_S) == 1:
             mend = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
-            log.warning("LINE messages of this month", used=quota.used, limit=quota.limit, mend=mend)
+            log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=mend)
         if level == 100:
             await self._tell_used_up()

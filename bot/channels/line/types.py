@@ -171,4 +171,4 @@ def events_of(webhook: Webhook) -> Iterator[Event]:
         try:
             yield _decode_event(raw)
         except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-            log.warning("LINE event not understood", reason=str(error))
+            log.warning("webhook.event_unreadable", cause=str(error))

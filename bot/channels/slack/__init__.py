@@ -184,7 +184,7 @@ class Slack(Channel):
         self._records.webhook(self._now())
         envelope = read_envelope(payload)
         if envelope is None:
-            log.warning("event of an unknown shape", type=str(payload["event"]["type"])[:40])
+            log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.background.start(self._assistant.welcome(envelope))
@@ -227,7 +227,7 @@ class Slack(Channel):
             since = await self._notes.get(note) or message_id.encode()
             await self._notes.set(note, since, TAKES_PART_S)
         except StoreUnavailable:
-            log.warning("not noted that the bot talks here")
+            log.warning("slack.thread_not_stored")
             return message_id
         return since.decode()
 

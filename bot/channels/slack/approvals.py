@@ -123,7 +123,7 @@ class Questions:
         if is_passing(updated):
             raise failure("chat.update", updated)
         if not updated.ok:
-            log.warning("a question that is decided keeps its buttons", error=updated.error)
+            log.warning("approval.buttons_left", cause=updated.error)
 
     async def _open(self, conversation: str, notes: KeyValue) -> Open | None:
         value = await notes.get(_name(conversation))

@@ -81,7 +81,7 @@ async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
         # In this mode Bolt takes the payload parsed; the door has checked its signature.
         request = AsyncBoltRequest(body=payload, mode="socket_mode")
     except (AttributeError, KeyError, TypeError):
-        log.warning("payload of an unknown shape", type=str(payload.get("type"))[:40])
+        log.warning("webhook.unreadable", type=str(payload.get("type"))[:40])
         return BoltResponse(status=200)
     return await app.async_dispatch(request)
 
@@ -102,5 +102,5 @@ async def _failed(error: Exception) -> BoltResponse:
         return BoltResponse(status=200)
     if isinstance(error, StoreUnavailable):
         return BoltResponse(status=503)
-    log.error("event failed", exc_info=error)
+    log.error("webhook.event_failed", exc_info=error)
     return BoltResponse(status=500)

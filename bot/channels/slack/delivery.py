@@ -89,7 +89,7 @@ class Posting:
         if is_passing(answer):
             raise failure("chat.postEphemeral", answer)
         if not answer.ok:
-            log.warning("one person could not be told alone", error=answer.error)
+            log.warning("slack.ephemeral_refused", cause=answer.error)
 
 
 def _ephemeral(address: Address, text: str) -> dict[str, object]:

@@ -48,5 +48,5 @@ async def recent_messages(api: Api, channel: str, thread: str, since: str, settl
     if is_passing(answer):
         raise failure(method, answer)
     if not answer.ok:
-        log.warning("earlier attempt not looked for", error=answer.error, needed=answer.data.get("needed"))
+        log.warning("slack.attempt_unchecked", cause=answer.error, needed=answer.data.get("needed"))
     return list(answer.data.get("messages", ()))

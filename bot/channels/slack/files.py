@@ -34,14 +34,14 @@ class Files:
             url = media.ref if "/" in media.ref else await self._look_up(media.ref)
             return self._options.is_slacks(url) and await self._load(url, take)
         except (DeliverLater, *FAILURES) as error:
-            log.warning("file not fetched", reason=type(error).__name__)
+            log.warning("media.not_fetched", cause=type(error).__name__)
             return False
 
     async def _look_up(self, file: str) -> str:
         """The address of a file of which the event told no more than its id, as in shared channels."""
         answer = await self._api.get("files.info", file=file)
         if answer.error == "missing_scope":
-            log.error("file not fetched", reason=answer.error, mend=MEND)
+            log.error("media.not_fetched", cause=answer.error, fix=MEND)
         found = answer.data.get("file")
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
@@ -51,10 +51,10 @@ class Files:
         async with self._api.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.
-                log.error("file not fetched", reason="a login page came in its place", mend=MEND)
+                log.error("media.not_fetched", cause="a login page came in its place", fix=MEND)
                 return False
             if response.status != 200 or response.content_type not in IMAGES:
-                log.warning("file not fetched", status=response.status, type=response.content_type)
+                log.warning("media.not_fetched", status=response.status, type=response.content_type)
                 return False
             size = 0
             async for piece in response.content.iter_chunked(PIECE):

@@ -37,11 +37,11 @@ class Identity:
             try:
                 answer = await self._api.post("auth.test")
             except DeliverLater as later:
-                log.warning("slack does not tell who the bot is", reason=str(later))
+                log.warning("slack.identity_unknown", cause=str(later))
                 await asyncio.sleep(self._timing.again_s)
                 continue
             if not answer.ok:
-                log.error("slack refuses SLACK_BOT_TOKEN", error=answer.error)
+                log.error("slack.token_refused", cause=answer.error)
                 await asyncio.sleep(answer.retry_after or self._timing.refused_s)
                 continue
             self.user = str(answer.data.get("user_id", ""))

@@ -46,13 +46,13 @@ class _Client(SocketModeClient):
         try:
             return await super().issue_new_wss_url()
         except SlackApiError as error:
-            log.error("slack refuses a socket, see SLACK_APP_TOKEN", error=str(error.response.get("error")))
+            log.error("slack.socket_refused", cause=str(error.response.get("error")))
             raise
 
     async def connect(self) -> None:
         await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK
         if not self.closed:
-            log.info("slack socket connected")
+            log.info("slack.socket_connected")
 
 
 class SocketMode(AsyncBaseSocketModeHandler):

@@ -114,5 +114,5 @@ class StatusLines:
 
     async def _keep(self, line: StatusLine, channel: str) -> None:
         if not await line.run():
-            log.debug("no status here", channel=channel)
+            log.debug("slack.status_unavailable", channel=channel)
             self._refused.add(channel)

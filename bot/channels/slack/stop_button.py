@@ -76,7 +76,7 @@ class StopButtons:
             return False
         is_subscribed = answer.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
-            log.warning("no stop button", mend="subscribe the app to the event agent_session_stopped")
+            log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
         if not (is_subscribed and (answer.ok or answer.retry_after)):
             self._refused.add(channel)
         return answer.ok and is_subscribed

@@ -120,7 +120,7 @@ class Finishing:
             raise failure("chat.update", updated)
         if updated.error == STILL_STREAMING:
             raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
-        log.warning("streamed answer cannot be finished, it is posted", error=updated.error)
+        log.warning("slack.stream_unfinished", cause=updated.error)
         if updated.error != GONE:
             await self._remove(place)
         return False
@@ -136,4 +136,4 @@ class Finishing:
         if is_passing(removed):
             raise failure("chat.delete", removed)
         if not removed.ok and removed.error != GONE:
-            log.warning("half an answer cannot be removed", error=removed.error)
+            log.warning("slack.stream_not_removed", cause=removed.error)

@@ -47,6 +47,6 @@ class StreamRoom:
 
     def refused(self, address: Address, answer: Answer) -> None:
         """Slack has refused to begin a stream."""
-        log.info("no stream here, answers are posted whole", error=answer.error, channel=address.channel)
+        log.info("slack.stream_unavailable", cause=answer.error, channel=address.channel)
         everywhere = answer.retry_after > 0 or answer.error in WORKSPACE_ERRORS
         self.close(address.team if everywhere else address.channel, answer.retry_after or REFUSED_S)

@@ -106,9 +106,9 @@ class Streaming:
             if answer.words.is_void:
                 await self._take_back(answer.turn_id)
         except StoreUnavailable:
-            log.warning("answer not shown while it is written: the store does not answer")
+            log.warning("slack.stream_skipped", cause="the store does not answer")
         except DeliverLater as later:
-            log.info("answer not shown while it is written", reason=str(later))
+            log.info("slack.stream_skipped", cause=str(later))
         finally:
             answer.settle()
 
@@ -162,7 +162,7 @@ class Streaming:
             await self._notes.keep(turn_id, stream)
             return True
         if noted is None:
-            log.warning("stream begun too late, taken back")
+            log.warning("slack.stream_too_late")
             await self._is_removed(stream)
         return False
 
@@ -193,7 +193,7 @@ class Streaming:
                 elif added.ok:
                     unsent = ""
                 else:
-                    log.info("stream takes no more words", error=added.error)
+                    log.info("slack.stream_refused", cause=added.error)
                     return
             await wait(answer.ended, pause_s)
             if not unsent:

@@ -163,7 +163,7 @@ def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) ->
     assert ("5" in first, "42" in last) == (True, True)
     assert err.startswith("Kaiwa · demo model")
     assert "GEMINI_API_KEY" in err
-    assert '"event": "turn"' in (tmp_path / "data" / "kaiwa.log").read_text("utf-8")
+    assert '"event": "turn.answered"' in (tmp_path / "data" / "kaiwa.log").read_text("utf-8")
 
 
 def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:

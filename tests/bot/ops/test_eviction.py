@@ -45,13 +45,13 @@ async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, red
         for _ in range(2):
             await upkeep.look()
     assert told(logs) == [
-        ("warning", "the store fills up, the largest histories were shortened"),
-        ("info", "the store has room again"),
+        ("warning", "store.memory_tight"),
+        ("info", "store.memory_ok"),
     ]
     said = logs[0]
     assert said["used_mib"] == pytest.approx(3 * said["limit_mib"], rel=0.1)
     assert (said["histories"], said["turns"]) == (MANY, MANY * (TURNS - 1))
-    assert said["mend"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
+    assert said["fix"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
 
 
 async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: Redis) -> None:
@@ -78,7 +78,7 @@ async def test_the_operator_is_told_when_nothing_can_be_done(store: Store, redis
     async with at_most(redis, 0.9):
         with capture_logs() as logs:
             await Upkeep(store).look()
-    assert told(logs) == [("error", "the store fills up, and no history is left to be shortened")]
+    assert told(logs) == [("error", "store.memory_exhausted")]
     assert await lengths(redis, [busy]) == [TURNS]
 
 
@@ -98,7 +98,7 @@ async def test_it_goes_on_when_the_store_was_away() -> None:
             looking = asyncio.create_task(Upkeep(away, every_s=0.01).run())
             await until(lambda: len(logs) >= 2)
             await ended(looking)
-    assert set(told(logs)) == {("warning", "the store's memory was not looked at")}
+    assert set(told(logs)) == {("warning", "store.memory_unknown")}
 
 
 async def test_it_looks_by_itself(store: Store, redis: Redis) -> None:

@@ -100,7 +100,7 @@ async def test_the_operator_is_warned_once_a_day_at_each_level(fake: LineFake, d
                 await desk.deliver("Hi!", delivery_id=f"turn_{number}")
             except DeliveryRefused:
                 continue
-    warnings = [(log["used"], log["limit"]) for log in logs if log["event"] == "LINE messages of this month"]
+    warnings = [(log["used"], log["limit"]) for log in logs if log["event"] == "line.quota_low"]
     assert warnings == [(8, 10), (10, 10)]
     assert desk.notes.lives["line:quota:warned:80"] == 86_400
 

@@ -57,8 +57,8 @@ async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> Non
             assert not desk.slack.identity.is_ours("U00000001", "B9")
             assert not desk.slack.identity.is_ours(None, None)
     assert [line["event"] for line in logged] == [
-        "slack does not tell who the bot is",
-        "slack refuses SLACK_BOT_TOKEN",
+        "slack.identity_unknown",
+        "slack.token_refused",
     ]
 
 

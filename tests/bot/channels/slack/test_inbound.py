@@ -67,9 +67,7 @@ async def test_unsigned_webhooks_are_gathered(desk: Desk) -> None:
         assert {answer.status_code for answer in told} == {401}
         await until(lambda: bool(logged))
         await desk.slack.__aexit__()
-    assert [(line["event"], line["platform"]) for line in logged] == [("webhook signatures refused", "slack")] * len(
-        logged
-    )
+    assert [(line["event"], line["platform"]) for line in logged] == [("webhook.refused", "slack")] * len(logged)
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
     assert desk.notes.kept["slack:bad_signatures"] == b"200"
@@ -213,7 +211,7 @@ async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(desk: Desk) ->
     desk.inbox.crash = RuntimeError("a bug")
     with capture_logs() as logged:
         assert await desk.send(mention("Hello", TS)) == 500
-    assert [(line["event"], line["exc_info"]) for line in logged] == [("event failed", desk.inbox.crash)]
+    assert [(line["event"], line["exc_info"]) for line in logged] == [("webhook.event_failed", desk.inbox.crash)]
 
 
 async def test_the_log_holds_neither_signature_nor_words(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
