@@ -212,18 +212,18 @@ def _slack_options(settings: Settings, *, listens: bool) -> Options:
     )
 
 
-def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+def channel_checks(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
     """What examines each channel for ``kaiwa doctor``, by its name in the report; called only where it is on."""
 
     async def line() -> list[CheckResult]:
         async with open_store_of(settings) as store, _line_admin(settings) as admin:
-            return await checkup.examine(admin, store.kv)
+            return await checkup.run_checks(admin, store.kv)
 
     async def slack() -> list[CheckResult]:
-        from bot.channels.slack.findings import examine  # noqa: PLC0415 -- as above
+        from bot.channels.slack.findings import run_checks  # noqa: PLC0415 -- as above
 
         async with open_store_of(settings) as store:
-            return await examine(_slack_options(settings, listens=True), store.kv)
+            return await run_checks(_slack_options(settings, listens=True), store.kv)
 
     return {"LINE": line, "Slack": slack}
 

@@ -10,12 +10,12 @@ Result = Literal["ok", "off", "warning", "failure"]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report; ``mend`` says what to do about it, or what could be set."""
+    """One line of the report; ``fix`` says what to do about it, or what could be set."""
 
     result: Result
     name: str
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from bot.commands import SpokenCommands
 from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
-from bot.ops.doctor import Openers, examine
+from bot.ops.doctor import Openers, run_checks
 from bot.ops.startup import parts
 from bot.plugins import open_tools
 from bot.providers.registry import open_model
@@ -211,18 +211,18 @@ def doctor() -> int:
         store=lambda: app.open_store_of(config),
         tools=lambda: open_tools(config),
         model=partial(open_model, config),
-        channels=app.examinations(config),
+        channels=app.channel_checks(config),
     )
-    return _report(uvloop.run(examine(config, openers)))
+    return _report(uvloop.run(run_checks(config, openers)))
 
 
-def mend(url: str) -> int:
+def set_webhook(url: str) -> int:
     """Have LINE post to this address and print what came of it; 1 says that it does not work."""
     return _report(uvloop.run(app.set_line_webhook(_prepared("CRITICAL"), url)))
 
 
 def _report(findings: Sequence[CheckResult]) -> int:
-    print_rows(Row(MARKS[found.result], found.name, found.detail, found.mend) for found in findings)
+    print_rows(Row(MARKS[found.result], found.name, found.detail, found.fix) for found in findings)
     return 1 if any(found.result == "failure" for found in findings) else 0
 
 

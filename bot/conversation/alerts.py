@@ -29,7 +29,7 @@ Cause = Literal[
     "token_refused",
 ]
 
-# What a turn fails of that only the operator can mend, by the key of its apology.
+# What a turn fails of that only the operator can fix, by the key of its apology.
 ALARMING: Mapping[str, Cause] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",

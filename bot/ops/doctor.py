@@ -1,4 +1,4 @@
-"""What works here and what does not, each with its mend. No check raises, and none takes long."""
+"""What works here and what does not, each with its fix. No check raises, and none takes long."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Openers:
     channels: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
 
-async def examine(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
+async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
     """Check everything at once; the findings come in a fixed order.
 
     Args:
@@ -58,7 +58,7 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
         except TimeoutError:
             return [CheckResult("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
         except SettingsError as error:
-            return [CheckResult("failure", name, error.variable, error.mend)]
+            return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
             return [CheckResult("failure", name, f"the store does not answer: {error}")]
 
@@ -138,11 +138,11 @@ def _judge_room(memory: Memory) -> CheckResult:
     if not memory.limit:
         return CheckResult("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
     used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
-    mend = "raise its maxmemory, or lower HISTORY_DAYS"
+    fix = "raise its maxmemory, or lower HISTORY_DAYS"
     if memory.ratio >= 1:
-        return CheckResult("failure", "room", f"{used}: no message is taken in", mend)
+        return CheckResult("failure", "room", f"{used}: no message is taken in", fix)
     if memory.is_tight:
-        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", mend)
+        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", fix)
     return CheckResult("ok", "room", used)
 
 
@@ -168,9 +168,9 @@ async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list
         found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            mend = "is WTTR_BASE_URL right, and reachable from here?"
+            fix = "is WTTR_BASE_URL right, and reachable from here?"
             found.append(
-                CheckResult("warning", "weather", str(outcome.response["error"]), mend)
+                CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error
                 else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )

@@ -70,9 +70,9 @@ class Upkeep:
         if state == "room":
             log.info("store.memory_ok", **numbers)
         elif state == "tight":
-            mend = "raise the store's maxmemory, or lower HISTORY_DAYS"
+            fix = "raise the store's maxmemory, or lower HISTORY_DAYS"
             done = {"histories": relief.histories, "turns": relief.turns}
-            log.warning("store.memory_tight", **numbers, **done, fix=mend)
+            log.warning("store.memory_tight", **numbers, **done, fix=fix)
         else:
-            mend = "raise the store's maxmemory"
-            log.error("store.memory_exhausted", **numbers, fix=mend)
+            fix = "raise the store's maxmemory"
+            log.error("store.memory_exhausted", **numbers, fix=fix)

@@ -57,8 +57,8 @@ def _built(settings: Settings, name: str) -> Provider:
     except ModuleNotFoundError as error:
         if error.name not in SDKS:
             raise
-        mend = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
-        raise SettingsError(asker, mend) from error
+        fix = f"{name} needs a package that is not installed; run make models, or pip install {error.name}"
+        raise SettingsError(asker, fix) from error
 
 
 def _options(settings: Settings, asker: str) -> Options:

@@ -37,8 +37,8 @@ def connect(url: str, max_connections: int) -> Client:
     try:
         return _cluster(url, max_connections) if url.startswith(CLUSTER_SCHEMES) else _server(url, max_connections)
     except (TypeError, ValueError, RedisClusterException):  # its text may hold a piece of the password
-        mend = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
-        raise SettingsError("REDIS_URL", mend) from None
+        fix = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
+        raise SettingsError("REDIS_URL", fix) from None
 
 
 def few(pool: ConnectionPool, max_connections: int) -> ConnectionPool:

@@ -35,7 +35,7 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
         Its URL. Should the server die, it is started again under the same one.
 
     Raises:
-        SettingsError: it cannot work here, with the variable to mend.
+        SettingsError: it cannot work here, with the variable to fix.
         StoreUnavailable: it runs, and does not answer.
     """
     home = private_folder(data_dir)

@@ -34,6 +34,6 @@ def kept_token(path: Path) -> str:
                 opened.write(kept)
                 os.fsync(file)
     except OSError as error:
-        mend = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
-        raise SettingsError("KAIWA_DATA_DIR", mend) from error
+        fix = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
+        raise SettingsError("KAIWA_DATA_DIR", fix) from error
     return kept.decode().strip()

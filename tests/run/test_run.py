@@ -74,7 +74,7 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
 
 
 async def test_a_refused_key_is_an_apology_with_cause_and_mend(tmp_path: Path, wttr: WttrFake) -> None:
-    """The user gets one sentence, the operator at the page sees which variable to mend; the key is shown nowhere."""
+    """The user gets one sentence, the operator at the page sees which variable to fix; the key is shown nowhere."""
     async with gemini_fake() as gemini:
         variables = env(gemini, wttr) | {"GEMINI_API_KEY": "a-wrong-key"}
         async with kaiwa(tmp_path, "run", **variables) as house:

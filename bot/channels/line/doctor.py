@@ -1,4 +1,4 @@
-"""What ``kaiwa doctor`` finds out about LINE, and the one thing it can mend."""
+"""What ``kaiwa doctor`` finds out about LINE, and the one thing it can fix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.errors import BadInput, StoreUnavailable
 
 AGAIN_MS = 3_600_000  # what LINE has not delivered again by then does not come
 SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
-TEST_MENDS = {
+TEST_FIXES = {
     400: "LINE_CHANNEL_SECRET is probably wrong",
     404: "something else is at that address, or Kaiwa runs there without LINE",
     503: "Kaiwa runs there, and its store does not answer",
@@ -28,7 +28,7 @@ TEST_MENDS = {
 AnswerT = TypeVar("AnswerT")
 
 
-async def examine(admin: Admin, notes: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
+async def run_checks(admin: Admin, notes: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
     """What LINE says of the channel, and what was noted of its traffic.
 
     Args:
@@ -90,15 +90,15 @@ async def _answer(question: Awaitable[AnswerT]) -> AnswerT | Failure:
 
 def _unusable(failure: Failure) -> CheckResult:
     if failure.status == 401:
-        mend = "issue a new channel access token in LINE's console"
-        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", mend)
+        fix = "issue a new channel access token in LINE's console"
+        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", fix)
     return CheckResult("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
 
 
 def _judge_chat(bot: BotInfo) -> CheckResult:
     if bot.is_chat_on:
-        mend = "switch Chat off under Response settings in LINE Official Account Manager"
-        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", mend)
+        fix = "switch Chat off under Response settings in LINE Official Account Manager"
+        return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", fix)
     return CheckResult("ok", "LINE chat", "off: the bot answers alone")
 
 
@@ -111,8 +111,8 @@ def _judge_webhook(webhook: Webhook | Failure | None) -> CheckResult:
     if not webhook.is_active:
         return CheckResult("failure", name, f"{webhook.url}, not in use", "switch on “Use webhook” in LINE's console")
     if urlsplit(webhook.url).path != PATH:
-        mend = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
-        return CheckResult("warning", name, f"{webhook.url}, in use", mend)
+        fix = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
+        return CheckResult("warning", name, f"{webhook.url}, in use", fix)
     return CheckResult("ok", name, f"{webhook.url}, in use")
 
 
@@ -122,8 +122,8 @@ def _judge_test(test: WebhookTest | Failure) -> CheckResult:
         return CheckResult("warning", name, f"not made: {test}")
     if test.success:
         return CheckResult("ok", name, "LINE reaches the webhook")
-    mend = TEST_MENDS.get(test.status, "does Kaiwa run, and does the address lead to it?")
-    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", mend)
+    fix = TEST_FIXES.get(test.status, "does Kaiwa run, and does the address lead to it?")
+    return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix)
 
 
 def _judge_quota(quota: Quota | Failure) -> CheckResult:

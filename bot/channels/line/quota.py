@@ -109,7 +109,7 @@ class Allowance:
 
     async def _warn(self, quota: Quota, level: int) -> None:
         if await self._notes.incr(f"line:quota:warned:{level}", DAY_S) == 1:
-            mend = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
-            log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=mend)
+            fix = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
+            log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
         if level == 100:
             await self._tell_used_up()

@@ -16,7 +16,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 FETCH_S = 10.0
 PIECE = 64 * 1024
-MEND = "the app needs the scope files:read; add it and install the app again"
+FIX = "the app needs the scope files:read; add it and install the app again"
 
 
 class Files:
@@ -41,7 +41,7 @@ class Files:
         """The address of a file of which the event told no more than its id, as in shared channels."""
         answer = await self._api.get("files.info", file=file)
         if answer.error == "missing_scope":
-            log.error("media.not_fetched", cause=answer.error, fix=MEND)
+            log.error("media.not_fetched", cause=answer.error, fix=FIX)
         found = answer.data.get("file")
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
@@ -51,7 +51,7 @@ class Files:
         async with self._api.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.
-                log.error("media.not_fetched", cause="a login page came in its place", fix=MEND)
+                log.error("media.not_fetched", cause="a login page came in its place", fix=FIX)
                 return False
             if response.status != 200 or response.content_type not in IMAGES:
                 log.warning("media.not_fetched", status=response.status, type=response.content_type)

@@ -15,7 +15,7 @@ from bot.checks import CheckResult
 from bot.errors import DeliverLater
 
 
-async def examine(options: Options, notes: KeyValue, clock: Callable[[], float] = time.time) -> list[CheckResult]:
+async def run_checks(options: Options, notes: KeyValue, clock: Callable[[], float] = time.time) -> list[CheckResult]:
     """What Slack says of the app, how events come in, and what was noted of the traffic.
 
     Args:
@@ -33,14 +33,14 @@ async def examine(options: Options, notes: KeyValue, clock: Callable[[], float] 
 
 def _judge_token(checkup: Checkup) -> list[CheckResult]:
     if checkup.problem:
-        mend = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
-        return [CheckResult("failure", "Slack token", checkup.problem, mend)]
+        fix = "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
+        return [CheckResult("failure", "Slack token", checkup.problem, fix)]
     token = CheckResult("ok", "Slack token", f"works for {checkup.bot} in {checkup.workspace}")
     if not checkup.missing_scopes:
         return [token, CheckResult("ok", "Slack scopes", "all that the manifest asks for")]
     missing = f"missing: {', '.join(checkup.missing_scopes)}"
-    mend = "add them under OAuth & Permissions, then install the app again"
-    return [token, CheckResult("warning", "Slack scopes", missing, mend)]
+    fix = "add them under OAuth & Permissions, then install the app again"
+    return [token, CheckResult("warning", "Slack scopes", missing, fix)]
 
 
 async def _check_socket(options: Options) -> CheckResult:
@@ -53,5 +53,5 @@ async def _check_socket(options: Options) -> CheckResult:
         return CheckResult("failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?")
     if answer.ok:
         return CheckResult("ok", name, "events come by Socket Mode")
-    mend = "it needs the scope connections:write, and the app Socket Mode switched on"
-    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({answer.error})", mend)
+    fix = "it needs the scope connections:write, and the app Socket Mode switched on"
+    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({answer.error})", fix)

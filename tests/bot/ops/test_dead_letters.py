@@ -86,8 +86,8 @@ async def test_what_cannot_be_read_is_told_kept_and_deleted(
     await redis.expire(key("dead", HERE), DEAD_S)
     (letter,) = await store.dead_letters.read()
     assert (told(letter).kind, told(letter).words, told(letter).reason) == ("unreadable", "", "why")
-    mend = f"kaiwa outbox discard {letter.id} deletes it"
-    assert await put_back(store.dead_letters, [letter]) == [CheckResult("failure", letter.id, "cannot be read", mend)]
+    fix = f"kaiwa outbox discard {letter.id} deletes it"
+    assert await put_back(store.dead_letters, [letter]) == [CheckResult("failure", letter.id, "cannot be read", fix)]
     assert await store.dead_letters.count() == 1
     assert await throw_away(store.dead_letters, [letter]) == [CheckResult("ok", letter.id, "deleted")]
     assert await store.dead_letters.count() == 0

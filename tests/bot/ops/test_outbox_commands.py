@@ -52,7 +52,7 @@ def test_dead_letters_are_listed_put_back_and_deleted(call: Call) -> None:
 
 
 def test_a_dead_letter_that_cannot_be_read_fails_the_retry(call: Call) -> None:
-    """So that a script can tell; the mend stands beside, and works."""
+    """So that a script can tell; the fix stands beside, and works."""
 
     async def unreadable() -> None:
         async with open_store_of(load()) as store:

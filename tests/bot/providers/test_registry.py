@@ -10,8 +10,7 @@ import pytest
 
 from bot.metrics import Metrics
 from bot.providers.registry import BUILDERS, open_model, open_models
-from bot.settings import load
-from bot.variables import KEYS
+from bot.settings import KEYS, load
 from tests.fakes.openai import KEY, openai_fake
 from tests.house import environment
 

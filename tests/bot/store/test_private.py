@@ -51,7 +51,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 @as_root
 def test_a_folder_of_somebody_else_stops_the_start(tmp_path: Path) -> None:
-    """Its owner can always read it; the mend is named."""
+    """Its owner can always read it; the fix is named."""
     home = tmp_path / "data"
     home.mkdir()
     os.chown(home, STRANGER, STRANGER)

@@ -47,7 +47,7 @@ async def test_a_relative_path_is_the_same_server(tmp_path: Path, monkeypatch: p
 
 
 async def test_a_directory_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
-    """One sentence, with the variable to mend."""
+    """One sentence, with the variable to fix."""
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: cannot be written \(Not a directory\)"):
         async with embedded(tmp_path / "file" / "data"):
@@ -67,7 +67,7 @@ async def test_files_that_cannot_be_used_stop_the_start(tmp_path: Path) -> None:
 async def test_a_machine_without_a_bundled_server_needs_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mend is to name a Redis."""
+    """The fix is to name a Redis."""
     monkeypatch.setattr(platform, "machine", lambda: "vax")
     with pytest.raises(SettingsError, match=r"^REDIS_URL: "):
         async with embedded(tmp_path):

@@ -60,7 +60,7 @@ def test_what_is_no_token_is_replaced(path: Path, kept: bytes) -> None:
 
 
 def test_a_place_where_nothing_can_be_kept_is_told(path: Path) -> None:
-    """With the variable to mend; a link to somewhere else is no such file."""
+    """With the variable to fix; a link to somewhere else is no such file."""
     path.parent.mkdir()
     path.symlink_to(path.parent / "elsewhere")
     with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .* or set CONSOLE_TOKEN"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.channels.slack.findings import examine
+from bot.channels.slack.findings import run_checks
 from bot.checks import CheckResult
 from tests.bot.channels.slack.desk import Desk, options
 from tests.fakes.notes import LocalNotes
@@ -18,7 +18,7 @@ SOCKET_MEND = "it needs the scope connections:write, and the app Socket Mode swi
 
 async def found(fake: SlackFake, **changes: Any) -> list[CheckResult]:
     """The whole report."""
-    return await examine(options(fake, **changes), LocalNotes())
+    return await run_checks(options(fake, **changes), LocalNotes())
 
 
 async def test_a_channel_in_order(fake: SlackFake) -> None:
@@ -78,6 +78,6 @@ async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, desk: Desk) 
     """Nothing but bad signatures has come."""
     assert (await desk.post(as_json({}), {})).status_code == 401
     await until(lambda: "slack:bad_signatures" in desk.notes.kept)
-    traffic = (await examine(options(fake), desk.notes))[-1]
-    assert (traffic.result, traffic.mend) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
+    traffic = (await run_checks(options(fake), desk.notes))[-1]
+    assert (traffic.result, traffic.fix) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")

@@ -108,7 +108,7 @@ async def test_a_bad_signature_is_refused_also_while_the_store_is_away(desk: Des
     ],
 )
 async def test_a_signed_body_that_is_nothing_is_bad(desk: Desk, body: bytes) -> None:
-    """Malformed, empty, not UTF-8: Slack would not mend it by sending it again."""
+    """Malformed, empty, not UTF-8: Slack would not fix it by sending it again."""
     assert (await desk.post(body)).status_code == 400
 
 

@@ -77,7 +77,7 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, desk: 
 
 
 async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackFake, desk: Desk) -> None:
-    """Slack warns, and the log says how to mend it."""
+    """Slack warns, and the log says how to fix it."""
     fake.is_subscribed = False
     with capture_logs() as logged:
         for _ in range(2):
