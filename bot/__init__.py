@@ -10,7 +10,7 @@
 
     what runs        cli → commands → processes (run, worker, chat) → app, which builds everything from settings;
                      models builds the providers
-    beside it        upkeep: a store that fills up is made room in
+    beside it        evictor: a store that fills up is made room in
     for operators    doctor, dead_letters, report, findings, log, metrics, web/ (page, guard, health)
     the terminal     chat, exchange, terminal/; by_hand calls a tool without a model
 

@@ -38,7 +38,7 @@ from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings
 from bot.store import Store, open_store
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import health_routes, metrics_route
@@ -89,7 +89,7 @@ async def open_url(settings: Settings) -> AsyncIterator[str]:
     if settings.store_url:
         yield settings.store_url
     else:
-        async with embedded(settings.kaiwa_data_dir) as url:
+        async with open_embedded(settings.kaiwa_data_dir) as url:
             yield url
 
 
@@ -193,7 +193,7 @@ def _slack(house: House, accept: Accept, *, listens: bool) -> Slack:
 
     options = _slack_options(house.settings, listens=listens)
     store, commands = house.store, house.tools.commands
-    return Slack(accept, store.kv, house.texts, options, commands, door_kv=store.door_kv)
+    return Slack(accept, store.kv, house.texts, options, commands, priority_kv=store.priority_kv)
 
 
 def _slack_options(settings: Settings, *, listens: bool) -> Options:

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 from bot.app import Runtime, asgi, open_house, wire
 from bot.conversation.intake import Jobs
-from bot.ops.eviction import Upkeep
+from bot.ops.eviction import Evictor
 from bot.settings import Settings
 from bot.web.connections import bounds_here
 from bot.web.server import listen, serving, stop_signals
@@ -31,11 +31,11 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             hints = await stack.enter_async_context(aclosing(DocketJobs(docket)))
             jobs: Jobs = at_work or hints
             wired = await stack.enter_async_context(wire(house, jobs, listens=True, works=worker))
-            upkeep = Upkeep(house.store, wired.store_full)
+            evictor = Evictor(house.store, wired.store_full)
             server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock, bounds))
             stack.callback(wired.console.close)
             if at_work:
-                await stack.enter_async_context(at_work.running(wired.conversations.process, [upkeep.run]))
+                await stack.enter_async_context(at_work.running(wired.conversations.process, [evictor.run]))
             _settle()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.ended, *([at_work.ended] if at_work else []))
@@ -48,8 +48,8 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
         async with open_house(settings) as house, open_docket(house.url) as docket:
             worker = Worker(docket, house.store, orders.hurry)
             async with wire(house, worker) as wired:
-                upkeep = Upkeep(house.store, wired.store_full)
-                async with worker.running(wired.conversations.process, [upkeep.run]):
+                evictor = Evictor(house.store, wired.store_full)
+                async with worker.running(wired.conversations.process, [evictor.run]):
                     _settle()
                     announce()
                     await _until(orders.stop, worker.ended)

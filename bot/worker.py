@@ -15,7 +15,7 @@ from docket import Worker as DocketWorker
 from docket._redis import RedisConnection
 
 from bot.errors import StoreUnavailable
-from bot.store import STORE_FAILURES, Store, few
+from bot.store import STORE_FAILURES, Store, limited_pool
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -79,7 +79,7 @@ class FewConnections(RedisConnection):
     """Docket's way to Redis: its own pool would open a connection for each request at a time."""
 
     async def _connection_pool_from_url(self, *arguments: Any, **options: Any) -> Any:
-        return few(await super()._connection_pool_from_url(*arguments, **options), CONNECTIONS)
+        return limited_pool(await super()._connection_pool_from_url(*arguments, **options), CONNECTIONS)
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ class OutboxRelay:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
             log.error("delivery.unreadable", cause=type(error).__name__)
-            return await self._store.outbox.bury_head(lease, b"cannot be read")
+            return await self._store.outbox.move_head_to_dead_letters(lease, b"cannot be read")
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if delivery.attempts > delivery.refusals and not delivery.not_before:
@@ -110,7 +110,7 @@ class OutboxRelay:
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
         is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
-        following = await self._store.outbox.bury_head(lease, reason.encode())
+        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode())
         await self._alerts.notice("dead_letters", reason)
         return await self._store.now_ms(lease.conversation) if is_decided else following
 

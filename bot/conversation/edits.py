@@ -194,8 +194,8 @@ class Housekeeping:
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
         self._noted.clear()
         await self._forget_letters(channel, author_id, places)
-        await self._store.traces.erase(channel, names)
-        await self._store.traces.compact()
+        await self._store.personal_data.erase(channel, names)
+        await self._store.personal_data.compact()
 
     async def _forget_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
         """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.

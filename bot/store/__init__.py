@@ -25,20 +25,20 @@ from typing import Any
 
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
 from bot.store.clients import Client
-from bot.store.connection import STORE_FAILURES, answering, connect, few
+from bot.store.connection import STORE_FAILURES, connect, limited_pool, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Shown
-from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, shard_of
+from bot.store.keys import DAY_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
-from bot.store.memory import Memory, Pressure, Relief
+from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import Outbox
+from bot.store.personal_data import PersonalData
 from bot.store.scripts import Scripts
-from bot.store.traces import Traces
 
 __all__ = [
     "ARRIVAL",
@@ -53,18 +53,18 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Depths",
+    "Freed",
     "JournalledTurn",
     "Lease",
-    "Memory",
+    "MemoryUse",
     "Recalled",
-    "Relief",
     "ServerFacts",
     "Shown",
     "Spent",
     "Store",
     "Unit",
     "Waiting",
-    "few",
+    "limited_pool",
     "open_store",
     "shard_of",
 ]
@@ -109,30 +109,30 @@ class Store:
     """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``.
 
     Args:
-        door: has connections of its own, so that what cannot wait never waits behind turns: messages that come in,
+        priority: has connections of its own, so that what cannot wait never waits behind turns: messages that come in,
             leases that are kept, and the question whether the store answers.
 
     Attributes:
-        door_kv: the same notes, for what is looked up before a webhook's 200.
+        priority_kv: the same notes, for what is looked up before a webhook's 200.
     """
 
-    def __init__(self, client: Client, door: Client, live: Live, history_s: int) -> None:
+    def __init__(self, client: Client, priority: Client, live: Live, history_s: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
-        self._door = door
+        self._priority = priority
         self._was_away = False
-        self.inbox = Inbox(client, Scripts(door, history_s))
-        self.leases = Leases(client, door, scripts)
+        self.inbox = Inbox(client, Scripts(priority, history_s))
+        self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.kv = KeyValue(client)
-        self.traces = Traces(client)
-        self.door_kv = KeyValue(door)
+        self.personal_data = PersonalData(client)
+        self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)
         self.live = live
-        self.pressure = Pressure(client, scripts)
+        self.memory = StoreMemory(client, scripts)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Ask whether the store answers, for every shard.
@@ -141,28 +141,28 @@ class Store:
             StoreUnavailable: not within ``timeout_s``.
         """
         was_away, self._was_away = self._was_away, True
-        async with answering(timeout_s):
-            await self._door.ask_each(("EXISTS", index) for index in due_indexes())
+        async with translate_errors(timeout_s):
+            await self._priority.ask_each(("EXISTS", index) for index in due_indexes())
             if was_away:  # the turns' connections have to find it again too
                 await self._client.ask_each(("EXISTS", index) for index in due_indexes())
         self._was_away = False
 
     async def now_ms(self, conversation: str = "") -> int:
         """The clock that processes compare; on a cluster each node has its own, and a conversation goes by one."""
-        async with answering():
+        async with translate_errors():
             seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
         return int(seconds) * 1000 + int(microseconds) // 1000
 
     async def depths(self) -> Depths:
         """Count what waits."""
-        async with answering():
+        async with translate_errors():
             due = await self._client.ask_each(("ZCARD", index) for index in due_indexes())
-            dead = await self._client.ask_each(("XLEN", letters) for letters in dead_letters())
+            dead = await self._client.ask_each(("XLEN", letters) for letters in dead_letter_streams())
         return Depths(sum(due), sum(dead))
 
     async def facts(self) -> ServerFacts:
         """Ask the server about itself; a cluster is as good as its worst node."""
-        async with answering():
+        async with translate_errors():
             servers = [_facts(info) for info in await self._client.every_info()]
         worst = min(servers, key=lambda facts: facts.redis_version)
         policies = {facts.memory_policy for facts in servers}
@@ -192,20 +192,20 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
 
     Args:
         max_connections: to the server, or to each node; at least 3: one serves live events while somebody watches, the
-            door has its own.
+            priority has its own.
 
     Raises:
         SettingsError: the URL cannot be read.
     """
-    at_the_door = (max_connections - 1) // 2
-    client, door = connect(url, max_connections - 1 - at_the_door), connect(url, at_the_door)
+    for_priority = (max_connections - 1) // 2
+    client, priority = connect(url, max_connections - 1 - for_priority), connect(url, for_priority)
     live = Live(client)
     receiving = asyncio.create_task(live.run())
     try:
-        yield Store(client, door, live, history_days * DAY_S)
+        yield Store(client, priority, live, history_days * DAY_S)
     finally:
         receiving.cancel()
         with suppress(asyncio.CancelledError):
             await receiving
         await client.aclose()
-        await door.aclose()
+        await priority.aclose()

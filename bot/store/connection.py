@@ -41,7 +41,7 @@ def connect(url: str, max_connections: int) -> Client:
         raise SettingsError("REDIS_URL", fix) from None
 
 
-def few(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
+def limited_pool(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
     """A pool of the same connections that has no more than so many, and lets requests wait for one without limit."""
     kwargs = pool.connection_kwargs
     return BlockingConnectionPool(max_connections, None, connection_class=pool.connection_class, **kwargs)
@@ -81,7 +81,7 @@ def _options() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def answering(timeout_s: float | None = None) -> AsyncIterator[None]:
+async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None]:
     """Around every request.
 
     Args:

@@ -19,7 +19,7 @@ import structlog
 from bot.errors import KaiwaError
 from bot.store.private import private_file, private_folder
 from bot.store.rewriting import finish_rewriting, rewriting
-from bot.store.server import Server, locked, take, taken
+from bot.store.server import Server, hold_lock, try_lock, wait_for_lock
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -28,7 +28,7 @@ FILES = ("users.lock", "start.lock", "server.lock", "valkey.log")
 
 
 @asynccontextmanager
-async def embedded(data_dir: Path) -> AsyncIterator[str]:
+async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
     """Use the server of a data directory; the first process starts it, the last one stops it.
 
     Yields:
@@ -45,8 +45,8 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
     start_lock = home / "start.lock"
     with (home / "users.lock").open("ab") as users:
         try:
-            async with locked(start_lock):
-                await taken(users, fcntl.LOCK_SH)
+            async with hold_lock(start_lock):
+                await wait_for_lock(users, fcntl.LOCK_SH)
                 await server.start()
             async with _kept_alive(server, start_lock), rewriting(server.url):
                 yield server.url
@@ -55,8 +55,8 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
 
 
 async def _leave(server: Server, start_lock: Path, users: IO[bytes]) -> None:
-    async with locked(start_lock):
-        if take(users):
+    async with hold_lock(start_lock):
+        if try_lock(users):
             await finish_rewriting(server.url)
             await server.stop()
         else:
@@ -76,10 +76,10 @@ async def _kept_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
 
 async def _watch(server: Server, start_lock: Path) -> None:
     while True:
-        await server.gone()
+        await server.wait_until_ended()
         log.warning("valkey.ended")
         try:
-            async with locked(start_lock):
+            async with hold_lock(start_lock):
                 await server.start()
         except KaiwaError as error:
             log.error("valkey.not_started", cause=str(error))

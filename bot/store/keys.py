@@ -106,7 +106,7 @@ def shard_of(conversation: str) -> int:
     return crc32(conversation.encode()) % SHARDS
 
 
-def note_key(name: str) -> str:
+def kv_key(name: str) -> str:
     """A note belongs to no conversation; its own name chooses the shard."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
@@ -152,12 +152,12 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     return kind in ("seen", "note", "fence") and {channel, name} <= set(parts)
 
 
-def notes_pattern() -> str:
-    """A pattern for all notes; ``note_of`` reads them."""
+def kv_pattern() -> str:
+    """A pattern for all notes; ``kv_name`` reads them."""
     return "kaiwa:{*}:note:*"
 
 
-def note_of(key: str) -> str:
+def kv_name(key: str) -> str:
     """The name of a note."""
     return key.partition("}:note:")[2]
 
@@ -167,7 +167,7 @@ def due_indexes() -> list[str]:
     return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
 
 
-def dead_letters() -> list[str]:
+def dead_letter_streams() -> list[str]:
     """The dead letters of every shard."""
     return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
 

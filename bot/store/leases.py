@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import INDEX_S, Keys, due_indexes
 from bot.store.scripts import Scripts
 
@@ -59,12 +59,12 @@ class Leases:
     """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires.
 
     Args:
-        urgent: has connections of its own: a lease is not lost because turns are busy.
+        priority: has connections of its own: a lease is not lost because turns are busy.
     """
 
-    def __init__(self, client: Client, urgent: Client, scripts: Scripts) -> None:
+    def __init__(self, client: Client, priority: Client, scripts: Scripts) -> None:
         self._client = client
-        self._urgent = urgent
+        self._priority = priority
         self._scripts = scripts
 
     async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_wanted: bool = False) -> Lease | None:
@@ -89,8 +89,8 @@ class Leases:
         keys = [Keys(lease.conversation) for lease in leases]
         names = [keys[0].due, *(name for one in keys for name in (one.lease, one.fence))]
         values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
-        async with answering():
-            lost = await self._urgent.eval(RENEW_EACH, len(names), *names, *values)
+        async with translate_errors():
+            lost = await self._priority.eval(RENEW_EACH, len(names), *names, *values)
         return [leases[place] for place in lost]
 
     async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
@@ -121,7 +121,7 @@ class Leases:
 
     async def due(self, limit: int) -> list[str]:
         """The conversations that need care now, those that have waited longest first."""
-        async with answering():
+        async with translate_errors():
             shards = await self._client.ask_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
         pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))
         waiting = sorted((float(at), conversation) for at, conversation in pairs)

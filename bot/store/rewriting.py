@@ -13,8 +13,8 @@ import structlog
 
 from bot.errors import StoreUnavailable
 from bot.store.clients import Client
-from bot.store.connection import answering, connect
-from bot.store.keys import forgotten_marks, note_key
+from bot.store.connection import connect, translate_errors
+from bot.store.keys import forgotten_marks, kv_key
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -41,7 +41,7 @@ class Rewriting:
         """For ever; what fails is tried again."""
         while True:
             with suppress(StoreUnavailable):
-                if await self._is_due() and await self._claimed():
+                if await self._is_due() and await self._claim():
                     await self._rewrite()
             await asyncio.sleep(LOOK_S)
 
@@ -53,29 +53,29 @@ class Rewriting:
                     await self._rewrite()
 
     async def _is_due(self) -> bool:
-        async with answering(1.0):
+        async with translate_errors(1.0):
             return bool(await self._client.exists(*forgotten_marks()))
 
-    async def _claimed(self) -> bool:
-        async with answering():
-            return bool(await self._client.set(note_key("rewriting"), b"", nx=True, ex=SPACING_S))
+    async def _claim(self) -> bool:
+        async with translate_errors():
+            return bool(await self._client.set(kv_key("rewriting"), b"", nx=True, ex=SPACING_S))
 
     async def _rewrite(self) -> None:
-        await self._at_rest()  # one that the server has begun by itself may have begun too early
-        async with answering():
+        await self._wait_until_idle()  # one that the server has begun by itself may have begun too early
+        async with translate_errors():
             seconds, microseconds = await self._client.time()
             await self._client.bgrewriteaof()
-        if await self._at_rest() != "ok":
+        if await self._wait_until_idle() != "ok":
             log.warning("valkey.not_rewritten")
             return
         begun = seconds * 1000 + microseconds // 1000
-        async with answering():
+        async with translate_errors():
             await self._client.ask_each(("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks())
 
-    async def _at_rest(self) -> str:
+    async def _wait_until_idle(self) -> str:
         """Wait until no rewrite is under way; how the last one ended."""
         while True:
-            async with answering():
+            async with translate_errors():
                 about = await self._client.info("persistence")
             if not (about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]):
                 return str(about["aof_last_bgrewrite_status"])
@@ -85,7 +85,7 @@ class Rewriting:
 @asynccontextmanager
 async def rewriting(url: str) -> AsyncIterator[None]:
     """While the context is open, this process sees to it."""
-    async with _opened(url) as server:
+    async with _open_rewriting(url) as server:
         running = asyncio.create_task(server.run())
         try:
             yield
@@ -97,12 +97,12 @@ async def rewriting(url: str) -> AsyncIterator[None]:
 
 async def finish_rewriting(url: str) -> None:
     """Before the server is stopped."""
-    async with _opened(url) as server:
+    async with _open_rewriting(url) as server:
         await server.finish()
 
 
 @asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[Rewriting]:
+async def _open_rewriting(url: str) -> AsyncIterator[Rewriting]:
     client = connect(url, 1)
     try:
         yield Rewriting(client)

@@ -14,8 +14,8 @@ from bot.errors import SettingsError
 WHOLE = re.compile(rb"[!-~]{16,}\n?")  # ours has 43 characters; the operator may write another one
 
 
-def kept_token(path: Path) -> str:
-    """The token in a file, made and kept there where there is none; processes that start at once get the same.
+def load_or_create_token(path: Path) -> str:
+    """Read the token from its file, or make one; processes that start at once get the same.
 
     Raises:
         SettingsError: it cannot be kept.

@@ -46,7 +46,7 @@ def metrics_route(metrics: Metrics, store: Store) -> Route:
 
 
 async def _measure(store: Store, metrics: Metrics) -> None:
-    depths, memory = await store.depths(), await store.pressure.measure()
+    depths, memory = await store.depths(), await store.memory.measure()
     metrics.queue_depth.set(depths.due)
     metrics.dead_letters.set(depths.dead_letters)
     metrics.memory_ratio.set(memory.ratio)

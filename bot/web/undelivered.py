@@ -1,4 +1,4 @@
-"""``/dead-letters``: tells the page, and with it the operator, how much could not be delivered."""
+"""``/dead-letters``: the number of dead letters, for the page."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from bot.store import DeadLetter
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class Letters(Protocol):
-    """What is asked of ``bot.store.DeadLetters``."""
+class DeadLetterReader(Protocol):
+    """The part of ``bot.store.DeadLetters`` that the page reads."""
 
     async def count(self) -> int: ...
 
     async def read(self, limit: int) -> Sequence[DeadLetter]: ...
 
 
-def undelivered_route(letters: Letters) -> Route:
-    """``count`` of all letters, and when the ``newest`` was put there: milliseconds since the epoch, 0 for never."""
+def undelivered_route(dead_letters: DeadLetterReader) -> Route:
+    """``count`` of all dead letters, and the time of the ``newest``: milliseconds since the epoch, 0 for none."""
 
     async def undelivered(_request: Request) -> Response:
         try:
-            count = await letters.count()
-            newest = await letters.read(1) if count else ()
+            count = await dead_letters.count()
+            newest = await dead_letters.read(1) if count else ()
         except StoreUnavailable:
             return JSONResponse({"error": "the store does not answer"}, 503, NO_STORE)
         return JSONResponse({"count": count, "newest": newest[0].at if newest else 0}, headers=NO_STORE)

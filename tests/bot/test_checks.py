@@ -21,7 +21,7 @@ def test_a_time_is_told_in_the_largest_unit_that_fits(before: int, words: str) -
 
 def test_a_quiet_channel_is_in_order() -> None:
     """It may be new."""
-    assert Traffic().judged("LINE traffic", "SECRET", NOW) == CheckResult(
+    assert Traffic().check("LINE traffic", "SECRET", NOW) == CheckResult(
         "ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"
     )
 
@@ -38,6 +38,6 @@ def test_bad_signatures_speak_against_the_secret_until_a_good_one_comes(
     last_webhook: int, result: str, fix: str
 ) -> None:
     """Strangers post to any address; a secret that has let something in since is right."""
-    found = Traffic(last_webhook, 0, 3, NOW - 2 * MINUTE).judged("LINE traffic", "SECRET", NOW)
+    found = Traffic(last_webhook, 0, 3, NOW - 2 * MINUTE).check("LINE traffic", "SECRET", NOW)
     assert (found.result, found.fix) == (result, fix)
     assert found.detail.endswith("bad signatures: 3")

@@ -145,7 +145,7 @@ async def _noted(notes: KeyValue, now: int) -> list[CheckResult]:
         seen, again = await traffic(notes, "line"), await redelivery(notes, "line")
     except StoreUnavailable:
         return [CheckResult("warning", "LINE traffic", "not known: the store does not answer")]
-    return [_judge_redelivery(again, now), seen.judged("LINE traffic", "LINE_CHANNEL_SECRET", now)]
+    return [_judge_redelivery(again, now), seen.check("LINE traffic", "LINE_CHANNEL_SECRET", now)]
 
 
 def _judge_redelivery(again: Redelivery, now: int) -> CheckResult:

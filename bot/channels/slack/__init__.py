@@ -63,7 +63,7 @@ class Slack(Channel):
     Args:
         tool_commands: words that call a tool.
         clock: seconds since the epoch, for the age of signatures.
-        door_kv: the same notes, by a way that is free of turns: what is read before a 200.
+        priority_kv: the same notes, by a way that is free of turns: what is read before a 200.
 
     Attributes:
         identity: who the bot is, once Slack has told.
@@ -81,11 +81,11 @@ class Slack(Channel):
         options: Options,
         tool_commands: Collection[str] = (),
         clock: Callable[[], float] = time.time,
-        door_kv: KeyValue | None = None,
+        priority_kv: KeyValue | None = None,
     ) -> None:
         self._accept = accept
         self._notes = notes
-        self._door_notes = door_kv or notes
+        self._door_notes = priority_kv or notes
         self._options = options
         self._clock = clock
         self.background = Background()

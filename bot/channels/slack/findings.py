@@ -28,7 +28,7 @@ async def run_checks(options: Options, notes: KeyValue, clock: Callable[[], floa
         found.append(await _check_socket(options))
     if options.signing_secret:
         found.append(CheckResult("ok", "Slack webhook", f"events may come to {PATH}"))
-    return [*found, checkup.traffic.judged("Slack traffic", "SLACK_SIGNING_SECRET", round(clock() * 1_000))]
+    return [*found, checkup.traffic.check("Slack traffic", "SLACK_SIGNING_SECRET", round(clock() * 1_000))]
 
 
 def _judge_token(checkup: Checkup) -> list[CheckResult]:

@@ -44,7 +44,7 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         CheckResult("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
         CheckResult("ok", "room", f"{percent}% of 64 MiB used"),
         CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
-        CheckResult("ok", "work", "conversations to care for: 0"),
+        CheckResult("ok", "work", "conversations due: 0"),
         CheckResult("ok", "dead letters", "none"),
         CheckResult(
             "ok",

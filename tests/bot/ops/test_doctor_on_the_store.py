@@ -15,8 +15,8 @@ from redis.asyncio import Redis
 from bot.checks import CheckResult
 from bot.ops.doctor import run_checks
 from bot.settings import Settings
-from bot.store import DeadLetter, Depths, Memory, ServerFacts, Store
-from bot.store.keys import dead_letters, due_indexes
+from bot.store import DeadLetter, Depths, MemoryUse, ServerFacts, Store
+from bot.store.keys import dead_letter_streams, due_indexes
 from tests.bot.conversation.filling import at_most, fill
 from tests.bot.ops.examining import found, openers
 
@@ -62,14 +62,14 @@ async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis
 async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
     """With the newest one's reason and the commands to run; what waits is no matter for the operator."""
     await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
-    assert await found(settings, "work") == CheckResult("ok", "work", "conversations to care for: 2")
+    assert await found(settings, "work") == CheckResult("ok", "work", "conversations due: 2")
     now = time.time_ns() // 1_000_000
-    await redis.xadd(dead_letters()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0")
+    await redis.xadd(dead_letter_streams()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0")
     fix = "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
     assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "1, the newest 3 min ago: the chat is gone", fix
     )
-    await redis.xadd(dead_letters()[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
+    await redis.xadd(dead_letter_streams()[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
     assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "2, the newest 2 min ago: no reason given", fix
     )
@@ -80,10 +80,10 @@ async def test_an_old_redis_is_a_failure(settings: Settings) -> None:
 
     class Old:
         def __init__(self) -> None:
-            self.pressure = self.dead_letters = self
+            self.memory = self.dead_letters = self
 
-        async def measure(self) -> Memory:
-            return Memory(1, 0)
+        async def measure(self) -> MemoryUse:
+            return MemoryUse(1, 0)
 
         async def facts(self) -> ServerFacts:
             return ServerFacts("Redis 6.2.1", 6, "noeviction", append_only=True)

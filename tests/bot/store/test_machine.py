@@ -111,7 +111,7 @@ class Workers(Bench):
             store.journal.commit(lease, b"late", [b"late"], KEEP_TURNS, "late"),
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
-            store.outbox.bury_head(lease, b"late"),
+            store.outbox.move_head_to_dead_letters(lease, b"late"),
             store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),
@@ -194,7 +194,7 @@ class Workers(Bench):
             self.model.outbox[0] = attempt
             return
         remove = partial(outbox.remove_head, question_id=question, shown_at=self.count)
-        done, _ = self.held(remove) if fate == "remove" else self.held(outbox.bury_head, b"refused")
+        done, _ = self.held(remove) if fate == "remove" else self.held(outbox.move_head_to_dead_letters, b"refused")
         if fate == "remove" and question and self.model.turn:
             self.model.turn.shown = Shown(question, self.count)
         gone, *following = self.model.outbox

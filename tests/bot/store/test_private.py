@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bot.errors import SettingsError
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from bot.store.private import private_folder
 from tests.bot.store.processes import mode_of, write
 
@@ -24,7 +24,7 @@ async def test_an_open_data_folder_is_closed_with_all_that_is_in_it(tmp_path: Pa
     try:
         (home / "appendonlydir").mkdir(parents=True)
         (home / "old.log").touch()
-        async with embedded(home) as url:
+        async with open_embedded(home) as url:
             await write(url, "words")
     finally:
         os.umask(before)

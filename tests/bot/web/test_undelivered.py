@@ -34,8 +34,8 @@ async def two_letters(valkey_url: str) -> AsyncIterator[tuple[Store, httpx.Async
         await redis.flushall()
         lease = await leased(store, "console:room-0001")
         await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
-        await store.outbox.bury_head(lease, b"refused")
-        await store.outbox.bury_head(lease, b"refused again")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused again")
         app = Starlette(routes=[undelivered_route(store.dead_letters), metrics_route(Metrics(), store)])
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             yield store, client

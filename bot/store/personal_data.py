@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import Any
 
 from bot.store.clients import Client
-from bot.store.connection import answering
-from bot.store.keys import DEAD_S, dead_letters, is_personal, note_of, notes_pattern, personal_pattern
+from bot.store.connection import translate_errors
+from bot.store.keys import DEAD_S, dead_letter_streams, is_personal, kv_name, kv_pattern, personal_pattern
 
 ERASE_S = 60.0
 BATCH = 500
@@ -31,7 +31,7 @@ return #kept
 """
 
 
-class Traces:
+class PersonalData:
     """Finds what bears a name, in every key of the store: for the rare case that somebody wants to be forgotten."""
 
     def __init__(self, client: Client) -> None:
@@ -47,14 +47,14 @@ class Traces:
         Returns:
             How many keys are gone.
         """
-        async with self._erasing, answering(ERASE_S):
+        async with self._erasing, translate_errors(ERASE_S):
             gone = [await self._erase_named(channel, name) for name in names]
             return sum(gone) + await self._erase_holding(channel, names)
 
     async def compact(self) -> None:
         """Let nothing be left of dead letters that were deleted."""
-        async with answering(ERASE_S):
-            _ = await self._client.ask_each(("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letters())
+        async with translate_errors(ERASE_S):
+            _ = await self._client.ask_each(("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letter_streams())
 
     async def _erase_named(self, channel: str, name: str) -> int:
         found = self._client.scan_iter(personal_pattern(name), count=1_000)
@@ -63,9 +63,9 @@ class Traces:
 
     async def _erase_holding(self, channel: str, names: Collection[str]) -> int:
         holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
-        names_of_notes = [raw.decode() async for raw in self._client.scan_iter(notes_pattern(), count=1_000)]
+        names_of_notes = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
         keys = [
-            key for key in names_of_notes if channel in (name := note_of(key)).split(":") and not name.startswith(SETS)
+            key for key in names_of_notes if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)
         ]
         values: list[Any] = []
         for start in range(0, len(keys), BATCH):

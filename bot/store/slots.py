@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Places:
+class Slots:
     """So many at once; the others are queued, first come, first served.
 
     The time spent in the queue is the others' work, and says nothing about the store. But where it does not answer one
@@ -21,7 +21,7 @@ class Places:
         self._queue: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """Wait for a place, and have it for as long as the context is open, at most ``answer_s``.
 
         Raises:
