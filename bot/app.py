@@ -41,9 +41,8 @@ from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
 from bot.texts import Texts, load
 from bot.web.guard import Guard
-from bot.web.health import health_routes, metrics_route
+from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
-from bot.web.undelivered import undelivered_route
 from bot.worker import Worker
 from toolset.tool import ToolMap
 
@@ -269,7 +268,7 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
         *page_routes(info, house.texts),
         *wired.console.routes(),
         metrics_route(house.metrics, house.store),
-        undelivered_route(house.store.dead_letters),
+        dead_letters_route(house.store.dead_letters),
     ]
     guard = Middleware(
         Guard,

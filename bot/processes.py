@@ -20,7 +20,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
     """``kaiwa run``: web and, unless it runs apart, the worker, until SIGTERM; a second one ends running turns at once.
 
     Args:
-        announce: is told the port once requests are answered.
+        announce: called with the port once requests are answered.
     """
     bounds = bounds_here()
     with listen(settings.host, settings.port) as sock, stop_signals() as orders:
@@ -36,9 +36,9 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             stack.callback(wired.console.close)
             if at_work:
                 await stack.enter_async_context(at_work.running(wired.conversations.process, [evictor.run]))
-            _settle()
+            _freeze_garbage()
             announce(sock.getsockname()[1])
-            await _until(orders.stop, server.ended, *([at_work.ended] if at_work else []))
+            await _until(orders.stop, server.wait_until_ended, *([at_work.wait_until_ended] if at_work else []))
             wired.intake.closed = wired.conversations.closing = True
 
 
@@ -50,9 +50,9 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             async with wire(house, worker) as wired:
                 evictor = Evictor(house.store, wired.store_full)
                 async with worker.running(wired.conversations.process, [evictor.run]):
-                    _settle()
+                    _freeze_garbage()
                     announce()
-                    await _until(orders.stop, worker.ended)
+                    await _until(orders.stop, worker.wait_until_ended)
                     wired.conversations.closing = True
 
 
@@ -68,8 +68,8 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         yield wired
 
 
-def _settle() -> None:
-    """What is loaded stays: a full garbage collection that looks at all of it would stall the door for 0.1 s."""
+def _freeze_garbage() -> None:
+    """Take what is loaded out of garbage collection: a full one over all of it would stall webhooks for 0.1 s."""
     gc.collect()
     gc.freeze()
 

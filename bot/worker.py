@@ -201,7 +201,7 @@ class Worker:
         """Whether this worker takes work."""
         return bool(self._services) and not any(service.done() for service in self._services)
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until this worker takes no work any more, which it should not do by itself.
 
         Raises:

@@ -1,18 +1,19 @@
-"""Redis, and nothing else touches it. The store deals in bytes and ids; callers encode.
+"""The store: the only package that talks to Redis. It deals in bytes and ids; callers encode.
 
-    keys        names and lifetimes            scripts, *.lua   changes that happen as a whole
-    inbox       what waits                     leases           who may work, and on what
-    journal     what a turn has done so far    history          what was said
-    outbox      what must leave                dead_letters     what was given up
-    live        what is shown meanwhile        notes            small things, short-lived
-    connection  how Redis is reached           clients          one server, or a cluster
-    batches     requests sent together         patience         a queue for places
-    pressure    how full it is                 budget           what a day has cost
-    traces      what names a person           embedded         the Valkey that comes with Kaiwa
-    rewriting   what its files still hold      server           its process
+    keys        key names and lifetimes           scripts, lua/    atomic changes of one conversation
+    inbox       messages that wait for a turn     leases           fencing tokens and the due index
+    journal     the turn under way                history          committed turns and their summary
+    outbox      deliveries that must leave        dead_letters     what was given up
+    live        pub/sub for viewers               kv               small values with a lifetime
+    connection  clients, pools, error translation clients          one server, or a cluster
+    batches     requests sent together            slots            a queue for a cluster's connections
+    memory      how full the store is             budget           counters of a day
+    frames      entries of inbox and journal      personal_data    keys that name a person
+    embedded    the bundled Valkey                server           its process
+    rewriting   its append-only file              private          its folder's permissions
 
-What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
-change its journal, history and outbox; where nobody does, a full store may shorten the history.
+A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
+journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class Depths:
     """How much there is to do.
 
     Attributes:
-        due: conversations that need care, now or later.
-        dead_letters: deliveries that will never arrive.
+        due: conversations in the due index, now or later.
+        dead_letters: deliveries and turns that were given up.
     """
 
     due: int
@@ -109,11 +110,11 @@ class Store:
     """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``.
 
     Args:
-        priority: has connections of its own, so that what cannot wait never waits behind turns: messages that come in,
-            leases that are kept, and the question whether the store answers.
+        priority: a client with connections of its own for incoming messages, lease renewals and health checks, which
+            must not wait behind turns.
 
     Attributes:
-        priority_kv: the same notes, for what is looked up before a webhook's 200.
+        priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
     def __init__(self, client: Client, priority: Client, live: Live, history_s: int) -> None:
@@ -157,7 +158,7 @@ class Store:
         """Count what waits."""
         async with translate_errors():
             due = await self._client.ask_each(("ZCARD", index) for index in due_indexes())
-            dead = await self._client.ask_each(("XLEN", letters) for letters in dead_letter_streams())
+            dead = await self._client.ask_each(("XLEN", stream) for stream in dead_letter_streams())
         return Depths(sum(due), sum(dead))
 
     async def facts(self) -> ServerFacts:
@@ -191,14 +192,14 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
     ``redis+cluster://`` or ``rediss+cluster://``; it connects when it is first used.
 
     Args:
-        max_connections: to the server, or to each node; at least 3: one serves live events while somebody watches, the
-            priority has its own.
+        max_connections: to the server, or to each node; at least 3: one for live events while somebody watches, the
+            others shared between turns and ``priority``.
 
     Raises:
         SettingsError: the URL cannot be read.
     """
-    for_priority = (max_connections - 1) // 2
-    client, priority = connect(url, max_connections - 1 - for_priority), connect(url, for_priority)
+    priority_share = (max_connections - 1) // 2
+    client, priority = connect(url, max_connections - 1 - priority_share), connect(url, priority_share)
     live = Live(client)
     receiving = asyncio.create_task(live.run())
     try:

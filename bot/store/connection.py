@@ -1,4 +1,4 @@
-"""How Redis is reached: few connections, no patience, and one place where its failures become ours."""
+"""Connections to Redis: clients, pools, timeouts, and the one place where Redis' failures become ours."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def _options() -> dict[str, Any]:
 
 @asynccontextmanager
 async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None]:
-    """Around every request.
+    """Wraps every request: Redis' failures become ``StoreUnavailable``.
 
     Args:
-        timeout_s: for all that is done inside, waiting for others included. Without it a client's own patience is the
-            limit: ``ANSWER_S`` for a request from when it is sent, whatever the store had to do for others before.
+        timeout_s: for all that is done inside, waiting for others included. Without it a client's own limit
+            holds: ``ANSWER_S`` for a request from when it is sent, whatever the store had to do for others before.
 
     Raises:
         StoreUnavailable: Redis is away, frozen, full or unwilling. The request may have been carried out or not.

@@ -18,7 +18,7 @@ import structlog
 
 from bot.errors import KaiwaError
 from bot.store.private import private_file, private_folder
-from bot.store.rewriting import finish_rewriting, rewriting
+from bot.store.rewriting import finish_rewriting, keep_rewriting
 from bot.store.server import Server, hold_lock, try_lock, wait_for_lock
 
 log = structlog.stdlib.get_logger(__name__)
@@ -29,7 +29,7 @@ FILES = ("users.lock", "start.lock", "server.lock", "valkey.log")
 
 @asynccontextmanager
 async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
-    """Use the server of a data directory; the first process starts it, the last one stops it.
+    """The server of a data directory: the first process starts it, the last one stops it.
 
     Yields:
         Its URL. Should the server die, it is started again under the same one.
@@ -48,7 +48,7 @@ async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
             async with hold_lock(start_lock):
                 await wait_for_lock(users, fcntl.LOCK_SH)
                 await server.start()
-            async with _kept_alive(server, start_lock), rewriting(server.url):
+            async with _keep_alive(server, start_lock), keep_rewriting(server.url):
                 yield server.url
         finally:
             await _leave(server, start_lock, users)
@@ -64,7 +64,7 @@ async def _leave(server: Server, start_lock: Path, users: IO[bytes]) -> None:
 
 
 @asynccontextmanager
-async def _kept_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
+async def _keep_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
     watching = asyncio.create_task(_watch(server, start_lock))
     try:
         yield

@@ -107,7 +107,7 @@ def shard_of(conversation: str) -> int:
 
 
 def kv_key(name: str) -> str:
-    """A note belongs to no conversation; its own name chooses the shard."""
+    """The key of a value of ``kv``: it belongs to no conversation, and its name chooses the shard."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
 
@@ -153,12 +153,12 @@ def is_personal(key: str, channel: str, name: str) -> bool:
 
 
 def kv_pattern() -> str:
-    """A pattern for all notes; ``kv_name`` reads them."""
+    """A pattern for all keys of ``kv``; ``kv_name`` reads them."""
     return "kaiwa:{*}:note:*"
 
 
 def kv_name(key: str) -> str:
-    """The name of a note."""
+    """The name of a value of ``kv``."""
     return key.partition("}:note:")[2]
 
 

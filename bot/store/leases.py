@@ -1,4 +1,4 @@
-"""Leases: who may work on a conversation, and the due index: when each conversation next needs care."""
+"""Leases: who may work on a conversation, and the due index: when each conversation is next to be processed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 return redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
 """
 
-# As renew.lua, for many leases of one shard; the places of those that are lost.
+# As renew.lua, for many leases of one shard; the positions of those that are lost.
 RENEW_EACH = f"""#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -91,14 +91,14 @@ class Leases:
         values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
         async with translate_errors():
             lost = await self._priority.eval(RENEW_EACH, len(names), *names, *values)
-        return [leases[place] for place in lost]
+        return [leases[index] for index in lost]
 
     async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
         """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
 
         Args:
-            retry_at_ms: when journal and outbox want care again, by the store's clock; without it, now. A message in
-                the inbox wants it now in any case.
+            retry_at_ms: when journal and outbox are due again, by the store's clock; without it, now. A message in the
+                inbox is due now in any case.
             known: entries of the inbox that are left there on purpose until then.
 
         Returns:
@@ -120,7 +120,7 @@ class Leases:
         await self._scripts.run("forget", lease.conversation, lease.token)
 
     async def due(self, limit: int) -> list[str]:
-        """The conversations that need care now, those that have waited longest first."""
+        """The conversations that are due now, the longest due first."""
         async with translate_errors():
             shards = await self._client.ask_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
         pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))

@@ -80,7 +80,7 @@ class Live:
             await self._leave(channel, viewer)
 
     async def run(self) -> None:
-        """Receive for all viewers, for ever; after an outage everything is subscribed anew."""
+        """Receive for all viewers, and subscribe anew after an outage; never returns."""
         while True:
             await self._watched.wait()
             with suppress(StoreUnavailable, *STORE_FAILURES):

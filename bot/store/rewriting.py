@@ -38,7 +38,7 @@ class Rewriting:
         self._client = client
 
     async def run(self) -> None:
-        """For ever; what fails is tried again."""
+        """Rewrite when it is due; never returns."""
         while True:
             with suppress(StoreUnavailable):
                 if await self._is_due() and await self._claim():
@@ -46,7 +46,7 @@ class Rewriting:
             await asyncio.sleep(LOOK_S)
 
     async def finish(self) -> None:
-        """What is due is done now, if it does not take long; else the next start does it."""
+        """Rewrite now what is due, unless it takes long; then the next start does it."""
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(LAST_S):
                 if await self._is_due():
@@ -83,8 +83,8 @@ class Rewriting:
 
 
 @asynccontextmanager
-async def rewriting(url: str) -> AsyncIterator[None]:
-    """While the context is open, this process sees to it."""
+async def keep_rewriting(url: str) -> AsyncIterator[None]:
+    """Rewrite when it is due, while the context is open."""
     async with _open_rewriting(url) as server:
         running = asyncio.create_task(server.run())
         try:
@@ -96,7 +96,7 @@ async def rewriting(url: str) -> AsyncIterator[None]:
 
 
 async def finish_rewriting(url: str) -> None:
-    """Before the server is stopped."""
+    """Rewrite what is due before the server is stopped."""
     async with _open_rewriting(url) as server:
         await server.finish()
 

@@ -53,7 +53,7 @@ class Serving:
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until it serves no more.
 
         Raises:
