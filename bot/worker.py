@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from docket._redis import RedisConnection
 
 from bot.errors import StoreUnavailable
 from bot.store import STORE_FAILURES, Store, limited_pool
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -116,12 +117,10 @@ class PacedQueue:
 
     @property
     def waiting(self) -> int:
-        """How many conversations wait."""
         return len(self._waiting)
 
     @property
     def at_work(self) -> Iterable[asyncio.Task[None]]:
-        """The tasks under way."""
         return self._at_work.values()
 
     def add(self, conversation: str) -> None:
@@ -289,16 +288,9 @@ class OwnJobs:
         if conversation == self._conversation:
             self._wake.set()
 
-    @asynccontextmanager
-    async def running(self, process: Process) -> AsyncIterator[None]:
+    def running(self, process: Process) -> AbstractAsyncContextManager[None]:
         """Work while the context is open."""
-        task = asyncio.create_task(self._run(process))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        return run_beside(self._run(process))
 
     async def _run(self, process: Process) -> None:
         while True:

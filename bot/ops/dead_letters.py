@@ -128,7 +128,6 @@ async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
 
 
 async def discard(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
-    """Delete dead letters."""
     return [
         CheckResult("ok", letter.id, "deleted") if await store.discard(letter) else _missing(letter)
         for letter in chosen

@@ -18,9 +18,8 @@ journal, history and outbox; while nobody holds the lease, a full store may shor
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +39,7 @@ from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.scripts import Scripts
+from bot.tasks import run_beside
 
 __all__ = [
     "ARRIVAL",
@@ -201,12 +201,9 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
     priority_share = (max_connections - 1) // 2
     client, priority = connect(url, max_connections - 1 - priority_share), connect(url, priority_share)
     live = Live(client)
-    receiving = asyncio.create_task(live.run())
     try:
-        yield Store(client, priority, live, history_days * DAY_S)
+        async with run_beside(live.run()):
+            yield Store(client, priority, live, history_days * DAY_S)
     finally:
-        receiving.cancel()
-        with suppress(asyncio.CancelledError):
-            await receiving
         await client.aclose()
         await priority.aclose()

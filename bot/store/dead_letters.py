@@ -49,7 +49,6 @@ class DeadLetters:
         self._scripts = scripts
 
     async def count(self) -> int:
-        """How many there are."""
         async with translate_errors():
             return sum(await self._client.ask_each(("XLEN", stream) for stream in dead_letter_streams()))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +20,7 @@ from bot.errors import KaiwaError
 from bot.store.private import private_file, private_folder
 from bot.store.rewriting import finish_rewriting, keep_rewriting
 from bot.store.server import Server, hold_lock, try_lock, wait_for_lock
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -48,7 +49,7 @@ async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
             async with hold_lock(start_lock):
                 await wait_for_lock(users, fcntl.LOCK_SH)
                 await server.start()
-            async with _keep_alive(server, start_lock), keep_rewriting(server.url):
+            async with run_beside(_keep_alive(server, start_lock)), keep_rewriting(server.url):
                 yield server.url
         finally:
             await _leave(server, start_lock, users)
@@ -63,18 +64,7 @@ async def _leave(server: Server, start_lock: Path, users: IO[bytes]) -> None:
             server.leave()
 
 
-@asynccontextmanager
-async def _keep_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
-    watching = asyncio.create_task(_watch(server, start_lock))
-    try:
-        yield
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
-
-
-async def _watch(server: Server, start_lock: Path) -> None:
+async def _keep_alive(server: Server, start_lock: Path) -> None:
     while True:
         await server.wait_until_ended()
         log.warning("valkey.ended")

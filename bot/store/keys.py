@@ -102,7 +102,6 @@ class Keys:
 
 
 def shard_of(conversation: str) -> int:
-    """The shard of a conversation."""
     return crc32(conversation.encode()) % SHARDS
 
 
@@ -117,7 +116,6 @@ def history_pattern() -> str:
 
 
 def conversation_of(history_key: str) -> str:
-    """The conversation of a history."""
     return history_key.partition("}:history:")[2]
 
 
@@ -158,17 +156,14 @@ def kv_pattern() -> str:
 
 
 def kv_name(key: str) -> str:
-    """The name of a value of ``kv``."""
     return key.partition("}:note:")[2]
 
 
 def due_indexes() -> list[str]:
-    """The due index of every shard."""
     return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
 
 
 def dead_letter_streams() -> list[str]:
-    """The dead letters of every shard."""
     return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
 
 

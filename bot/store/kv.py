@@ -64,6 +64,5 @@ class KeyValue:
         return sorted(member.decode() for member in members)
 
     async def delete(self, name: str) -> None:
-        """Delete a value."""
         async with translate_errors():
             await self._client.delete(kv_key(name))

@@ -15,6 +15,7 @@ from bot.errors import StoreUnavailable
 from bot.store.clients import Client
 from bot.store.connection import connect, translate_errors
 from bot.store.keys import forgotten_marks, kv_key
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -85,14 +86,8 @@ class Rewriting:
 @asynccontextmanager
 async def keep_rewriting(url: str) -> AsyncIterator[None]:
     """Rewrite when it is due, while the context is open."""
-    async with _open_rewriting(url) as server:
-        running = asyncio.create_task(server.run())
-        try:
-            yield
-        finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+    async with _open_rewriting(url) as server, run_beside(server.run()):
+        yield
 
 
 async def finish_rewriting(url: str) -> None:

@@ -201,7 +201,6 @@ async def wait_for_lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> None:
 
 @asynccontextmanager
 async def hold_lock(path: Path) -> AsyncIterator[None]:
-    """Hold a file's lock."""
     with path.open("ab") as file:
         await wait_for_lock(file)
         yield

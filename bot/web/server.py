@@ -65,7 +65,6 @@ class Serving:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None) -> AsyncIterator[Serving]:
-    """Serve while the context is open."""
     config = uvicorn.Config(
         app,
         http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]  # it is only called

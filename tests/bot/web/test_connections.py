@@ -279,7 +279,7 @@ def test_the_log_is_told_once_a_minute() -> None:
     told = []
     for second in (0, 0, 59, 60, 61):
         clock[0] = second
-        told.append(connections._may_tell("connections"))
+        told.append(connections._may_log("connections"))
     assert told == [True, False, False, True, False]
 
 
