@@ -5,7 +5,7 @@
 BIN := .venv/bin
 export PYTHON
 
-# $(call step,what,command,mend): run one step of the gate and say in one line which one failed.
+# $(call step,what,command,fix): run one step of the gate and say in one line which one failed.
 step = @echo "· $(1)"; $(2) || { echo "check: $(1) failed; $(3)" >&2; exit 1; }
 
 help: ## list these commands
@@ -29,9 +29,9 @@ chat: setup ## talk in this terminal
 test: check ## the whole gate, as CI runs it
 
 check: dev ## format, lint, types, import directions, tests with coverage; stops at the first failure
-	$(call step,format,$(BIN)/ruff format --quiet --check .,make format mends it)
-	$(call step,lint,$(BIN)/ruff check --quiet .,make format mends some of it)
-	$(call step,types,$(BIN)/mypy --no-error-summary,mend the types above)
+	$(call step,format,$(BIN)/ruff format --quiet --check .,make format fixes it)
+	$(call step,lint,$(BIN)/ruff check --quiet .,make format fixes some of it)
+	$(call step,types,$(BIN)/mypy --no-error-summary,fix the types above)
 	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
 	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile --no-loadscope-reorder,see the tests or the coverage above)
 
@@ -42,7 +42,7 @@ test-llm: dev ## talk to a real small model on this machine; downloads 125 MB on
 chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))
 
-format: dev ## format the code and mend what can be mended
+format: dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 

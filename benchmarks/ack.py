@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 
 from benchmarks.bare import SECRET
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 
 TURNS = 500
 REQUESTS = 3_000
@@ -122,7 +122,7 @@ async def up(port: int, path: str) -> None:
 async def main() -> None:
     with TemporaryDirectory() as folder:
         async with (
-            embedded(Path(folder)) as url,
+            open_embedded(Path(folder)) as url,
             process("-m", "benchmarks.stub", str(SLOW_S)) as model,
             process("-m", "benchmarks.bare", url, str(BARE)),
         ):

@@ -26,7 +26,7 @@ from typing import Any
 import aiohttp
 
 from benchmarks.ack import process, up, webhook
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY
 from tests.fakes.slack import BOT_TOKEN
@@ -163,10 +163,10 @@ async def alone(url: str, people: int, connections: int) -> None:
 async def main(people: int = 1_000, connections: int = 64, processes: int = 1) -> None:
     for part in (bare, alone):
         with TemporaryDirectory() as folder:
-            async with embedded(Path(folder)) as url:
+            async with open_embedded(Path(folder)) as url:
                 await part(url, people, connections)
     with TemporaryDirectory() as folder:
-        async with embedded(Path(folder)) as url:
+        async with open_embedded(Path(folder)) as url:
             await flood(url, people, connections, processes)
 
 

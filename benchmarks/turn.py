@@ -36,7 +36,7 @@ from bot.metrics import Metrics
 from bot.providers.gemini.client import Gemini
 from bot.providers.routing.fallback import FallbackProvider
 from bot.store import open_store
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from bot.texts import load
 from bot.transcript import Message, Text, new_id
 from toolset.tool import ToolMap, ValidatedTool
@@ -56,7 +56,7 @@ class NoJobs:
 async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
     """Kaiwa, from accept to delivery."""
     with TemporaryDirectory() as folder:
-        async with embedded(Path(folder)) as url, open_store(url, history_days=1) as store:
+        async with open_embedded(Path(folder)) as url, open_store(url, history_days=1) as store:
             metrics = Metrics()
             provider = FallbackProvider([Gemini("key", MODEL, base_url)], metrics)
             tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]  # no create()

@@ -34,12 +34,11 @@ from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from bot.texts import Texts, load
 from bot.web.guard import Guard
-from bot.web.health import health_routes, metrics_route
+from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
-from bot.web.undelivered import undelivered_route
 from bot.worker import Worker
 from toolset.tool import ToolMap
 
@@ -83,7 +82,7 @@ async def open_url(settings: Settings) -> AsyncIterator[str]:
     if settings.store_url:
         yield settings.store_url
     else:
-        async with embedded(settings.kaiwa_data_dir) as url:
+        async with open_embedded(settings.kaiwa_data_dir) as url:
             yield url
 
 
@@ -170,7 +169,7 @@ def _host(house: House, accept: Accept, alerts: Alerts, *, listens: bool) -> Hos
     return Host(
         accept,
         store.kv,
-        store.door_kv,
+        store.priority_kv,
         house.texts,
         settings.language,
         settings.bot_name,
@@ -185,14 +184,14 @@ async def _accept_nothing(conversation: str, arrival: InboundEvent) -> bool:
     raise NotImplementedError
 
 
-def examinations(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
     """What checks each channel for ``kaiwa doctor``, by its name in the report."""
 
     @asynccontextmanager
     async def open_host() -> AsyncIterator[Host]:
         async with open_store_of(settings) as store:
             yield Host(
-                _accept_nothing, store.kv, store.door_kv, load(), settings.language, settings.bot_name, listens=True
+                _accept_nothing, store.kv, store.priority_kv, load(), settings.language, settings.bot_name, listens=True
             )
 
     return channel_checks(settings, open_host)
@@ -220,7 +219,7 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
         try:
             await house.store.ping()
         except StoreUnavailable as error:
-            log.warning("not ready", store=str(error))
+            log.warning("health.not_ready", cause=str(error))
             return "the store does not answer"
         return "" if worker is None or worker.alive else "the worker has stopped"
 
@@ -235,7 +234,7 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
         *page_routes(info, house.texts),
         *wired.console.routes(),
         metrics_route(house.metrics, house.store),
-        undelivered_route(house.store.dead_letters),
+        dead_letters_route(house.store.dead_letters),
     ]
     webhooks = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
     guard = Middleware(

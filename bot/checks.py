@@ -1,4 +1,4 @@
-"""What an examination finds: the lines of ``kaiwa doctor``."""
+"""Check results: the lines of ``kaiwa doctor``."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ Result = Literal["ok", "off", "warning", "failure"]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report; ``mend`` says what to do about it, or what could be set."""
+    """One line of the report; ``fix`` says what to do about it, or what could be set."""
 
     result: Result
     name: str
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What was noted of a channel lately: times in milliseconds since the epoch, 0 for never."""
+    """A channel's recent traffic: times in milliseconds since the epoch, 0 for never."""
 
     last_webhook: int = 0
     last_delivery: int = 0
     bad_signatures: int = 0
     last_bad_signature: int = 0
 
-    def judged(self, name: str, secret: str, now: int) -> CheckResult:
+    def check(self, name: str, secret: str, now: int) -> CheckResult:
         """A secret that is wrong refuses everything; one that is right has let something in since.
 
         Args:

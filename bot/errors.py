@@ -31,14 +31,14 @@ class SettingsError(KaiwaError):
     """A setting is wrong or half filled.
 
     Args:
-        variable: the environment variable to mend.
-        mend: what to do about it, a short sentence without the value.
+        variable: the environment variable to fix.
+        fix: what to do about it, a short sentence without the value.
     """
 
-    def __init__(self, variable: str, mend: str) -> None:
-        super().__init__(f"{variable}: {mend}")
+    def __init__(self, variable: str, fix: str) -> None:
+        super().__init__(f"{variable}: {fix}")
         self.variable = variable
-        self.mend = mend
+        self.fix = fix
 
 
 class BadInput(KaiwaError):
@@ -58,7 +58,7 @@ class ModelError(KaiwaError):
 
     Args:
         apology: key of the sentence the user gets (``texts/*.toml``, table ``apology``).
-        cause: cause and mend for the operator; never holds a key or the user's text.
+        cause: cause and fix for the operator; never holds a key or the user's text.
     """
 
     def __init__(self, apology: str, cause: str) -> None:
@@ -104,7 +104,7 @@ class TurnFailed(KaiwaError):
 
     Args:
         apology: key of the sentence the user gets.
-        cause: cause and mend for the operator.
+        cause: cause and fix for the operator.
     """
 
     def __init__(self, apology: str, cause: str) -> None:

@@ -79,7 +79,7 @@ class Noticed(Struct, frozen=True, tag="noticed"):
 
 
 class Answered(Struct, frozen=True, tag="answered"):
-    """The turn is over; ``text`` is the whole answer, ``note`` cause and mend for an operator after a failure."""
+    """The turn is over; ``text`` is the whole answer, ``note`` cause and fix for an operator after a failure."""
 
     turn_id: str
     text: str

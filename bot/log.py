@@ -1,4 +1,4 @@
-"""Logs: JSON off a terminal, readable on one; conversation and turn on every line; secrets and people's words never."""
+"""The log: JSON lines, or readable ones on a terminal, with conversation and turn; never secrets or messages."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    _hush(QUIET)
+    _quieten(QUIET)
 
 
 def _renderers(readable: bool) -> list[Processor]:
@@ -77,7 +77,7 @@ def _renderers(readable: bool) -> list[Processor]:
     if readable:
         # Exceptions are formatted before it; named is only the formatter that does not mind.
         last = structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
-    return [_hide_messages, structlog.processors.ExceptionRenderer(_course), last]
+    return [_hide_messages, structlog.processors.ExceptionRenderer(_traceback), last]
 
 
 def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -89,7 +89,7 @@ def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
     return event
 
 
-def _course(exc_info: ExcInfo) -> str:
+def _traceback(exc_info: ExcInfo) -> str:
     """What was raised and where, without messages, values and notes: they may quote what somebody wrote."""
     return "\n".join(_frames(exc_info[1], set()))
 
@@ -115,8 +115,8 @@ def _handler(file: Path | None) -> logging.Handler:
     return RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
 
 
-def _hush(names: Sequence[str]) -> None:
-    """Libraries speak at WARNING: their INFO lines may hold URLs and bodies."""
+def _quieten(names: Sequence[str]) -> None:
+    """Libraries log from WARNING on: their INFO lines may hold URLs and bodies."""
     for name in names:
         logging.getLogger(name).setLevel(logging.WARNING)
 

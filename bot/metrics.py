@@ -1,10 +1,14 @@
-"""What is counted and timed, in one registry that the composition root hands round."""
+"""Metrics: every counter, histogram and gauge, in one registry per process."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+Kind = Literal["turn", "model", "tool", "delivery"]
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
 
@@ -15,36 +19,42 @@ class Metrics:
     def __init__(self) -> None:
         registry = CollectorRegistry()
         self.registry = registry
-        self.accepted = Counter("kaiwa_messages_accepted", "Messages taken in", ["channel"], registry=registry)
-        self.turns = Counter("kaiwa_turns", "Turns ended", ["outcome"], registry=registry)
-        self.turn_seconds = Histogram(
-            "kaiwa_turn_seconds", "From start of a turn to its commit", buckets=SECONDS, registry=registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, buckets=SECONDS, registry=registry)
+        self.accepted = counter("kaiwa_messages_accepted", "Messages accepted", ["channel"])
+        self.turns = counter("kaiwa_turns", "Turns ended", ["outcome"])
+        self.turn_seconds = histogram("kaiwa_turn_seconds", "Seconds from the start of a turn to its commit")
+        self.model_calls = counter("kaiwa_model_calls", "Model calls", ["model", "outcome"])
+        self.model_failures = counter("kaiwa_model_failures", "Failed model calls, by cause", ["model", "cause"])
+        self.model_seconds = histogram(
+            "kaiwa_model_seconds", "Seconds of a model call, until its whole answer", ["model"]
         )
-        self.model_calls = Counter("kaiwa_model_calls", "Model requests", ["model", "outcome"], registry=registry)
-        self.model_failures = Counter(
-            "kaiwa_model_failures", "Failed attempts at a model, by cause", ["model", "cause"], registry=registry
-        )
-        self.model_seconds = Histogram(
-            "kaiwa_model_seconds", "Model requests, whole answers", ["model"], buckets=SECONDS, registry=registry
-        )
-        self.tokens = Counter("kaiwa_tokens", "Tokens by kind", ["model", "kind"], registry=registry)
-        self.tool_calls = Counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"], registry=registry)
-        self.tool_seconds = Histogram("kaiwa_tool_seconds", "Tool calls", ["tool"], buckets=SECONDS, registry=registry)
-        self.budget_refusals = Counter(
-            "kaiwa_budget_refusals", "Messages not answered for a day's limit", ["scope", "unit"], registry=registry
-        )
-        self.left_out = Counter(
-            "kaiwa_messages_left_out", "Messages that a full inbox did not take", ["channel"], registry=registry
-        )
-        self.deliveries = Counter("kaiwa_deliveries", "Replies sent", ["channel", "outcome"], registry=registry)
-        self.queue_depth = Gauge("kaiwa_queue_depth", "Conversations that need care now or later", registry=registry)
-        self.dead_letters = Gauge("kaiwa_dead_letters", "Replies that could not be sent", registry=registry)
-        self.memory_ratio = Gauge("kaiwa_store_memory_ratio", "Memory used of its maxmemory", registry=registry)
+        self.tokens = counter("kaiwa_tokens", "Tokens of model calls, by kind", ["model", "kind"])
+        self.tool_calls = counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"])
+        self.tool_seconds = histogram("kaiwa_tool_seconds", "Seconds of a tool call", ["tool"])
+        self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused for a daily limit", ["scope", "unit"])
+        self.left_out = counter("kaiwa_messages_left_out", "Messages a full inbox refused", ["channel"])
+        self.deliveries = counter("kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"])
+        self.queue_depth = gauge("kaiwa_queue_depth", "Conversations due now or later")
+        self.dead_letters = gauge("kaiwa_dead_letters", "Dead letters: undeliverable replies and turns given up")
+        self.memory_ratio = gauge("kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory")
+        self._counters = {
+            "turn": self.turns,
+            "model": self.model_calls,
+            "tool": self.tool_calls,
+            "delivery": self.deliveries,
+        }
+        self._seconds = {"turn": self.turn_seconds, "model": self.model_seconds, "tool": self.tool_seconds}
 
-    def count_model_call(self, model: str, outcome: str, seconds: float, tokens: Mapping[str, int]) -> None:
-        """Count a request to a model, with its tokens by kind."""
-        self.model_calls.labels(model, outcome).inc()
-        self.model_seconds.labels(model).observe(seconds)
+    def count(self, kind: Kind, outcome: str, seconds: float, name: str = "") -> None:
+        """Count what ``bot.telemetry`` has measured; ``name`` is that of the model, tool or channel."""
+        names = (name,) if name else ()
+        self._counters[kind].labels(*names, outcome).inc()
+        if timed := self._seconds.get(kind):
+            (timed.labels(*names) if names else timed).observe(seconds)
+
+    def count_tokens(self, model: str, tokens: Mapping[str, int]) -> None:
+        """Count the tokens of a model call, by kind."""
         for kind, count in tokens.items():
             self.tokens.labels(model, kind).inc(count)
 

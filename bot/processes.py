@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 from bot.app import Runtime, asgi, open_house, wire
 from bot.conversation.intake import Jobs
-from bot.ops.eviction import Upkeep
+from bot.ops.eviction import Evictor
 from bot.settings import Settings
 from bot.web.connections import bounds_here
 from bot.web.server import listen, serving, stop_signals
@@ -20,7 +20,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
     """``kaiwa run``: web and, unless it runs apart, the worker, until SIGTERM; a second one ends running turns at once.
 
     Args:
-        announce: is told the port once requests are answered.
+        announce: called with the port once requests are answered.
     """
     bounds = bounds_here()
     with listen(settings.host, settings.port) as sock, stop_signals() as orders:
@@ -31,14 +31,14 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             hints = await stack.enter_async_context(aclosing(DocketJobs(docket)))
             jobs: Jobs = at_work or hints
             wired = await stack.enter_async_context(wire(house, jobs, listens=True, works=worker))
-            upkeep = Upkeep(house.store, wired.store_full)
+            evictor = Evictor(house.store, wired.store_full)
             server = await stack.enter_async_context(serving(asgi(house, wired, at_work), sock, bounds))
             stack.callback(wired.console.close)
             if at_work:
-                await stack.enter_async_context(at_work.running(wired.conversations.process, [upkeep.run]))
-            _settle()
+                await stack.enter_async_context(at_work.running(wired.conversations.process, [evictor.run]))
+            _freeze_garbage()
             announce(sock.getsockname()[1])
-            await _until(orders.stop, server.ended, *([at_work.ended] if at_work else []))
+            await _until(orders.stop, server.wait_until_ended, *([at_work.wait_until_ended] if at_work else []))
             wired.intake.closed = wired.conversations.closing = True
 
 
@@ -48,11 +48,11 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
         async with open_house(settings) as house, open_docket(house.url) as docket:
             worker = Worker(docket, house.store, orders.hurry)
             async with wire(house, worker) as wired:
-                upkeep = Upkeep(house.store, wired.store_full)
-                async with worker.running(wired.conversations.process, [upkeep.run]):
-                    _settle()
+                evictor = Evictor(house.store, wired.store_full)
+                async with worker.running(wired.conversations.process, [evictor.run]):
+                    _freeze_garbage()
                     announce()
-                    await _until(orders.stop, worker.ended)
+                    await _until(orders.stop, worker.wait_until_ended)
                     wired.conversations.closing = True
 
 
@@ -68,8 +68,8 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         yield wired
 
 
-def _settle() -> None:
-    """What is loaded stays: a full garbage collection that looks at all of it would stall the door for 0.1 s."""
+def _freeze_garbage() -> None:
+    """Take what is loaded out of garbage collection: a full one over all of it would stall webhooks for 0.1 s."""
     gc.collect()
     gc.freeze()
 

@@ -65,7 +65,7 @@ install() {
     for what in "--require-hashes --no-deps --requirement $lock" "--no-index --no-build-isolation --no-deps --editable ."; do
         # shellcheck disable=SC2086  # several words on purpose
         "$venv/bin/python" -m pip --disable-pip-version-check --quiet install $what ||
-            fail "pip failed for the reason above: mend it and run make again"
+            fail "pip failed for the reason above: fix it and run make again"
     done
 }
 

@@ -18,7 +18,7 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 from bot.store import Store, open_store
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from tests.cluster import Cluster, running
 
 # Keys that may live for ever: pattern and reason.
@@ -32,7 +32,7 @@ ENDLESS = {
 def valkey_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Valkey for all tests, started as Kaiwa starts it."""
     with asyncio.Runner() as runner:
-        valkey = embedded(tmp_path_factory.mktemp("valkey"))
+        valkey = open_embedded(tmp_path_factory.mktemp("valkey"))
         yield runner.run(valkey.__aenter__())
         runner.run(valkey.__aexit__(None, None, None))
 

@@ -76,5 +76,5 @@ def _suggestion(name: str) -> str:
     city = name.rpartition("/")[2].strip().replace(" ", "_").casefold()
     zones = {zone.rpartition("/")[2].casefold(): zone for zone in sorted(available_timezones()) if "/" in zone}
     near = [zones[match] for match in get_close_matches(city, zones, n=2, cutoff=0.8)]
-    mend = f"Did you mean {' or '.join(near)}?" if near else "Use an IANA name such as Asia/Tokyo or America/New_York."
-    return f"unknown time zone: {name}. {mend}"
+    fix = f"Did you mean {' or '.join(near)}?" if near else "Use an IANA name such as Asia/Tokyo or America/New_York."
+    return f"unknown time zone: {name}. {fix}"

@@ -178,7 +178,7 @@ class ValidatedTool:
             return ToolOutcome.error(shortened(str(error), ERROR_CAP))
         except Exception:  # a crash costs a step and is shown to the model, details go to the log
             name = self.definition.name
-            log.exception("tool crashed", extra={"tool": name, "call_id": context.call_id})
+            log.exception("tool.crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
 
     async def forget(self, conversation: str) -> int:
@@ -197,7 +197,7 @@ class ValidatedTool:
         response = await self._in_time(given, context, budget)
         if complaint := self._response.complaint(response):
             rule = self._response.rule_broken(response)
-            log.error("tool gave an invalid response", extra={"tool": self.definition.name, "rule": rule})
+            log.error("tool.response_invalid", extra={"tool": self.definition.name, "rule": rule})
             raise ToolError(f"invalid response: {complaint}")
         return _capped(response)
 

@@ -256,7 +256,7 @@ class RunCommand(_InWorkspace):
                         context, lambda folder: carrying.keep(box.work, folder, self._workspace.owner)
                     )
             except NoSandbox as reason:
-                log.error("a sandbox could not be made", extra={"reason": str(reason)})
+                log.error("sandbox.failed", extra={"cause": str(reason)})
                 raise ToolError(NO_SANDBOX) from None
             except ToolError as error:
                 raise ToolError(f"{error}; {NOTHING_KEPT}") from error
@@ -287,7 +287,7 @@ def working_sandbox(workspace: Workspace, private: Iterable[Path], programs: str
         sandbox = Sandbox(workspace.owner is not None, private, programs)
         require(sandbox)
     except NoSandbox as reason:
-        log.warning("run_command refuses every command", extra={"reason": str(reason)})
+        log.warning("sandbox.unavailable", extra={"cause": str(reason)})
         return None
     return sandbox
 

@@ -5,11 +5,9 @@ It knows no channel, no Redis and no vendor.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import aclosing
 
-import structlog
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
@@ -19,10 +17,9 @@ from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
 from bot.metrics import Metrics
 from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
+from bot.telemetry import span
 from bot.transcript import Message, Part, ToolCall, Usage, new_id
 from toolset.tool import ToolMap
-
-log = structlog.stdlib.get_logger(__name__)
 
 CANCELLED = "cancelled by the user"
 STOPPED = "somebody wanted it to end"
@@ -83,30 +80,26 @@ class Agent:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
         messages = await turn.request()
-        started = time.monotonic()
         asked = self.provider.stream(system, messages, self.tools.definitions, choice)
-        try:
-            async with aclosing(asked) as events:
-                async for event in events:
-                    match event:
-                        case TextDelta(text):
-                            await show(AnswerText(text))
-                        case Restarted():
-                            await show(AnswerRestarted())
-                        case Completed(response):
-                            await turn.spend(response.model, response.usage)
-                            turn.model = response.model
-                            self._count(response.model, response.stop_reason, response.usage, started)
-                            return response
-        except ModelError:
-            self._count(self.provider.model, "failed", Usage(), started)
-            raise
+        with span("model", self._metrics) as call:
+            try:
+                async with aclosing(asked) as events:
+                    async for event in events:
+                        match event:
+                            case TextDelta(text):
+                                await show(AnswerText(text))
+                            case Restarted():
+                                await show(AnswerRestarted())
+                            case Completed(response):
+                                await turn.spend(response.model, response.usage)
+                                turn.model = response.model
+                                tokens = asdict(response.usage)
+                                call.end("model.called", response.stop_reason, response.model, tokens=tokens)
+                                return response
+            except ModelError:
+                call.end("model.called", "failed", self.provider.model, tokens=asdict(Usage()))
+                raise
         raise TurnFailed("malformed", "the model's stream ended without an answer")
-
-    def _count(self, model: str, outcome: str, usage: Usage, started: float) -> None:
-        seconds = time.monotonic() - started
-        self._metrics.count_model_call(model, outcome, seconds, asdict(usage))
-        log.info("model call", model=model, outcome=outcome, ms=round(seconds * 1000))
 
 
 def system_prompt(persona: str, style: str) -> str:

@@ -6,19 +6,15 @@ Every call gets exactly one result. The order of the results is the turn's busin
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
-
-import structlog
 
 from bot.agent.hooks import Hooks
 from bot.agent.turn import Turn
 from bot.live_events import ToolFinished, ToolStarted
 from bot.metrics import Metrics
+from bot.telemetry import span
 from bot.transcript import ToolCall, ToolResult
 from toolset.tool import ToolContext, ToolMap, ToolOutcome
-
-log = structlog.stdlib.get_logger(__name__)
 
 SIDE_BY_SIDE = 8  # calls of one turn
 MOST_REJECTED = 3  # in a turn: who has said no so often is not worn down by more questions
@@ -73,17 +69,16 @@ class ToolRunner:
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
         show = turn.context.watcher.show
         await show(ToolStarted(call.id, call.name, call.arguments))
-        started = time.monotonic()
         context = _context(turn, call, index)
-        made, outcome = await self._hooks.before(call, context)
-        outcome = outcome or await self._run_checked(turn, index, made, context)
-        outcome = await self._hooks.after(made, context, outcome)
-        seconds = time.monotonic() - started
-        self._count(call, outcome, seconds)
+        with span("tool", self._metrics) as measured:
+            made, outcome = await self._hooks.before(call, context)
+            outcome = outcome or await self._run_checked(turn, index, made, context)
+            outcome = await self._hooks.after(made, context, outcome)
+            result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
+            ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
         await turn.record_result(
             ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected)
         )
-        ms = round(seconds * 1000)
         await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(self, turn: Turn, index: int, call: ToolCall, context: ToolContext) -> ToolOutcome:
@@ -103,13 +98,6 @@ class ToolRunner:
         if not tool.definition.idempotent and not await turn.record_started(call):
             return ToolOutcome.error(INTERRUPTED)
         return await tool.call(call.arguments, context)
-
-    def _count(self, call: ToolCall, outcome: ToolOutcome, seconds: float) -> None:
-        name = call.name if call.name in self._tools else "unknown"
-        result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
-        self._metrics.tool_calls.labels(name, result).inc()
-        self._metrics.tool_seconds.labels(name).observe(seconds)
-        log.info("tool call", tool=name, outcome=result, ms=round(seconds * 1000))
 
 
 def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:

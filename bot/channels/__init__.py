@@ -47,7 +47,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     Attributes:
         text: Markdown, as the model wrote it, or a sentence of ours.
         failed: the text is an apology.
-        note: cause and mend, for channels whose reader is the operator.
+        note: cause and fix, for channels whose reader is the operator.
         question: what the text asks, for channels that have buttons; the text alone can be answered by words too.
         settles: the id of a question that is decided; the text says how. A channel that cannot change what it has
             sent says nothing.

@@ -111,8 +111,8 @@ class Records:
         times, self._times = self._times, {}
         bad, self._bad_signatures = self._bad_signatures, 0
         if bad:
-            mend = f"is {self._secret} the right one?"
-            log.warning("webhook signatures refused", platform=self._platform, count=bad, mend=mend)
+            fix = f"is {self._secret} the right one?"
+            log.warning("webhook.refused", platform=self._platform, count=bad, fix=fix)
         try:
             for name, at in times.items():
                 await self._notes.set(name, str(at).encode(), KEEP_S)

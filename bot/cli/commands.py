@@ -1,4 +1,4 @@
-"""What the commands of ``kaiwa`` do. Those that end return their exit code."""
+"""The commands of ``kaiwa``; those that end return their exit code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bot.conversation.history import read_history
 from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
-from bot.ops.doctor import Openers, examine
+from bot.ops.doctor import Openers, run_checks
 from bot.ops.startup import parts
 from bot.plugins import open_tools
 from bot.providers.registry import check_models, model_secrets, open_model
@@ -38,7 +38,7 @@ from bot.terminal.exchange import Talk
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.terminal.rich_screen import RichScreen
-from bot.web.console_token import kept_token
+from bot.web.console_token import load_or_create_token
 from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
 
 AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
@@ -49,10 +49,10 @@ MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
 
 def run(*, worker: bool) -> None:
     """Serve until SIGTERM or Ctrl-C."""
-    config = _started()
+    config = _start()
     token = ""
     if config.makes_console_token:
-        token = kept_token(config.console_token_path)
+        token = load_or_create_token(config.console_token_path)
         config = config.model_copy(update={"console_token": SecretStr(token)})
         log.configure(config.log_level, _secrets(config))
 
@@ -70,7 +70,7 @@ def run(*, worker: bool) -> None:
 
 def worker() -> None:
     """Take turns until SIGTERM or Ctrl-C."""
-    config = _started()
+    config = _start()
     uvloop.run(processes.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
 
 
@@ -95,13 +95,13 @@ def chat(*, new: bool) -> int:
 def list_tools() -> None:
     """Print every tool with its risk, parameters, where it comes from, and description."""
 
-    async def offered() -> ToolMap:
+    async def load() -> ToolMap:
         async with open_tools(_settings()) as tools:
             return tools
 
     rows = [
         (name, tool.definition.risk, _parameters(tool.definition), tool.origin, tool.definition.description)
-        for name, tool in uvloop.run(offered()).items()
+        for name, tool in uvloop.run(load()).items()
     ]
     print_table(("tool", "risk", "parameters", "from", "description"), rows)
 
@@ -109,13 +109,13 @@ def list_tools() -> None:
 def call_tool(name: str, arguments: str) -> int:
     """Call a tool and print its result; 1 says that it is an error."""
     given = _object(arguments)
-    config = _prepared("ERROR")
+    config = _prepare("ERROR")
 
-    async def called() -> ToolOutcome:
+    async def call() -> ToolOutcome:
         async with open_tools(config) as tools:
             return await call_by_hand(tools, name, given, config)
 
-    outcome = uvloop.run(called())
+    outcome = uvloop.run(call())
     print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
     return 1 if outcome.is_error else 0
 
@@ -123,11 +123,11 @@ def call_tool(name: str, arguments: str) -> int:
 def list_outbox(limit: int, *, as_json: bool) -> None:
     """Print the newest dead letters, and how much else waits."""
 
-    async def looked() -> tuple[dead_letters.Overview, int]:
-        async with app.open_store_of(_prepared("ERROR")) as store:
+    async def read() -> tuple[dead_letters.Overview, int]:
+        async with app.open_store_of(_prepare("ERROR")) as store:
             return await dead_letters.overview(store, limit), await store.now_ms()
 
-    overview, now = uvloop.run(looked())
+    overview, now = uvloop.run(read())
     if as_json:
         print(encode(overview).decode())
         return
@@ -135,24 +135,24 @@ def list_outbox(limit: int, *, as_json: bool) -> None:
     if letters:
         print_table(("id", "when", "conversation", "what", "why"), dead_letters.rows(letters, now), elastic=2)
     shown = f" ({len(letters)} shown)" if len(letters) < overview.count else ""
-    waiting = f"conversations to care for: {overview.conversations_waiting}"
+    waiting = f"conversations due: {overview.conversations_waiting}"
     print(f"dead letters: {overview.count or 'none'}{shown}, {waiting}", file=sys.stderr)
 
 
 def retry(ids: Sequence[str] | None) -> int:
     """Put dead letters back, without ids all of them; 1 says that not all could be."""
 
-    async def tried() -> list[CheckResult]:
-        async with app.open_store_of(_prepared("ERROR")) as store:
+    async def put_back() -> list[CheckResult]:
+        async with app.open_store_of(_prepare("ERROR")) as store:
             letters = store.dead_letters
-            every = await letters.read() if ids is None else await dead_letters.chosen(letters, ids)
+            every = await letters.read() if ids is None else await dead_letters.find(letters, ids)
             return await dead_letters.put_back(letters, every)
 
-    findings = uvloop.run(tried())
-    code = _report(findings)
-    if not findings:
+    results = uvloop.run(put_back())
+    code = _report(results)
+    if not results:
         print("there are no dead letters", file=sys.stderr)
-    elif any(found.result == "ok" for found in findings):
+    elif any(result.result == "ok" for result in results):
         print(WHAT_NEXT, file=sys.stderr)
     return code
 
@@ -160,12 +160,12 @@ def retry(ids: Sequence[str] | None) -> int:
 def discard(ids: Sequence[str]) -> int:
     """Delete dead letters; 1 says that not all were there any more."""
 
-    async def deleted() -> list[CheckResult]:
-        async with app.open_store_of(_prepared("ERROR")) as store:
+    async def delete() -> list[CheckResult]:
+        async with app.open_store_of(_prepare("ERROR")) as store:
             letters = store.dead_letters
-            return await dead_letters.throw_away(letters, await dead_letters.chosen(letters, ids))
+            return await dead_letters.discard(letters, await dead_letters.find(letters, ids))
 
-    return _report(uvloop.run(deleted()))
+    return _report(uvloop.run(delete()))
 
 
 def new_tool(name: str, folder: Path | None) -> None:
@@ -186,13 +186,13 @@ def new_tool(name: str, folder: Path | None) -> None:
 
 def show_usage(days: int, *, as_json: bool) -> None:
     """Print what the newest days have cost, and who has cost most."""
-    config = _prepared("ERROR")
+    config = _prepare("ERROR")
 
-    async def looked() -> usage.Report:
+    async def read() -> usage.Report:
         async with app.open_store_of(config) as store:
             return await usage.report(store, Days(config.timezone).latest(days), usage.load_prices())
 
-    report = uvloop.run(looked())
+    report = uvloop.run(read())
     if as_json:
         print(encode(report).decode())
         return
@@ -206,25 +206,25 @@ def show_usage(days: int, *, as_json: bool) -> None:
 
 
 def doctor() -> int:
-    """Examine everything and print what was found; 1 says that something has failed."""
-    config = _prepared("CRITICAL")
+    """Check everything and print the results; 1 says that something has failed."""
+    config = _prepare("CRITICAL")
     openers = Openers(
         store=lambda: app.open_store_of(config),
         tools=lambda: open_tools(config),
         model=partial(open_model, config),
-        channels=app.examinations(config),
+        channels=app.checks_of_channels(config),
     )
-    return _report(uvloop.run(examine(config, openers)))
+    return _report(uvloop.run(run_checks(config, openers)))
 
 
-def mend(url: str) -> int:
-    """Have LINE post to this address and print what came of it; 1 says that it does not work."""
-    return _report(uvloop.run(app.set_line_webhook(_prepared("CRITICAL"), url)))
+def set_webhook(url: str) -> int:
+    """Set LINE's webhook to this address and print the result; 1 says that it does not work."""
+    return _report(uvloop.run(app.set_line_webhook(_prepare("CRITICAL"), url)))
 
 
-def _report(findings: Sequence[CheckResult]) -> int:
-    print_rows(Row(MARKS[found.result], found.name, found.detail, found.mend) for found in findings)
-    return 1 if any(found.result == "failure" for found in findings) else 0
+def _report(results: Sequence[CheckResult]) -> int:
+    print_rows(Row(MARKS[result.result], result.name, result.detail, result.fix) for result in results)
+    return 1 if any(result.result == "failure" for result in results) else 0
 
 
 def _settings() -> Settings:
@@ -238,16 +238,16 @@ def _secrets(config: Settings) -> list[str]:
     return [*config.secrets, *model_secrets(config)]
 
 
-def _prepared(log_level: str = "") -> Settings:
+def _prepare(log_level: str = "") -> Settings:
     """The settings, with the log going where it should."""
     config = _settings()
     log.configure(log_level or config.log_level, _secrets(config))
     return config
 
 
-def _started() -> Settings:
+def _start() -> Settings:
     """The settings of a process that is to stay, after a report of what is on and what is off."""
-    config = _prepared()
+    config = _prepare()
     print_rows(Row("✓" if part.on else "–", part.name, part.detail, part.hint) for part in parts(config))
     return config
 

@@ -25,7 +25,7 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="As kaiwa outbox
 
 
 def main() -> None:
-    """Run a command. What an operator can mend is told in one line; exit code 1 for the store, else 2."""
+    """Run a command. What an operator can fix is told in one line; exit code 1 for the store, else 2."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an odd byte, or a terminal without ✓, is no reason to end
@@ -177,9 +177,9 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and let LINE test it.")] = False,
     url: Annotated[str, typer.Option(help="Where Kaiwa is reached from outside, such as https://kaiwa.example.")] = "",
 ) -> None:
-    """Check what works and what does not, and say how to mend it."""
+    """Check what works and what does not, and say how to fix it."""
     from bot.cli import commands
 
     if fix != bool(url):
         raise BadInput("--fix and --url belong together: kaiwa doctor --fix --url https://…")
-    raise typer.Exit(commands.mend(url) if fix else commands.doctor())
+    raise typer.Exit(commands.set_webhook(url) if fix else commands.doctor())

@@ -65,7 +65,7 @@ class Admission:
         gone = {arrival.message.id for _, refused in beyond for arrival in refused}
         admitted = Admitted([arrival for arrival in arrivals if arrival.message.id not in gone])
         for found, refused in beyond:
-            log.info("refused for today", scope=found.scope, unit=found.unit, messages=len(refused))
+            log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
             if await self._may_speak(conversation, refused[-1]):
                 newest = await self._introduced(conversation, refused[-1])
                 reply = self._refusal(found, newest)

@@ -29,7 +29,7 @@ Cause = Literal[
     "token_refused",
 ]
 
-# What a turn fails of that only the operator can mend, by the key of its apology.
+# What a turn fails of that only the operator can fix, by the key of its apology.
 ALARMING: Mapping[str, Cause] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",
@@ -88,4 +88,4 @@ class Alerts:
             await self._store.outbox.post(conversation, name, encode(Delivery(name, name, Reply(text), address)))
         except StoreUnavailable as error:
             self._sent[1].discard(name)
-            log.warning("alert not sent", cause=cause, error=str(error))
+            log.warning("alert.not_sent", alert=cause, cause=str(error))

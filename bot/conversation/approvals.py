@@ -105,7 +105,7 @@ class Approvals:
         delivery = Delivery(question.id, turn_id, Reply(text, question=question), address)
         asked = ApprovalRequest(question, address, self._language_of(words), len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
-        log.info("approval asked for", tool=call.name)
+        log.info("approval.asked", tool=call.name)
         raise AwaitingApproval(until, len(waiting))
 
     async def decide(self, lease: Lease, journalled: JournalledTurn, kept: TurnJournal, *, is_prompt: bool) -> None:
@@ -227,7 +227,7 @@ class Approvals:
         reply = Reply(text, settles=asked.question.id)
         delivery = Delivery(f"{asked.question.id}_settled", turn_id, reply, asked.address)
         await self._store.journal.record(lease, DECIDED, encode(decided), sends=encode(delivery), answers=answers)
-        log.info("approval decided", tool=asked.question.tool, outcome=outcome)
+        log.info("approval.decided", tool=asked.question.tool, outcome=outcome)
 
     def _language_of(self, words: str) -> str:
         return language_of(words, self._language)

@@ -56,8 +56,8 @@ class OutboxRelay:
         try:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
-            log.error("a delivery cannot be read", error=type(error).__name__)
-            return await self._store.outbox.bury_head(lease, b"cannot be read")
+            log.error("delivery.unreadable", cause=type(error).__name__)
+            return await self._store.outbox.move_head_to_dead_letters(lease, b"cannot be read")
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if delivery.attempts > delivery.refusals and not delivery.not_before:
@@ -97,20 +97,19 @@ class OutboxRelay:
             await self._alerts.notice("token_refused", str(later), platform=platform)
             since = delivery.refused_since or now
             if now - since > TOKEN_WAIT_MS:
+                log.error("delivery.failed", cause=str(later), delivery=delivery.id)
                 return await self._bury(lease, delivery, str(later))
             delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
-        log.warning("delivery postponed", reason=str(later), after_s=later.after, attempts=delivery.attempts)
         retry_at = now + round(later.after * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
     async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
-        log.error("delivery failed, see: kaiwa outbox list", reason=reason, delivery=delivery.id)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
         is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
-        following = await self._store.outbox.bury_head(lease, reason.encode())
+        following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode())
         await self._alerts.notice("dead_letters", reason)
         return await self._store.now_ms(lease.conversation) if is_decided else following
 

@@ -187,8 +187,8 @@ class HistoryEditor:
         own = [place.partition(" ")[2] for place in places if place.startswith(f"{OWN} ")]
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
         await self._forget_dead_letters(channel, author_id, places)
-        await self._store.traces.erase(channel, names)
-        await self._store.traces.compact()
+        await self._store.personal_data.erase(channel, names)
+        await self._store.personal_data.compact()
 
     async def _forget_dead_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
         """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.

@@ -152,7 +152,7 @@ class HistoryWindow:
                 await self._put(conversation, turns.summary, older, summary)
         except (LeaseLost, ModelError, StoreUnavailable, TimeoutError) as error:
             self._paused[conversation] = self._clock() + REST_S
-            log.warning("older turns are not summarised yet", error=str(error) or type(error).__name__)
+            log.warning("summary.failed", cause=str(error) or type(error).__name__)
 
     def _older(self, since: list[StoredTurn]) -> list[StoredTurn]:
         """What is to be summarised now; nothing, where the newest turn fills all there is alone."""
@@ -176,10 +176,10 @@ class HistoryWindow:
         try:
             turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
             if (turns.summary, turns.since[: len(older)]) != (before, older):
-                log.info("a summary has been overtaken")
+                log.info("summary.superseded")
                 return
             await self._store.history.summarise(lease, encode(summary))
-            log.info("older turns summarised", turns=len(older), characters=len(summary.text))
+            log.info("summary.written", turns=len(older), characters=len(summary.text))
         finally:
             await self._store.leases.release(lease)
 
@@ -226,7 +226,7 @@ def read_record(entry: bytes) -> TurnRecord:
     try:
         return decode_record(entry)
     except UNREADABLE as error:
-        log.error("a turn of the history cannot be read", error=type(error).__name__)
+        log.error("history.turn_unreadable", cause=type(error).__name__)
         return TurnRecord("", 0, "", ())
 
 
@@ -234,5 +234,5 @@ def _read_summary(data: bytes) -> Summary | None:
     try:
         return decode_summary(data) if data else None
     except UNREADABLE as error:
-        log.error("a summary cannot be read", error=type(error).__name__)
+        log.error("history.summary_unreadable", cause=type(error).__name__)
         return None

@@ -61,7 +61,7 @@ class Intake:
             arrival = _left_out(arrival)
             accepted = await self._accept(conversation, arrival, ASIDE)
             if accepted:
-                log.warning("an inbox is full: messages are left out", conversation=conversation)
+                log.warning("inbox.full", conversation=conversation)
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
         message_id = arrival.message.id

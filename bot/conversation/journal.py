@@ -103,7 +103,7 @@ def read_event(body: bytes) -> InboundEvent | None:
     try:
         return decode_event(body)
     except UNREADABLE:
-        log.error("an inbound event cannot be read")
+        log.error("inbox.unreadable")
         return None
 
 

@@ -156,7 +156,7 @@ class Budgets:
                 ranks=(_shortened(_person(conversation, asker)) if asker else "", _shortened(conversation)),
             )
         except StoreUnavailable as error:
-            log.warning("tokens not counted", tokens=tokens, error=str(error))
+            log.warning("budget.not_counted", tokens=tokens, cause=str(error))
         else:
             await self._warn(total)
 

@@ -132,7 +132,7 @@ class TurnMedia:
         try:
             await self._reserve(wanted)
         except TimeoutError:
-            log.warning("pictures not shown, other turns hold too many", pictures=len(refs))
+            log.warning("media.no_room", pictures=len(refs))
             self._miss(set(refs) - self._found.keys(), BUSY)
             return
         arriving = _Arriving(refs, self._found, self._held)

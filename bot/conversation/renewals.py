@@ -78,7 +78,7 @@ class Renewals:
         try:
             lost = await self._leases.renew_each([held.lease for held in shard])
         except StoreUnavailable as error:
-            log.warning("leases not renewed", count=len(shard), error=str(error))
+            log.warning("lease.not_renewed", count=len(shard), cause=str(error))
             return
         for held in shard:
             held.at = now

@@ -74,7 +74,7 @@ class ConversationRunner:
             StoreUnavailable: the due index brings the conversation back.
         """
         while await self._process_once(conversation) and not self.closing:
-            log.debug("a message came in while the lease was given back", conversation=conversation)
+            log.debug("inbox.message_during_release", conversation=conversation)
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -107,7 +107,7 @@ class ConversationRunner:
                 async with self._renewals.kept(lease):
                     left = await self._take_turns(lease)
             except LeaseLost:
-                log.warning("lease lost, another process goes on")
+                log.warning("lease.lost")
             finally:
                 # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
                 waiting = await asyncio.shield(self._release(lease, left))

@@ -12,6 +12,7 @@ from bot.errors import TryAgain
 from bot.metrics import Metrics
 from bot.providers import Completed, ModelResponse, Provider
 from bot.safe_text.names import safe_name
+from bot.telemetry import span
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode, new_id
 
 WORDS_CAP = 4_000  # characters of one message
@@ -43,10 +44,9 @@ class Summarizer:
         said = "\n".join(line for message in messages for line in _lines(message))
         words = f"<notes>\n{_tame(before)}\n</notes>\n\n<transcript>\n{said}\n</transcript>"
         asked = Message(new_id("msg"), "user", (Text(words),), time.time_ns() // 1_000_000)
-        started = time.monotonic()
-        response = await self._ask([asked])
-        seconds = time.monotonic() - started
-        self._metrics.count_model_call(response.model, "summary", seconds, asdict(response.usage))
+        with span("model", self._metrics) as call:
+            response = await self._ask([asked])
+            call.end("model.called", "summary", response.model, tokens=asdict(response.usage))
         return response
 
     async def _ask(self, messages: Sequence[Message]) -> ModelResponse:

@@ -53,6 +53,7 @@ from bot.conversation.triage import Triage, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, Nobody, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease, Waiting
+from bot.telemetry import span
 from bot.texts import language_of
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
 
@@ -185,11 +186,16 @@ class TurnRunner:
                 await self._decide(lease, channel, journalled, journal)
                 return None  # the decision is delivered first, then the turn goes on
             inbound = InboundMessages(self._services, lease, self._editor)
-            await self._run(_Attempt(lease, channel, journalled.turn_id, inbound, quietly), journal)
+            with span("turn", self._services.metrics) as measured:
+                result = await self._run(_Attempt(lease, channel, journalled.turn_id, inbound, quietly), journal)
+                if any(reply.failed for reply, _ in result.replies):
+                    measured.end("turn.failed", "failed", messages=len(result.messages))
+                else:
+                    measured.end("turn.answered", "answered", messages=len(result.messages))
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log
-            log.exception("turn failed unexpectedly")
+            log.exception("turn.crashed")
             return await self._try_again(lease, journalled, type(error).__name__)
         return None
 
@@ -245,7 +251,7 @@ class TurnRunner:
         result = self._crash_apology(lease, journalled, reason)
         await self._commit(lease, journalled.turn_id, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
-        log.error("turn given up, see: kaiwa outbox list", reason=reason)
+        log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
 
     def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
@@ -261,8 +267,7 @@ class TurnRunner:
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
         return TurnResult((*asked, _own_message(text)) if asked else (), [(reply, address)])
 
-    async def _run(self, attempt: _Attempt, journal: TurnJournal) -> None:
-        started = time.monotonic()
+    async def _run(self, attempt: _Attempt, journal: TurnJournal) -> TurnResult:
         result = TurnResult()
         if not journal.steps:  # a turn that has got on was admitted
             arrivals = await attempt.inbound.begin(journal.arrivals)
@@ -276,11 +281,7 @@ class TurnRunner:
             result.add(answered.messages, answered.replies)
             result.model = answered.model
         await self._commit(attempt.lease, attempt.turn_id, result)
-        seconds = time.monotonic() - started
-        failed = any(reply.failed for reply, _ in result.replies)
-        self._services.metrics.turns.labels("failed" if failed else "answered").inc()
-        self._services.metrics.turn_seconds.observe(seconds)
-        log.info("turn", failed=failed, messages=len(result.messages), ms=round(seconds * 1000))
+        return result
 
     async def _do_asides(self, lease: Lease, channel: Channel, batch: Triage, result: TurnResult) -> None:
         """Whatever needs no model: edits, canned answers, commands."""
@@ -397,7 +398,7 @@ class TurnRunner:
         return await self._apology(turn, failure, cause)
 
     async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
-        log.warning("turn failed", apology=failure, cause=cause)
+        log.warning("turn.apologised", apology=failure, cause=cause)
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)
         stopped = failure == "stopped"

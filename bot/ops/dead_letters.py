@@ -1,4 +1,4 @@
-"""Dead letters as an operator meets them: told in words, put back, thrown away."""
+"""Dead letters for the operator: listed, put back, deleted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NAME_END = 10
 Kind = Literal["answer", "turn", "unreadable"]
 
 
-class Told(Struct, frozen=True):
-    """A dead letter in words.
+class Described(Struct, frozen=True):
+    """A dead letter, decoded.
 
     Attributes:
         kind: an answer that was not delivered, a turn that was given up, or bytes that this version cannot read.
@@ -46,26 +46,26 @@ class Overview(Struct, frozen=True):
 
     Attributes:
         count: of all there are.
-        conversations_waiting: those with a message, turn or delivery that is still being cared for.
+        conversations_waiting: those that are due now or later.
     """
 
-    dead_letters: list[Told]
+    dead_letters: list[Described]
     count: int
     conversations_waiting: int
 
 
 async def overview(store: Store, limit: int) -> Overview:
-    """The newest letters, newest first, and how much else there is."""
+    """The newest dead letters, newest first, and how many conversations are due."""
     depths = await store.depths()
     letters = await store.dead_letters.read(limit)
-    return Overview([told(letter) for letter in letters], depths.dead_letters, depths.due)
+    return Overview([describe(letter) for letter in letters], depths.dead_letters, depths.due)
 
 
-def told(letter: DeadLetter) -> Told:
-    """Say what a letter holds, whatever its bytes are."""
+def describe(letter: DeadLetter) -> Described:
+    """Decode a dead letter; bytes that cannot be read are ``unreadable``."""
     kind, words = _read(letter)
     at = datetime.fromtimestamp(letter.at / 1000, UTC)
-    return Told(letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals))
+    return Described(letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals))
 
 
 def _read(letter: DeadLetter) -> tuple[Kind, str]:
@@ -80,7 +80,7 @@ def _read(letter: DeadLetter) -> tuple[Kind, str]:
     return "turn", next((message.text for message in messages if message.text), "")
 
 
-def rows(letters: Iterable[Told], now: int) -> list[tuple[str, str, str, str, str]]:
+def rows(letters: Iterable[Described], now: int) -> list[tuple[str, str, str, str, str]]:
     """Id, age, conversation, what it is and why, each on one line.
 
     Args:
@@ -92,7 +92,7 @@ def rows(letters: Iterable[Told], now: int) -> list[tuple[str, str, str, str, st
     ]
 
 
-def _what(letter: Told) -> str:
+def _what(letter: Described) -> str:
     if letter.kind == "unreadable":
         return "cannot be read"
     if letter.kind == "answer":
@@ -100,37 +100,38 @@ def _what(letter: Told) -> str:
     return f"asked: {letter.words}" if letter.messages == 1 else f"asked ({letter.messages} messages): {letter.words}"
 
 
-async def chosen(letters: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
-    """The letters of these ids.
+async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
+    """The dead letters of these ids.
 
     Raises:
-        BadInput: there is none of one of them.
+        BadInput: one of them does not exist.
     """
-    found = {letter_id: await letters.get(letter_id) for letter_id in ids}
+    found = {letter_id: await store.get(letter_id) for letter_id in ids}
     if missing := [letter_id for letter_id, letter in found.items() if letter is None]:
         raise BadInput(f"no such dead letter: {', '.join(missing)}; kaiwa outbox list shows those there are")
     return [letter for letter in found.values() if letter is not None]
 
 
-async def put_back(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
-    """Have answers sent again, and messages answered again, those first that were given up first."""
-    return [await _put_back(letters, letter) for letter in sorted(chosen, key=_age)]
+async def put_back(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
+    """Have answers sent again and messages answered again, the oldest first."""
+    return [await _put_back(store, letter) for letter in sorted(chosen, key=_age)]
 
 
-async def _put_back(letters: DeadLetters, letter: DeadLetter) -> CheckResult:
+async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
     kind, _ = _read(letter)
     if kind == "unreadable":
         return CheckResult("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
-    if not await letters.revive(letter, fresh(letter.delivery) if letter.delivery is not None else b""):
-        return _gone(letter)
-    place = _short(letter.conversation)
-    return CheckResult("ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {place}")
+    if not await store.revive(letter, fresh(letter.delivery) if letter.delivery is not None else b""):
+        return _missing(letter)
+    return CheckResult(
+        "ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {_short(letter.conversation)}"
+    )
 
 
-async def throw_away(letters: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
-    """Delete them."""
+async def discard(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
     return [
-        CheckResult("ok", letter.id, "deleted") if await letters.discard(letter) else _gone(letter) for letter in chosen
+        CheckResult("ok", letter.id, "deleted") if await store.discard(letter) else _missing(letter)
+        for letter in chosen
     ]
 
 
@@ -138,7 +139,7 @@ def _age(letter: DeadLetter) -> tuple[int, int]:
     return letter.at, int(letter.id.rpartition("-")[2])
 
 
-def _gone(letter: DeadLetter) -> CheckResult:
+def _missing(letter: DeadLetter) -> CheckResult:
     return CheckResult("failure", letter.id, "somebody else has taken or deleted it meanwhile")
 
 

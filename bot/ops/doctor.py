@@ -1,4 +1,4 @@
-"""What works here and what does not, each with its mend. No check raises, and none takes long."""
+"""What works here and what does not, each with its fix. No check raises, and none takes long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, Part, parts
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open
-from bot.store import DeadLetter, Memory, ServerFacts, Store
+from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
 from toolset.tool import ToolMap
 
 CHECK_S = 15.0
@@ -30,7 +30,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- addresses to
 
 @dataclass(frozen=True, slots=True)
 class Openers:
-    """How the parts under examination are opened.
+    """How the doctor opens the parts it checks.
 
     Attributes:
         model: opens one of ``settings.models``.
@@ -43,8 +43,8 @@ class Openers:
     channels: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
 
-async def examine(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
-    """Check everything at once; the findings come in a fixed order.
+async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
+    """Check everything at once; the results come in a fixed order.
 
     Args:
         patience_s: for each check.
@@ -58,7 +58,7 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
         except TimeoutError:
             return [CheckResult("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
         except SettingsError as error:
-            return [CheckResult("failure", name, error.variable, error.mend)]
+            return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
             return [CheckResult("failure", name, f"the store does not answer: {error}")]
 
@@ -71,10 +71,10 @@ async def examine(settings: Settings, openers: Openers, *, patience_s: float = C
         *(within(name, _check_channel(report.get(name), check)) for name, check in openers.channels.items()),
         within("port", _check_port(settings)),
     )
-    return [*(finding for group in found for finding in group), *_judge_doors(report, settings)]
+    return [*(result for group in found for result in group), *_check_access(report, settings)]
 
 
-def _judge_doors(report: Mapping[str, Part], settings: Settings) -> list[CheckResult]:
+def _check_access(report: Mapping[str, Part], settings: Settings) -> list[CheckResult]:
     """Who may see the page, what is done without asking, and who can read the secrets."""
     page, approvals = report["page"], report.get("approvals")
     found = [CheckResult("ok" if page.on else "off", page.name, page.detail, page.hint)]
@@ -105,7 +105,7 @@ async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResu
 async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
     try:
         async with openers.store() as store:
-            facts, depths, memory = await store.facts(), await store.depths(), await store.pressure.measure()
+            facts, depths, memory = await store.facts(), await store.depths(), await store.memory.measure()
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
@@ -116,15 +116,15 @@ async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
         else CheckResult(
             "failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"
         ),
-        _judge_memory(facts),
-        _judge_room(memory),
-        _judge_disk(facts),
-        CheckResult("ok", "work", f"conversations to care for: {depths.due}"),
-        _judge_dead_letters(depths.dead_letters, newest, now),
+        _check_policy(facts),
+        _check_memory(memory),
+        _check_persistence(facts),
+        CheckResult("ok", "work", f"conversations due: {depths.due}"),
+        _check_dead_letters(depths.dead_letters, newest, now),
     ]
 
 
-def _judge_memory(facts: ServerFacts) -> CheckResult:
+def _check_policy(facts: ServerFacts) -> CheckResult:
     policy = facts.memory_policy
     if policy == "noeviction":
         return CheckResult("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
@@ -133,19 +133,19 @@ def _judge_memory(facts: ServerFacts) -> CheckResult:
     )
 
 
-def _judge_room(memory: Memory) -> CheckResult:
+def _check_memory(memory: MemoryUse) -> CheckResult:
     if not memory.limit:
         return CheckResult("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
     used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
-    mend = "raise its maxmemory, or lower HISTORY_DAYS"
+    fix = "raise its maxmemory, or lower HISTORY_DAYS"
     if memory.ratio >= 1:
-        return CheckResult("failure", "room", f"{used}: no message is taken in", mend)
+        return CheckResult("failure", "room", f"{used}: no message is taken in", fix)
     if memory.is_tight:
-        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", mend)
+        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", fix)
     return CheckResult("ok", "room", used)
 
 
-def _judge_disk(facts: ServerFacts) -> CheckResult:
+def _check_persistence(facts: ServerFacts) -> CheckResult:
     if facts.append_only:
         return CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store")
     return CheckResult(
@@ -153,7 +153,7 @@ def _judge_disk(facts: ServerFacts) -> CheckResult:
     )
 
 
-def _judge_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> CheckResult:
+def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> CheckResult:
     if not newest:
         return CheckResult("ok", "dead letters", "none")
     last = f"{count}, the newest {ago(newest[0].at, now)}: {newest[0].reason or 'no reason given'}"
@@ -167,9 +167,9 @@ async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list
         found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            mend = "is WTTR_BASE_URL right, and reachable from here?"
+            fix = "is WTTR_BASE_URL right, and reachable from here?"
             found.append(
-                CheckResult("warning", "weather", str(outcome.response["error"]), mend)
+                CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error
                 else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )

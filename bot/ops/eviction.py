@@ -1,4 +1,4 @@
-"""Keeps the store from filling up, beside the turns: the largest histories make room, and the operator is told."""
+"""Eviction: while the store is nearly full, the largest histories are shortened and the operator is told."""
 
 from __future__ import annotations
 
@@ -9,70 +9,70 @@ from typing import Literal
 import structlog
 
 from bot.errors import StoreUnavailable
-from bot.store import Memory, Relief, Store
+from bot.store import Freed, MemoryUse, Store
 
 log = structlog.stdlib.get_logger(__name__)
 
 EVERY_S = 10.0
-CLAIM_S = 40  # longer than a relief may take, so that no two processes are at it
-PAUSE_S = 9  # after one; a little less than EVERY_S
+CLAIM_S = 40  # longer than making room may take: no two processes do it at once
+PAUSE_S = 9  # after making room; a little less than EVERY_S
 MIB = 1 << 20
 CLAIM = "upkeep:memory"
 
-State = Literal["room", "tight", "stuck"]
+State = Literal["ok", "tight", "exhausted"]
 
 
-async def untold(_detail: str) -> None:
-    """Nobody is there to be told."""
+async def no_alarm(_detail: str) -> None:
+    """Tell nobody."""
 
 
-class Upkeep:
-    """Looks at the store's memory again and again; one process at a time does something about it.
+class Evictor:
+    """Checks the store's memory periodically; one process at a time makes room.
 
     Args:
-        alarm: is told how full the store is while it is tight.
+        alarm: called with the share in use each time room was made.
     """
 
     def __init__(
-        self, store: Store, alarm: Callable[[str], Awaitable[None]] = untold, every_s: float = EVERY_S
+        self, store: Store, alarm: Callable[[str], Awaitable[None]] = no_alarm, every_s: float = EVERY_S
     ) -> None:
         self._store = store
         self._alarm = alarm
         self._every_s = every_s
-        self._state: State = "room"
+        self._state: State = "ok"
 
     async def run(self) -> None:
-        """For ever; what fails is tried again."""
+        """Check periodically; never returns."""
         while True:
             try:
-                await self.look()
+                await self.check()
             except StoreUnavailable as error:
-                log.warning("the store's memory was not looked at", error=str(error))
+                log.warning("store.memory_unknown", cause=str(error))
             await asyncio.sleep(self._every_s)
 
-    async def look(self) -> None:
-        """Look once, and make room where it is tight."""
-        memory = await self._store.pressure.measure()
+    async def check(self) -> None:
+        """Check once, and make room if memory is tight."""
+        memory = await self._store.memory.measure()
         if not memory.is_tight:
-            self._tell("room", memory, Relief())
+            self._log("ok", memory, Freed())
         elif await self._store.kv.set_if_absent(CLAIM, CLAIM_S):
-            relief = await self._store.pressure.relieve()
-            self._tell("tight" if relief.turns else "stuck", memory, relief)
+            freed = await self._store.memory.make_room()
+            self._log("tight" if freed.turns else "exhausted", memory, freed)
             await self._store.kv.set(CLAIM, b"", PAUSE_S)
             await self._alarm(f"{memory.ratio:.0%}")
 
-    def _tell(self, state: State, memory: Memory, relief: Relief) -> None:
-        """Say what has changed; what goes on as before is not said again."""
+    def _log(self, state: State, memory: MemoryUse, freed: Freed) -> None:
+        """Log a change of state, once."""
         if state == self._state:
             return
         self._state = state
         numbers = {"used_mib": round(memory.used / MIB, 1), "limit_mib": round(memory.limit / MIB, 1)}
-        if state == "room":
-            log.info("the store has room again", **numbers)
+        if state == "ok":
+            log.info("store.memory_ok", **numbers)
         elif state == "tight":
-            mend = "raise the store's maxmemory, or lower HISTORY_DAYS"
-            done = {"histories": relief.histories, "turns": relief.turns}
-            log.warning("the store fills up, the largest histories were shortened", **numbers, **done, mend=mend)
+            fix = "raise the store's maxmemory, or lower HISTORY_DAYS"
+            done = {"histories": freed.histories, "turns": freed.turns}
+            log.warning("store.memory_tight", **numbers, **done, fix=fix)
         else:
-            mend = "raise the store's maxmemory"
-            log.error("the store fills up, and no history is left to be shortened", **numbers, mend=mend)
+            fix = "raise the store's maxmemory"
+            log.error("store.memory_exhausted", **numbers, fix=fix)

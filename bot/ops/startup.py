@@ -1,4 +1,4 @@
-"""What is on, what is off, and which variable turns it on: for the start of ``kaiwa run`` and for ``kaiwa doctor``."""
+"""The start-up report: which parts are on or off, and which variable changes that; the doctor has it too."""
 
 from __future__ import annotations
 

@@ -1,44 +1,45 @@
-"""Redis, and nothing else touches it. The store deals in bytes and ids; callers encode.
+"""The store: the only package that talks to Redis. It deals in bytes and ids; callers encode.
 
-    keys        names and lifetimes            scripts, *.lua   changes that happen as a whole
-    inbox       what waits                     leases           who may work, and on what
-    journal     what a turn has done so far    history          what was said
-    outbox      what must leave                dead_letters     what was given up
-    live        what is shown meanwhile        notes            small things, short-lived
-    connection  how Redis is reached           clients          one server, or a cluster
-    batches     requests sent together         patience         a queue for places
-    pressure    how full it is                 budget           what a day has cost
-    traces      what names a person           embedded         the Valkey that comes with Kaiwa
-    rewriting   what its files still hold      server           its process
+    keys        key names and lifetimes           scripts, lua/    atomic changes of one conversation
+    inbox       messages that wait for a turn     leases           fencing tokens and the due index
+    journal     the turn under way                history          committed turns and their summary
+    outbox      deliveries that must leave        dead_letters     what was given up
+    live        pub/sub for viewers               kv               small values with a lifetime
+    connection  clients, pools, error translation clients          one server, or a cluster
+    batches     requests sent together            slots            a queue for a cluster's connections
+    memory      how full the store is             budget           counters of a day
+    frames      entries of inbox and journal      personal_data    keys that name a person
+    embedded    the bundled Valkey                server           its process
+    rewriting   its append-only file              private          its folder's permissions
 
-What a script changes belongs to one conversation and happens as a whole. Only who holds a conversation's lease may
-change its journal, history and outbox; where nobody does, a full store may shorten the history.
+A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
+journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
 from bot.store.clients import Client
-from bot.store.connection import STORE_FAILURES, answering, connect, few
+from bot.store.connection import STORE_FAILURES, connect, limited_pool, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
 from bot.store.history import History, Recalled
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Shown
-from bot.store.keys import DAY_S, Keys, dead_letters, due_indexes, shard_of
+from bot.store.keys import DAY_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
-from bot.store.memory import Memory, Pressure, Relief
+from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import Outbox
+from bot.store.personal_data import PersonalData
 from bot.store.scripts import Scripts
-from bot.store.traces import Traces
+from bot.tasks import run_beside
 
 __all__ = [
     "ARRIVAL",
@@ -53,18 +54,18 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Depths",
+    "Freed",
     "JournalledTurn",
     "Lease",
-    "Memory",
+    "MemoryUse",
     "Recalled",
-    "Relief",
     "ServerFacts",
     "Shown",
     "Spent",
     "Store",
     "Unit",
     "Waiting",
-    "few",
+    "limited_pool",
     "open_store",
     "shard_of",
 ]
@@ -80,8 +81,8 @@ class Depths:
     """How much there is to do.
 
     Attributes:
-        due: conversations that need care, now or later.
-        dead_letters: deliveries that will never arrive.
+        due: conversations in the due index, now or later.
+        dead_letters: deliveries and turns that were given up.
     """
 
     due: int
@@ -109,30 +110,30 @@ class Store:
     """Everything kept for conversations. Every method but ``live.publish`` may raise ``StoreUnavailable``.
 
     Args:
-        door: has connections of its own, so that what cannot wait never waits behind turns: messages that come in,
-            leases that are kept, and the question whether the store answers.
+        priority: a client with connections of its own for incoming messages, lease renewals and health checks, which
+            must not wait behind turns.
 
     Attributes:
-        door_kv: the same notes, for what is looked up before a webhook's 200.
+        priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
-    def __init__(self, client: Client, door: Client, live: Live, history_s: int) -> None:
+    def __init__(self, client: Client, priority: Client, live: Live, history_s: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
-        self._door = door
+        self._priority = priority
         self._was_away = False
-        self.inbox = Inbox(client, Scripts(door, history_s))
-        self.leases = Leases(client, door, scripts)
+        self.inbox = Inbox(client, Scripts(priority, history_s))
+        self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
         self.kv = KeyValue(client)
-        self.traces = Traces(client)
-        self.door_kv = KeyValue(door)
+        self.personal_data = PersonalData(client)
+        self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)
         self.live = live
-        self.pressure = Pressure(client, scripts)
+        self.memory = StoreMemory(client, scripts)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Ask whether the store answers, for every shard.
@@ -141,28 +142,28 @@ class Store:
             StoreUnavailable: not within ``timeout_s``.
         """
         was_away, self._was_away = self._was_away, True
-        async with answering(timeout_s):
-            await self._door.ask_each(("EXISTS", index) for index in due_indexes())
+        async with translate_errors(timeout_s):
+            await self._priority.ask_each(("EXISTS", index) for index in due_indexes())
             if was_away:  # the turns' connections have to find it again too
                 await self._client.ask_each(("EXISTS", index) for index in due_indexes())
         self._was_away = False
 
     async def now_ms(self, conversation: str = "") -> int:
         """The clock that processes compare; on a cluster each node has its own, and a conversation goes by one."""
-        async with answering():
+        async with translate_errors():
             seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
         return int(seconds) * 1000 + int(microseconds) // 1000
 
     async def depths(self) -> Depths:
         """Count what waits."""
-        async with answering():
+        async with translate_errors():
             due = await self._client.ask_each(("ZCARD", index) for index in due_indexes())
-            dead = await self._client.ask_each(("XLEN", letters) for letters in dead_letters())
+            dead = await self._client.ask_each(("XLEN", stream) for stream in dead_letter_streams())
         return Depths(sum(due), sum(dead))
 
     async def facts(self) -> ServerFacts:
         """Ask the server about itself; a cluster is as good as its worst node."""
-        async with answering():
+        async with translate_errors():
             servers = [_facts(info) for info in await self._client.every_info()]
         worst = min(servers, key=lambda facts: facts.redis_version)
         policies = {facts.memory_policy for facts in servers}
@@ -191,21 +192,18 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
     ``redis+cluster://`` or ``rediss+cluster://``; it connects when it is first used.
 
     Args:
-        max_connections: to the server, or to each node; at least 3: one serves live events while somebody watches, the
-            door has its own.
+        max_connections: to the server, or to each node; at least 3: one for live events while somebody watches, the
+            others shared between turns and ``priority``.
 
     Raises:
         SettingsError: the URL cannot be read.
     """
-    at_the_door = (max_connections - 1) // 2
-    client, door = connect(url, max_connections - 1 - at_the_door), connect(url, at_the_door)
+    priority_share = (max_connections - 1) // 2
+    client, priority = connect(url, max_connections - 1 - priority_share), connect(url, priority_share)
     live = Live(client)
-    receiving = asyncio.create_task(live.run())
     try:
-        yield Store(client, door, live, history_days * DAY_S)
+        async with run_beside(live.run()):
+            yield Store(client, priority, live, history_days * DAY_S)
     finally:
-        receiving.cancel()
-        with suppress(asyncio.CancelledError):
-            await receiving
         await client.aclose()
-        await door.aclose()
+        await priority.aclose()

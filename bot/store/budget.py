@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from bot.store.batches import Request
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import SPENT_S, TOTALS_S, spent_key, totals_keys
 
 SCRIPTS = ("budget_take", "budget_give_back", "budget_spend", "budget_total")
@@ -164,7 +164,7 @@ class Budget:
         return ("EVAL", self._scripts["budget_take"], 1, _key(day, counter), turn_id, claim.messages, *limits, SPENT_S)
 
     async def _ask_each(self, requests: Iterable[Request]) -> list[Any]:
-        async with answering():
+        async with translate_errors():
             return await self._client.ask_each(requests)
 
 

@@ -10,7 +10,7 @@ from redis.asyncio.connection import AbstractConnection, Connection
 from redis.exceptions import RedisError, ResponseError
 
 from bot.store.batches import Batches, Question, Request
-from bot.store.patience import Places
+from bot.store.slots import Slots
 
 ANSWER_S = 2.5  # for a request: connecting, being sent, being answered
 
@@ -86,10 +86,10 @@ class Cluster(RedisCluster):
 
     def __init__(self, *, max_connections: int, **options: Any) -> None:
         super().__init__(max_connections=max_connections, **options)
-        self._places = Places(max_connections, ANSWER_S)
+        self._slots = Slots(max_connections, ANSWER_S)
 
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        async with self._places.place():
+        async with self._slots.slot():
             return await super().execute_command(*args, **kwargs)
 
     async def aclose(self) -> None:
@@ -100,7 +100,7 @@ class Cluster(RedisCluster):
     async def ask_each(self, requests: Iterable[Request]) -> list[Any]:
         """The answers to requests of one key each, one after the other: a pipeline would not look for lost nodes."""
         ask = super().execute_command
-        async with self._places.place():
+        async with self._slots.slot():
             return [await ask(*request) for request in requests]
 
     async def every_info(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How Redis is reached: few connections, no patience, and one place where its failures become ours."""
+"""Connections to Redis: clients, pools, timeouts, and the one place where Redis' failures become ours."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def connect(url: str, max_connections: int) -> Client:
     try:
         return _cluster(url, max_connections) if url.startswith(CLUSTER_SCHEMES) else _server(url, max_connections)
     except (TypeError, ValueError, RedisClusterException):  # its text may hold a piece of the password
-        mend = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
-        raise SettingsError("REDIS_URL", mend) from None
+        fix = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
+        raise SettingsError("REDIS_URL", fix) from None
 
 
-def few(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
+def limited_pool(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
     """A pool of the same connections that has no more than so many, and lets requests wait for one without limit."""
     kwargs = pool.connection_kwargs
     return BlockingConnectionPool(max_connections, None, connection_class=pool.connection_class, **kwargs)
@@ -81,12 +81,12 @@ def _options() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def answering(timeout_s: float | None = None) -> AsyncIterator[None]:
-    """Around every request.
+async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None]:
+    """Wraps every request: Redis' failures become ``StoreUnavailable``.
 
     Args:
-        timeout_s: for all that is done inside, waiting for others included. Without it a client's own patience is the
-            limit: ``ANSWER_S`` for a request from when it is sent, whatever the store had to do for others before.
+        timeout_s: for all that is done inside, waiting for others included. Without it a client's own limit
+            holds: ``ANSWER_S`` for a request from when it is sent, whatever the store had to do for others before.
 
     Raises:
         StoreUnavailable: Redis is away, frozen, full or unwilling. The request may have been carried out or not.

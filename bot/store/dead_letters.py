@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.frames import unpack
-from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letters
+from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letter_streams
 from bot.store.scripts import Scripts
 
 ALL = SHARDS * DEAD_LETTERS
@@ -49,14 +49,13 @@ class DeadLetters:
         self._scripts = scripts
 
     async def count(self) -> int:
-        """How many there are."""
-        async with answering():
-            return sum(await self._client.ask_each(("XLEN", stream) for stream in dead_letters()))
+        async with translate_errors():
+            return sum(await self._client.ask_each(("XLEN", stream) for stream in dead_letter_streams()))
 
     async def read(self, limit: int = ALL) -> list[DeadLetter]:
         """The newest letters, newest first."""
-        requests = (("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letters())
-        async with answering(READ_S):
+        requests = (("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letter_streams())
+        async with translate_errors(READ_S):
             shards = await self._client.ask_each(requests)
         letters = [letter for shard, entries in enumerate(shards) for letter in _letters(shard, entries)]
         return sorted(letters, key=lambda letter: letter.at, reverse=True)[:limit]
@@ -64,9 +63,9 @@ class DeadLetters:
     async def of(self, conversation: str) -> list[DeadLetter]:
         """Those of one conversation, oldest first."""
         stream = Keys(conversation).dead
-        async with answering():
+        async with translate_errors():
             entries: Any = await self._client.xrange(stream)
-        letters = _letters(dead_letters().index(stream), entries)
+        letters = _letters(dead_letter_streams().index(stream), entries)
         return [letter for letter in letters if letter.conversation == conversation]
 
     async def get(self, letter_id: str) -> DeadLetter | None:
@@ -75,8 +74,8 @@ class DeadLetters:
         if known is None or int(known[1]) >= SHARDS:
             return None
         shard, entry_id = int(known[1]), known[2]
-        async with answering():
-            entries: Any = await self._client.xrange(dead_letters()[shard], entry_id, entry_id)
+        async with translate_errors():
+            entries: Any = await self._client.xrange(dead_letter_streams()[shard], entry_id, entry_id)
         return next(_letters(shard, entries), None)
 
     async def revive(self, letter: DeadLetter, delivery: bytes = b"") -> bool:
@@ -94,14 +93,14 @@ class DeadLetters:
     async def discard(self, letter: DeadLetter) -> bool:
         """Delete it; False where it is there no more."""
         stream, entry_id = _place(letter)
-        async with answering():
+        async with translate_errors():
             return bool(await self._client.xdel(stream, entry_id))
 
 
 def _place(letter: DeadLetter) -> tuple[str, str]:
     """Its stream, also where its conversation cannot be read, and its id there."""
     shard, _, entry_id = letter.id.partition("-")
-    return dead_letters()[int(shard)], entry_id
+    return dead_letter_streams()[int(shard)], entry_id
 
 
 def _letters(shard: int, entries: Iterable[tuple[bytes, Mapping[bytes, bytes]]]) -> Iterator[DeadLetter]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO
 
@@ -18,8 +18,9 @@ import structlog
 
 from bot.errors import KaiwaError
 from bot.store.private import private_file, private_folder
-from bot.store.rewriting import finish_rewriting, rewriting
-from bot.store.server import Server, locked, take, taken
+from bot.store.rewriting import finish_rewriting, keep_rewriting
+from bot.store.server import Server, hold_lock, try_lock, wait_for_lock
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -28,14 +29,14 @@ FILES = ("users.lock", "start.lock", "server.lock", "valkey.log")
 
 
 @asynccontextmanager
-async def embedded(data_dir: Path) -> AsyncIterator[str]:
-    """Use the server of a data directory; the first process starts it, the last one stops it.
+async def open_embedded(data_dir: Path) -> AsyncIterator[str]:
+    """The server of a data directory: the first process starts it, the last one stops it.
 
     Yields:
         Its URL. Should the server die, it is started again under the same one.
 
     Raises:
-        SettingsError: it cannot work here, with the variable to mend.
+        SettingsError: it cannot work here, with the variable to fix.
         StoreUnavailable: it runs, and does not answer.
     """
     home = private_folder(data_dir)
@@ -45,42 +46,31 @@ async def embedded(data_dir: Path) -> AsyncIterator[str]:
     start_lock = home / "start.lock"
     with (home / "users.lock").open("ab") as users:
         try:
-            async with locked(start_lock):
-                await taken(users, fcntl.LOCK_SH)
+            async with hold_lock(start_lock):
+                await wait_for_lock(users, fcntl.LOCK_SH)
                 await server.start()
-            async with _kept_alive(server, start_lock), rewriting(server.url):
+            async with run_beside(_keep_alive(server, start_lock)), keep_rewriting(server.url):
                 yield server.url
         finally:
             await _leave(server, start_lock, users)
 
 
 async def _leave(server: Server, start_lock: Path, users: IO[bytes]) -> None:
-    async with locked(start_lock):
-        if take(users):
+    async with hold_lock(start_lock):
+        if try_lock(users):
             await finish_rewriting(server.url)
             await server.stop()
         else:
             server.leave()
 
 
-@asynccontextmanager
-async def _kept_alive(server: Server, start_lock: Path) -> AsyncIterator[None]:
-    watching = asyncio.create_task(_watch(server, start_lock))
-    try:
-        yield
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
-
-
-async def _watch(server: Server, start_lock: Path) -> None:
+async def _keep_alive(server: Server, start_lock: Path) -> None:
     while True:
-        await server.gone()
-        log.warning("the bundled Valkey has ended, starting it again")
+        await server.wait_until_ended()
+        log.warning("valkey.ended")
         try:
-            async with locked(start_lock):
+            async with hold_lock(start_lock):
                 await server.start()
         except KaiwaError as error:
-            log.error("the bundled Valkey does not start", error=str(error))
+            log.error("valkey.not_started", cause=str(error))
             await asyncio.sleep(RESTART_S)

@@ -44,7 +44,6 @@ def pack(kind: str, entry_id: str, body: bytes) -> bytes:
 
 
 def unpack(frame: bytes) -> Entry:
-    """Take the frame off."""
     kind, _, body = _parts(frame)
     return Entry(kind, body)
 
@@ -57,7 +56,6 @@ def unpack_waiting(frame: bytes) -> Waiting:
 
 
 def _parts(frame: bytes) -> tuple[str, bytes, bytes]:
-    """Kind, id and body."""
     kind, _, rest = frame.partition(b" ")
     length, _, rest = rest.partition(b":")
     return kind.decode(), rest[: int(length)], rest[int(length) :]

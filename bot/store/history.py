@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
@@ -36,7 +36,7 @@ class History:
 
     async def read(self, conversation: str, turns: int) -> list[bytes]:
         """The newest ``turns`` entries (at least 1), oldest first."""
-        async with answering():
+        async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1))
 
     async def recall(self, conversation: str, turns: int) -> Recalled:

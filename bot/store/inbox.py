@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import cast
 
 from bot.store.clients import ANSWER_S, Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.frames import ARRIVAL, Waiting, unpack_waiting
 from bot.store.keys import Keys
 from bot.store.scripts import Scripts
@@ -29,16 +29,16 @@ class Inbox:
     """Messages on their way in.
 
     Args:
-        door: scripts over connections that no turn uses.
+        priority: scripts over connections that no turn uses.
     """
 
-    def __init__(self, client: Client, door: Scripts) -> None:
+    def __init__(self, client: Client, priority: Scripts) -> None:
         self._client = client
-        self._door = door
+        self._priority = priority
 
     async def read(self, conversation: str) -> list[Waiting]:
         """What waits, oldest first."""
-        async with answering():
+        async with translate_errors():
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))
         return [unpack_waiting(frame) for frame in frames]
 
@@ -64,5 +64,5 @@ class Inbox:
         """
         how = "always" if always else "decides" if decides else ""
         entry = (kind, message_id, payload, how)
-        async with answering(ANSWER_S):  # waiting for others included: a webhook's sender waits for all of it
-            return Accepted(await self._door.run("accept", conversation, *entry, message_id=message_id))
+        async with translate_errors(ANSWER_S):  # waiting for others included: a webhook's sender waits for all of it
+            return Accepted(await self._priority.run("accept", conversation, *entry, message_id=message_id))

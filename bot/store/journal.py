@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import Keys
 from bot.store.leases import Lease
@@ -94,15 +94,15 @@ class Journal:
         Returns:
             How many entries wait in the inbox.
         """
-        return await self._note(lease, pack(kind, "", entry), sends, answers)
+        return await self._append(lease, pack(kind, "", entry), sends, answers)
 
     async def dismiss(self, lease: Lease, entry: bytes, sends: bytes) -> None:
         """Answer an entry of the inbox with a delivery and nothing else."""
-        await self._note(lease, b"", sends, (entry,))
+        await self._append(lease, b"", sends, (entry,))
 
     async def read(self, conversation: str) -> list[Entry]:
         """The turn under way as it stands, for somebody who only looks."""
-        async with answering():
+        async with translate_errors():
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1))
         return [unpack(frame) for frame in frames]
 
@@ -116,7 +116,7 @@ class Journal:
         ends = "no" if others is None else "yes"
         await self._scripts.run("withdraw", lease.conversation, lease.token, ends, len(entries), *entries, *frames)
 
-    async def _note(self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]) -> int:
+    async def _append(self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]) -> int:
         return int(await self._scripts.run("record", lease.conversation, lease.token, frame, sends, *answers))
 
     async def fail(self, lease: Lease, reason: str, rest_ms: int) -> Failures:

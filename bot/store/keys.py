@@ -102,12 +102,11 @@ class Keys:
 
 
 def shard_of(conversation: str) -> int:
-    """The shard of a conversation."""
     return crc32(conversation.encode()) % SHARDS
 
 
-def note_key(name: str) -> str:
-    """A note belongs to no conversation; its own name chooses the shard."""
+def kv_key(name: str) -> str:
+    """The key of a value of ``kv``: it belongs to no conversation, and its name chooses the shard."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
 
@@ -117,7 +116,6 @@ def history_pattern() -> str:
 
 
 def conversation_of(history_key: str) -> str:
-    """The conversation of a history."""
     return history_key.partition("}:history:")[2]
 
 
@@ -152,23 +150,20 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     return kind in ("seen", "note", "fence") and {channel, name} <= set(parts)
 
 
-def notes_pattern() -> str:
-    """A pattern for all notes; ``note_of`` reads them."""
+def kv_pattern() -> str:
+    """A pattern for all keys of ``kv``; ``kv_name`` reads them."""
     return "kaiwa:{*}:note:*"
 
 
-def note_of(key: str) -> str:
-    """The name of a note."""
+def kv_name(key: str) -> str:
     return key.partition("}:note:")[2]
 
 
 def due_indexes() -> list[str]:
-    """The due index of every shard."""
     return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
 
 
-def dead_letters() -> list[str]:
-    """The dead letters of every shard."""
+def dead_letter_streams() -> list[str]:
     return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
 
 

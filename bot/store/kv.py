@@ -1,18 +1,18 @@
-"""Small things worth remembering between processes: names looked up, what was told once, who talks where."""
+"""Small values with a lifetime, shared by all processes: names looked up, notices sent, who talks where."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from bot.store.clients import Client
-from bot.store.connection import answering
-from bot.store.keys import note_key
+from bot.store.connection import translate_errors
+from bot.store.keys import kv_key
 
-# A full store takes no new messages, and still lets finish what it has taken in: that writes notes too.
+# A full store takes no new messages, and still lets finish what it has taken in: that writes values too.
 SET = """#!lua flags=allow-oom
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
 """
-CLAIM = """#!lua flags=allow-oom
+SET_IF_ABSENT = """#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], '', 'NX', 'EX', ARGV[1])
 """
 INCR = """#!lua flags=allow-oom
@@ -27,43 +27,42 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 
 
 class KeyValue:
-    """Short-lived notes by name. Losing one costs a look-up, never a message."""
+    """Values by name. Losing one costs a look-up, never a message."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def get(self, name: str) -> bytes | None:
-        """The note, unless its time is over."""
-        async with answering():
-            return cast("bytes | None", await self._client.get(note_key(name)))
+        """The value; None where there is none, or its lifetime is over."""
+        async with translate_errors():
+            return cast("bytes | None", await self._client.get(kv_key(name)))
 
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
-        """Write a note that lives for ``ttl_s`` seconds."""
-        async with answering():
-            await self._client.eval(SET, 1, note_key(name), ttl_s, value)
+        """Set a value for ``ttl_s`` seconds."""
+        async with translate_errors():
+            await self._client.eval(SET, 1, kv_key(name), ttl_s, value)
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
-        """Write an empty note unless there is one; whether it was written."""
-        async with answering():
-            return bool(await self._client.eval(CLAIM, 1, note_key(name), ttl_s))
+        """Set an empty value unless there is one; whether it was set."""
+        async with translate_errors():
+            return bool(await self._client.eval(SET_IF_ABSENT, 1, kv_key(name), ttl_s))
 
     async def incr(self, name: str, ttl_s: int) -> int:
         """Count one more, from 1; the count ends ``ttl_s`` seconds after its last increase."""
-        async with answering():
-            return int(await self._client.eval(INCR, 1, note_key(name), ttl_s))
+        async with translate_errors():
+            return int(await self._client.eval(INCR, 1, kv_key(name), ttl_s))
 
     async def add(self, name: str, member: str, ttl_s: int) -> None:
         """Add a member to a set that lives for ``ttl_s`` seconds after the last addition."""
-        async with answering():
-            await self._client.eval(ADD, 1, note_key(name), ttl_s, member)
+        async with translate_errors():
+            await self._client.eval(ADD, 1, kv_key(name), ttl_s, member)
 
     async def members(self, name: str) -> list[str]:
         """The members of a set, in order."""
-        async with answering():
-            members = cast(set[bytes], await self._client.smembers(note_key(name)))
+        async with translate_errors():
+            members = cast(set[bytes], await self._client.smembers(kv_key(name)))
         return sorted(member.decode() for member in members)
 
     async def delete(self, name: str) -> None:
-        """Remove a note."""
-        async with answering():
-            await self._client.delete(note_key(name))
+        async with translate_errors():
+            await self._client.delete(kv_key(name))

@@ -1,4 +1,4 @@
-"""Leases: who may work on a conversation, and the due index: when each conversation next needs care."""
+"""Leases: who may work on a conversation, and the due index: when each conversation is next to be processed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import INDEX_S, Keys, due_indexes
 from bot.store.scripts import Scripts
 
@@ -19,7 +19,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 return redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
 """
 
-# As renew.lua, for many leases of one shard; the places of those that are lost.
+# As renew.lua, for many leases of one shard; the positions of those that are lost.
 RENEW_EACH = f"""#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -59,12 +59,12 @@ class Leases:
     """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires.
 
     Args:
-        urgent: has connections of its own: a lease is not lost because turns are busy.
+        priority: has connections of its own: a lease is not lost because turns are busy.
     """
 
-    def __init__(self, client: Client, urgent: Client, scripts: Scripts) -> None:
+    def __init__(self, client: Client, priority: Client, scripts: Scripts) -> None:
         self._client = client
-        self._urgent = urgent
+        self._priority = priority
         self._scripts = scripts
 
     async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_wanted: bool = False) -> Lease | None:
@@ -89,16 +89,16 @@ class Leases:
         keys = [Keys(lease.conversation) for lease in leases]
         names = [keys[0].due, *(name for one in keys for name in (one.lease, one.fence))]
         values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
-        async with answering():
-            lost = await self._urgent.eval(RENEW_EACH, len(names), *names, *values)
-        return [leases[place] for place in lost]
+        async with translate_errors():
+            lost = await self._priority.eval(RENEW_EACH, len(names), *names, *values)
+        return [leases[index] for index in lost]
 
     async def release(self, lease: Lease, retry_at_ms: int | None = None, known: int = 0) -> bool:
         """Give the lease back. The conversation stays due while inbox, journal or outbox hold something.
 
         Args:
-            retry_at_ms: when journal and outbox want care again, by the store's clock; without it, now. A message in
-                the inbox wants it now in any case.
+            retry_at_ms: when journal and outbox are due again, by the store's clock; without it, now. A message in the
+                inbox is due now in any case.
             known: entries of the inbox that are left there on purpose until then.
 
         Returns:
@@ -120,8 +120,8 @@ class Leases:
         await self._scripts.run("forget", lease.conversation, lease.token)
 
     async def due(self, limit: int) -> list[str]:
-        """The conversations that need care now, those that have waited longest first."""
-        async with answering():
+        """The conversations that are due now, the longest due first."""
+        async with translate_errors():
             shards = await self._client.ask_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
         pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))
         waiting = sorted((float(at), conversation) for at, conversation in pairs)

@@ -12,7 +12,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from bot.errors import StoreUnavailable
 from bot.store.clients import ANSWER_S, Client
-from bot.store.connection import STORE_FAILURES, answering
+from bot.store.connection import STORE_FAILURES, translate_errors
 from bot.store.keys import Keys
 
 PUBLISH_S = 0.5  # a turn must not stall for those who watch it
@@ -60,7 +60,7 @@ class Live:
         """Show events to those who watch, in this order; where the store is in trouble, to nobody."""
         channel = Keys(conversation).live
         with suppress(StoreUnavailable):
-            async with answering(PUBLISH_S):
+            async with translate_errors(PUBLISH_S):
                 await self._client.ask_each(("PUBLISH", channel, event) for event in events)
 
     @asynccontextmanager
@@ -73,14 +73,14 @@ class Live:
         channel = Keys(conversation).live.encode()
         viewer = _Viewer()
         try:
-            async with answering(ANSWER_S):
+            async with translate_errors(ANSWER_S):
                 await self._enter(channel, viewer)
             yield viewer
         finally:
             await self._leave(channel, viewer)
 
     async def run(self) -> None:
-        """Receive for all viewers, for ever; after an outage everything is subscribed anew."""
+        """Receive for all viewers, and subscribe anew after an outage; never returns."""
         while True:
             await self._watched.wait()
             with suppress(StoreUnavailable, *STORE_FAILURES):
@@ -112,10 +112,10 @@ class Live:
                 await self._connection.send_command(command, channel)
 
     async def _receive(self) -> None:
-        async with answering(ANSWER_S):
+        async with translate_errors(ANSWER_S):
             connection = await self._client.own_connection()
         try:
-            async with answering(ANSWER_S):
+            async with translate_errors(ANSWER_S):
                 await connection.connect()  # type: ignore[no-untyped-call]  # a decorator hides its types
                 self._connection = connection
                 await connection.send_command("SUBSCRIBE", *self._topics)

@@ -1,4 +1,4 @@
-"""Memory pressure: how full the store is, and which histories make room when it fills up."""
+"""Memory: how full the store is, and which histories are shortened when it is nearly full."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import conversation_of, history_pattern, slot_of
 from bot.store.scripts import Scripts
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
 ENOUGH = 0.75  # down to here
-RELIEF_S = 30.0
+MAKE_ROOM_S = 30.0
 AT_MOST = 5_000  # histories looked at more closely, and halvings, at a time
 PAGE = 500  # keys looked for in one request; more would stall other requests
 PAGES = 4  # whose histories are weighed together, in one request for each shard
@@ -35,7 +35,7 @@ return found
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryUse:
     """What the store uses and may use, in bytes; of a cluster, the node that is fullest.
 
     Attributes:
@@ -61,18 +61,18 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Relief:
-    """What was done about it: so many histories have lost so many turns."""
+class Freed:
+    """What making room has cost: histories shortened, turns deleted."""
 
     histories: int = 0
     turns: int = 0
 
 
-class _Place(NamedTuple):
-    """Where a history stands in the order in which they give way.
+class _Weighed(NamedTuple):
+    """A history with its size; sorted, the first is the next to be shortened.
 
     Attributes:
-        rank: the lower, the larger it is; of one rank are those of about one size.
+        rank: the lower, the larger; histories of about one size (within a factor of two) share a rank.
         life: milliseconds until it goes by itself; each turn gives it a whole one.
         size: bytes.
     """
@@ -87,63 +87,63 @@ class _Place(NamedTuple):
         return conversation_of(self.key)
 
 
-class Pressure:
-    """Measures the memory and makes room."""
+class StoreMemory:
+    """The memory of the store's server."""
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
         self._scripts = scripts
 
-    async def measure(self) -> Memory:
+    async def measure(self) -> MemoryUse:
         """Ask how full the store is."""
-        async with answering():
+        async with translate_errors():
             return max(map(_memory, await self._client.every_info()), key=lambda memory: memory.ratio)
 
-    async def relieve(self) -> Relief:
+    async def make_room(self) -> Freed:
         """Halve the largest histories until there is room, each as often as it is among the largest.
 
         Of histories of about one size, within a factor of two, the oldest come first. Those of one turn go only when no
-        other is left, and a conversation that is attended to stays as it is. This looks at every key of the store, a
+        other is left, and a leased conversation stays as it is. This looks at every key of the store, a
         page at a time; the next time is when what was freed has filled up again.
         """
-        async with answering(RELIEF_S):
+        async with translate_errors(MAKE_ROOM_S):
             largest = await self._largest()
-            relief = await self._shorten(largest, least=1)
-            return relief if relief.turns else await self._shorten(largest, least=0)
+            freed = await self._shorten(largest, least=1)
+            return freed if freed.turns else await self._shorten(largest, least=0)
 
-    async def _shorten(self, histories: Sequence[_Place], least: int) -> Relief:
+    async def _shorten(self, histories: Sequence[_Weighed], least: int) -> Freed:
         """Shorten one history after the other; ``least`` turns stay."""
-        places = list(histories)
+        heap = list(histories)
         gone: Counter[str] = Counter()
         excess, halvings = 0.0, 0
-        while places:
+        while heap:
             if excess <= 0 or halvings % STRIDE == 0:  # by our own reckoning there may be room, or by others' doing
                 excess = (await self.measure()).excess
             if excess < 0 or halvings == AT_MOST:
                 break
             halvings += 1
-            place = heappop(places)
-            if turns := await self._scripts.run("shorten", place.conversation, least):
-                gone[place.conversation] += turns
-                left = await self._weigh([place.key])
-                excess -= place.size - sum(history.size for history in left)
-                for history in left:
-                    heappush(places, history)
-        return Relief(len(gone), gone.total())
+            history = heappop(heap)
+            if turns := await self._scripts.run("shorten", history.conversation, least):
+                gone[history.conversation] += turns
+                left = await self._weigh([history.key])
+                excess -= history.size - sum(rest.size for rest in left)
+                for rest in left:
+                    heappush(heap, rest)
+        return Freed(len(gone), gone.total())
 
-    async def _largest(self) -> list[_Place]:
+    async def _largest(self) -> list[_Weighed]:
         """The largest histories, the first to give way in front; in order, they are a heap."""
-        largest: list[_Place] = []
+        largest: list[_Weighed] = []
         async for page in self._pages():
             largest = sorted(largest + await self._weigh(page))[:AT_MOST]
         return largest
 
-    async def _weigh(self, keys: Sequence[str]) -> list[_Place]:
+    async def _weigh(self, keys: Sequence[str]) -> list[_Weighed]:
         """The places of those histories that are still there."""
         groups = [list(group) for _, group in groupby(sorted(keys), slot_of)]
         answers = await self._client.ask_each(("EVAL", WEIGH, len(group), *group) for group in groups)
         return [
-            _Place(-size.bit_length(), life, key, size)
+            _Weighed(-size.bit_length(), life, key, size)
             for group, found in zip(groups, answers, strict=True)
             for key, size, life in zip(group, found[::2], found[1::2], strict=True)
             if size
@@ -160,6 +160,6 @@ class Pressure:
             yield page
 
 
-def _memory(info: Mapping[str, Any]) -> Memory:
+def _memory(info: Mapping[str, Any]) -> MemoryUse:
     """As the server reckons when it decides whether it is full: buffers of replicas and of its file do not count."""
-    return Memory(info["used_memory"] - info.get("mem_not_counted_for_evict", 0), info["maxmemory"])
+    return MemoryUse(info["used_memory"] - info.get("mem_not_counted_for_evict", 0), info["maxmemory"])

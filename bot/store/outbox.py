@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
@@ -23,12 +23,12 @@ class Outbox:
 
     async def head(self, conversation: str) -> bytes | None:
         """The delivery that is next."""
-        async with answering():
+        async with translate_errors():
             return cast(bytes | None, await self._client.lindex(Keys(conversation).outbox, 0))
 
     async def read(self, conversation: str) -> list[bytes]:
         """All deliveries, oldest first."""
-        async with answering():
+        async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
 
     async def post(self, conversation: str, delivery_id: str, delivery: bytes) -> bool:
@@ -50,6 +50,8 @@ class Outbox:
         following = await self._scripts.run("remove_head", lease.conversation, lease.token, question_id, at)
         return cast(bytes | None, following)
 
-    async def bury_head(self, lease: Lease, reason: bytes) -> bytes | None:
+    async def move_head_to_dead_letters(self, lease: Lease, reason: bytes) -> bytes | None:
         """The delivery will never arrive: put it, with the reason, to the dead letters; the one that is next."""
-        return cast(bytes | None, await self._scripts.run("bury_head", lease.conversation, lease.token, reason))
+        return cast(
+            bytes | None, await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, reason)
+        )

@@ -76,5 +76,5 @@ def _is_ours(found: os.stat_result, path: Path) -> bool:
 
 
 def _others(path: Path) -> SettingsError:
-    mend = f"chown -R {os.geteuid()} {path}"
-    return SettingsError("KAIWA_DATA_DIR", f"{path} belongs to another user, who can read it: {mend}, or another place")
+    fix = f"chown -R {os.geteuid()} {path}"
+    return SettingsError("KAIWA_DATA_DIR", f"{path} belongs to another user, who can read it: {fix}, or another place")

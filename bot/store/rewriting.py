@@ -13,8 +13,9 @@ import structlog
 
 from bot.errors import StoreUnavailable
 from bot.store.clients import Client
-from bot.store.connection import answering, connect
-from bot.store.keys import forgotten_marks, note_key
+from bot.store.connection import connect, translate_errors
+from bot.store.keys import forgotten_marks, kv_key
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -38,44 +39,44 @@ class Rewriting:
         self._client = client
 
     async def run(self) -> None:
-        """For ever; what fails is tried again."""
+        """Rewrite when it is due; never returns."""
         while True:
             with suppress(StoreUnavailable):
-                if await self._is_due() and await self._claimed():
+                if await self._is_due() and await self._claim():
                     await self._rewrite()
             await asyncio.sleep(LOOK_S)
 
     async def finish(self) -> None:
-        """What is due is done now, if it does not take long; else the next start does it."""
+        """Rewrite now what is due, unless it takes long; then the next start does it."""
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(LAST_S):
                 if await self._is_due():
                     await self._rewrite()
 
     async def _is_due(self) -> bool:
-        async with answering(1.0):
+        async with translate_errors(1.0):
             return bool(await self._client.exists(*forgotten_marks()))
 
-    async def _claimed(self) -> bool:
-        async with answering():
-            return bool(await self._client.set(note_key("rewriting"), b"", nx=True, ex=SPACING_S))
+    async def _claim(self) -> bool:
+        async with translate_errors():
+            return bool(await self._client.set(kv_key("rewriting"), b"", nx=True, ex=SPACING_S))
 
     async def _rewrite(self) -> None:
-        await self._at_rest()  # one that the server has begun by itself may have begun too early
-        async with answering():
+        await self._wait_until_idle()  # one that the server has begun by itself may have begun too early
+        async with translate_errors():
             seconds, microseconds = await self._client.time()
             await self._client.bgrewriteaof()
-        if await self._at_rest() != "ok":
-            log.warning("the bundled Valkey cannot write its files anew, see valkey.log")
+        if await self._wait_until_idle() != "ok":
+            log.warning("valkey.not_rewritten")
             return
         begun = seconds * 1000 + microseconds // 1000
-        async with answering():
+        async with translate_errors():
             await self._client.ask_each(("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks())
 
-    async def _at_rest(self) -> str:
+    async def _wait_until_idle(self) -> str:
         """Wait until no rewrite is under way; how the last one ended."""
         while True:
-            async with answering():
+            async with translate_errors():
                 about = await self._client.info("persistence")
             if not (about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]):
                 return str(about["aof_last_bgrewrite_status"])
@@ -83,26 +84,20 @@ class Rewriting:
 
 
 @asynccontextmanager
-async def rewriting(url: str) -> AsyncIterator[None]:
-    """While the context is open, this process sees to it."""
-    async with _opened(url) as server:
-        running = asyncio.create_task(server.run())
-        try:
-            yield
-        finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+async def keep_rewriting(url: str) -> AsyncIterator[None]:
+    """Rewrite when it is due, while the context is open."""
+    async with _open_rewriting(url) as server, run_beside(server.run()):
+        yield
 
 
 async def finish_rewriting(url: str) -> None:
-    """Before the server is stopped."""
-    async with _opened(url) as server:
+    """Rewrite what is due before the server is stopped."""
+    async with _open_rewriting(url) as server:
         await server.finish()
 
 
 @asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[Rewriting]:
+async def _open_rewriting(url: str) -> AsyncIterator[Rewriting]:
     client = connect(url, 1)
     try:
         yield Rewriting(client)

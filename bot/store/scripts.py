@@ -18,7 +18,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from bot.errors import LeaseLost
 from bot.store.clients import Client
-from bot.store.connection import answering
+from bot.store.connection import translate_errors
 from bot.store.keys import (
     DEAD_LETTERS,
     DEAD_S,
@@ -47,7 +47,7 @@ Name = Literal[
     "commit",
     "replace_head",
     "remove_head",
-    "bury_head",
+    "move_head_to_dead_letters",
     "recall",
     "summarise",
     "rewrite",
@@ -90,11 +90,11 @@ class Scripts:
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
-            StoreUnavailable: see ``answering``.
+            StoreUnavailable: see ``translate_errors``.
         """
         keys = Keys(conversation)
         names = (*keys.for_scripts, keys.seen(message_id), keys.seen_before(message_id))
-        async with answering():
+        async with translate_errors():
             try:
                 return await self._evaluate(self._scripts[name], len(names), *names, conversation, *arguments)
             except ResponseError as error:

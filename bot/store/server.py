@@ -80,7 +80,7 @@ class Server:
             async with asyncio.timeout(self._patience_s):
                 while not await self._answers():
                     with self._lock.open("ab") as lock:
-                        if take(lock):
+                        if try_lock(lock):
                             if spawned:
                                 raise SettingsError("KAIWA_DATA_DIR", self._last_words())
                             self._spawn(lock)
@@ -89,7 +89,7 @@ class Server:
         except TimeoutError as error:
             raise StoreUnavailable(f"the bundled Valkey does not answer, see {self._log}") from error
 
-    async def gone(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until the server has ended; at once where there is none."""
         with suppress(OSError):
             reader, writer = await asyncio.open_unix_connection(self._socket)
@@ -121,7 +121,7 @@ class Server:
 
     async def _ended(self) -> bool:
         try:
-            async with asyncio.timeout(STOP_S), locked(self._lock):
+            async with asyncio.timeout(STOP_S), hold_lock(self._lock):
                 return True
         except TimeoutError:
             return False
@@ -184,7 +184,7 @@ class Server:
         return f"the bundled Valkey cannot work there; it wrote to valkey.log: {last}"
 
 
-def take(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
+def try_lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
     """Lock a file if that is possible at once. Closing the file, or dying, unlocks it."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
@@ -193,15 +193,14 @@ def take(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-async def taken(file: IO[bytes], how: int = fcntl.LOCK_EX) -> None:
+async def wait_for_lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> None:
     """Wait for the lock, and let others work meanwhile."""
-    while not take(file, how):  # noqa: ASYNC110 -- flock tells nobody when it is free
+    while not try_lock(file, how):  # noqa: ASYNC110 -- flock tells nobody when it is free
         await asyncio.sleep(POLL_S)
 
 
 @asynccontextmanager
-async def locked(path: Path) -> AsyncIterator[None]:
-    """Hold a file's lock."""
+async def hold_lock(path: Path) -> AsyncIterator[None]:
     with path.open("ab") as file:
-        await taken(file)
+        await wait_for_lock(file)
         yield

@@ -43,7 +43,7 @@ class Screen(Protocol):
         ...
 
     def complain(self, sentence: str, note: str = "") -> None:
-        """Say that something failed; ``note`` is cause and mend for an operator."""
+        """Say that something failed; ``note`` is cause and fix for an operator."""
         ...
 
     def give(self, answer: str) -> None:

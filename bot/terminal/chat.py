@@ -20,7 +20,7 @@ LOOK_S = 2.0
 
 
 class Chat:
-    """The front: one message after another, each followed to its answer or left to be answered later.
+    """One message after another, each followed to its answer or left to be answered later.
 
     Args:
         words: our own sentences, by key.
@@ -46,7 +46,7 @@ class Chat:
         self._words = words
         self._forget_typed = forget_typed
         self._look_s = look_s
-        self._left: list[str] = []  # ids of messages whose answers nobody waited for
+        self._unanswered: list[str] = []  # ids of messages whose answers nobody waited for
         self._asked: ApprovalAsked | None = None  # the next line answers it
 
     def resume(self) -> list[str]:
@@ -58,7 +58,7 @@ class Chat:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        past = self._past()
+        past = self._read_history()
         said = [message.text for message in past if message.role == "user"]
         answers = [message.text for message in past if is_answer(message)]
         if said and answers:
@@ -72,15 +72,15 @@ class Chat:
             Whether the last message got its answer.
         """
         answered = True
-        self._ask_again()
+        self._show_question()
         for line in lines:
             text = line.strip()
             if text == "/exit":
                 break
-            self._show_left()
+            self._show_unanswered()
             if text == "/help":
                 self._screen.tell(self._words["help"])
-            elif complaint := self._ask_again():
+            elif complaint := self._show_question():
                 if text:
                     self._screen.tell(self._words[complaint])
             elif text:
@@ -112,30 +112,30 @@ class Chat:
             self._screen.complain(str(error))
         except StoreUnavailable as error:
             self._screen.complain(self._words["store_away"], str(error))
-        self._note(exchange)
+        self._remember(exchange)
         return exchange.answer is not None and not exchange.answer.failed
 
     def _exchange(self, text: str, show: Callable[[LiveEvent], None]) -> Exchange:
         """A decision belongs to the turn that waits for it, a command to the turn it stops, or to none at all."""
         command = self._commands.read(text)
-        follows = self._asked is not None or command == "stop" or (command is not None and not self._left)
+        follows = self._asked is not None or command == "stop" or (command is not None and not self._unanswered)
         question = self._asked.question_id if self._asked else ""
-        others = self._left if follows else ()
+        others = self._unanswered if follows else ()
         return Exchange(self._talk, text, show, self._look_s, follows=follows, others=others, question=question)
 
-    def _note(self, exchange: Exchange) -> None:
+    def _remember(self, exchange: Exchange) -> None:
         """Remember what has been left open."""
         if not exchange.kept:
             return
         self._asked = exchange.asked
         if exchange.asked:
-            self._left.append(exchange.message_id)
+            self._unanswered.append(exchange.message_id)
             self._forget_typed()
         elif exchange.answer is None:
-            self._left.append(exchange.message_id)
+            self._unanswered.append(exchange.message_id)
             self._screen.tell(self._words["left"])
         elif exchange.follows:
-            self._left.clear()  # turns come in order: the one that has ended now was the last of them
+            self._unanswered.clear()  # turns come in order: the one that has ended now was the last of them
 
     def _draw(self, events: SimpleQueue[LiveEvent | None]) -> None:
         with self._screen.answering() as drawing:
@@ -148,10 +148,10 @@ class Chat:
                 if event is None:
                     return
                 if isinstance(event, TurnStarted):
-                    self._show_left()  # turns come in order: earlier ones have their answers now
+                    self._show_unanswered()  # turns come in order: earlier ones have their answers now
                 drawing.show(event)
 
-    def _ask_again(self) -> str:
+    def _show_question(self) -> str:
         """Show the question that is open, where it has not been shown.
 
         Returns:
@@ -170,23 +170,23 @@ class Chat:
         self._forget_typed()
         return "asked_first"
 
-    def _show_left(self) -> None:
+    def _show_unanswered(self) -> None:
         """Show the answers that nobody waited for, as far as they are there."""
-        if not self._left:
+        if not self._unanswered:
             return
         with suppress(StoreUnavailable):  # then next time
-            past = self._past()
-            found = {message_id: answer_to(message_id, past) for message_id in self._left}
-            self._left = [message_id for message_id, answer in found.items() if not answer]
+            past = self._read_history()
+            found = {message_id: answer_to(message_id, past) for message_id in self._unanswered}
+            self._unanswered = [message_id for message_id, answer in found.items() if not answer]
             for answer in dict.fromkeys(filter(None, found.values())):  # several messages may share one
                 self._screen.tell(self._words["earlier"])
                 self._screen.give(answer)
 
-    def _past(self) -> Sequence[Message]:
+    def _read_history(self) -> Sequence[Message]:
         async def read() -> Sequence[Message]:
-            return await self._talk.past(self._talk.conversation)
+            return await self._talk.read_history(self._talk.conversation)
 
         return self._background.start(read()).result()
 
     def _open_question(self) -> ApprovalAsked | None:
-        return self._background.start(self._talk.line.open_question(self._talk.conversation)).result()
+        return self._background.start(self._talk.client.open_question(self._talk.conversation)).result()

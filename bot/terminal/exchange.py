@@ -13,11 +13,11 @@ from bot.errors import StoreUnavailable
 from bot.live_events import Answered, ApprovalAsked, Joined, LiveEvent, Noticed, TurnStarted
 from bot.transcript import Message, new_id
 
-Past = Callable[[str], Awaitable[Sequence[Message]]]
+ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
 
 
-class Line(Protocol):
-    """What a terminal needs of its channel (``bot.channels.console``)."""
+class ConsoleClient(Protocol):
+    """The part of ``bot.channels.console`` that a terminal uses."""
 
     async def say(
         self, conversation: str, text: str, *, message_id: str | None = None, locale: str = "", time_zone: str = ""
@@ -52,14 +52,14 @@ class Talk:
     """The conversation of this terminal.
 
     Attributes:
-        past: its committed messages, oldest first.
+        read_history: its committed messages, oldest first.
         locale: BCP 47 tag of the person, or empty.
         time_zone: IANA name, or empty.
     """
 
     conversation: str
-    line: Line
-    past: Past
+    client: ConsoleClient
+    read_history: ReadHistory
     locale: str = ""
     time_zone: str = ""
 
@@ -112,8 +112,8 @@ class Exchange:
             StoreUnavailable: where ``kept``, the answer will be in the history one day.
         """
         talk = self._talk
-        async with talk.line.watch(talk.conversation) as events:
-            await talk.line.say(
+        async with talk.client.watch(talk.conversation) as events:
+            await talk.client.say(
                 talk.conversation,
                 self._text,
                 message_id=self.message_id,
@@ -155,10 +155,10 @@ class Exchange:
 
     async def _look(self) -> Answered | ApprovalAsked | None:
         talk = self._talk
-        past = await talk.past(talk.conversation)
+        past = await talk.read_history(talk.conversation)
         if answer := next(filter(None, (answer_to(message_id, past) for message_id in self._awaited)), ""):
             return Answered("", answer)
-        asked = await talk.line.open_question(talk.conversation)
+        asked = await talk.client.open_question(talk.conversation)
         return asked if asked and asked.question_id != self._question else None
 
     async def _is_over(self) -> bool:

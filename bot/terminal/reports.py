@@ -23,7 +23,6 @@ class Row:
 
 
 def print_rows(rows: Iterable[Row]) -> None:
-    """What was found, line by line."""
     console = Console(highlight=False)
     if not console.is_terminal:
         for row in rows:

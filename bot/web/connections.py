@@ -1,7 +1,6 @@
-"""Bounds what connections cost: the bytes and seconds of a request, and how many there are at once.
+"""Connection limits: the bytes and seconds of a request, and the number of connections at once.
 
-uvicorn with httptools keeps whatever a stranger sends for as long as the stranger likes: a head has no end, a request
-half sent is waited for, and so is a client that reads no answer.
+uvicorn with httptools alone has none: a head may be endless, and a half-sent request or an unread answer is waited for.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ log = structlog.stdlib.get_logger(__name__)
 MOST_DESCRIPTORS = 65_536  # asked for, where the system grants more
 MOST_CONNECTIONS = 4096
 RESERVED = 4096  # descriptors for Redis, models and platforms; half of them where there are few
-TELL_S = 60.0  # between two log lines of one kind
+LOG_S = 60.0  # between two log lines of one kind
+CLOSED = "those that have kept us waiting longest"
 MIB = 1024 * 1024
 
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -65,9 +65,9 @@ def bounds_here() -> Bounds:
 
 
 class Connections:
-    """Counts a server's connections, and closes those that keep it waiting when there are too many.
+    """Counts a server's connections, and closes waiting ones when there are too many.
 
-    Those with a complete request at hand are never closed: a signed webhook comes whole, and half a request does not.
+    A connection whose request is complete is never closed: a signed webhook arrives whole.
     """
 
     def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,44 +76,45 @@ class Connections:
         self._open: set[Connection] = set()
         self._waiting: dict[Connection, None] = {}  # for their client, the longest first
         self._held = 0
-        self._told: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
 
     def opened(self, connection: Connection) -> None:
-        """Count one more; of too many, the one that has kept us waiting longest is closed, in need the new one."""
+        """Count a new connection; over the limit, close the one whose client has been silent longest."""
         self._open.add(connection)
         self._waiting[connection] = None
         if len(self._open) > self.bounds.connections:
-            self._tell("connections are at their limit", limit=self.bounds.connections)
+            if self._may_log("connections"):
+                log.warning("connections.at_limit", limit=self.bounds.connections, closed=CLOSED)
             self._close(next(iter(self._waiting)))
 
     def closed(self, connection: Connection) -> None:
-        """Count one less."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
         self.release(connection)
 
     def waits(self, connection: Connection) -> None:
-        """Note that its client has the next word from now on."""
+        """The client is to send or to read something now."""
         self._waiting.pop(connection, None)
         if connection in self._open:
             self._waiting[connection] = None
 
     def works(self, connection: Connection) -> None:
-        """Note that we have the next word."""
+        """We are to answer now: the connection cannot be closed for another."""
         self._waiting.pop(connection, None)
 
     def hold(self, connection: Connection, count: int) -> None:
-        """Count bytes of a request that is not complete; of too many, the largest such request is given up."""
+        """Count bytes of an incomplete request; over the limit, close the connection of the largest one."""
         if connection not in self._open or not connection.is_incomplete:
             return
         connection.held += count
         self._held += count
         if self._held > self.bounds.held_bytes and self._waiting:
-            self._tell("half-sent requests are at their limit", bytes=self.bounds.held_bytes)
+            if self._may_log("requests"):
+                log.warning("requests.at_limit", bytes=self.bounds.held_bytes, closed=CLOSED)
             self._close(max(self._waiting, key=lambda waiting: waiting.held))
 
     def release(self, connection: Connection) -> None:
-        """Its request is complete, or is given up."""
+        """Forget the bytes of a request that is complete or given up."""
         self._held -= connection.held
         connection.held = 0
 
@@ -121,12 +122,13 @@ class Connections:
         self.closed(connection)
         connection.transport.abort()
 
-    def _tell(self, event: str, **limit: int) -> None:
+    def _may_log(self, what: str) -> bool:
         """One line a minute: whoever fills the server must not fill the log as well."""
         now = self._clock()
-        if now - self._told.get(event, -TELL_S) >= TELL_S:
-            self._told[event] = now
-            log.warning(event, **limit, closed="those that have kept us waiting longest")
+        if now - self._logged_at.get(what, -LOG_S) < LOG_S:
+            return False
+        self._logged_at[what] = now
+        return True
 
 
 class Connection(HttpToolsProtocol):

@@ -14,8 +14,8 @@ from bot.errors import SettingsError
 WHOLE = re.compile(rb"[!-~]{16,}\n?")  # ours has 43 characters; the operator may write another one
 
 
-def kept_token(path: Path) -> str:
-    """The token in a file, made and kept there where there is none; processes that start at once get the same.
+def load_or_create_token(path: Path) -> str:
+    """Read the token from its file, or make one; processes that start at once get the same.
 
     Raises:
         SettingsError: it cannot be kept.
@@ -34,6 +34,6 @@ def kept_token(path: Path) -> str:
                 opened.write(kept)
                 os.fsync(file)
     except OSError as error:
-        mend = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
-        raise SettingsError("KAIWA_DATA_DIR", mend) from error
+        fix = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
+        raise SettingsError("KAIWA_DATA_DIR", fix) from error
     return kept.decode().strip()

@@ -1,8 +1,9 @@
-"""Whether this process is up, whether it can work, and what it has counted."""
+"""Routes for operators: health, metrics and the number of dead letters."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -10,9 +11,18 @@ from starlette.routing import Route
 
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
-from bot.store import Store
+from bot.store import DeadLetter, Store
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+class DeadLetterReader(Protocol):
+    """The part of ``bot.store.DeadLetters`` that the page needs."""
+
+    async def count(self) -> int: ...
+
+    async def read(self, limit: int) -> Sequence[DeadLetter]: ...
 
 
 def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
@@ -45,8 +55,22 @@ def metrics_route(metrics: Metrics, store: Store) -> Route:
     return Route("/metrics", exposition)
 
 
+def dead_letters_route(dead_letters: DeadLetterReader) -> Route:
+    """``count`` of all dead letters, and the time of the ``newest``: milliseconds since the epoch, 0 for none."""
+
+    async def undelivered(_request: Request) -> Response:
+        try:
+            count = await dead_letters.count()
+            newest = await dead_letters.read(1) if count else ()
+        except StoreUnavailable:
+            return JSONResponse({"error": "the store does not answer"}, 503, NO_STORE)
+        return JSONResponse({"count": count, "newest": newest[0].at if newest else 0}, headers=NO_STORE)
+
+    return Route("/dead-letters", undelivered)
+
+
 async def _measure(store: Store, metrics: Metrics) -> None:
-    depths, memory = await store.depths(), await store.pressure.measure()
+    depths, memory = await store.depths(), await store.memory.measure()
     metrics.queue_depth.set(depths.due)
     metrics.dead_letters.set(depths.dead_letters)
     metrics.memory_ratio.set(memory.ratio)

@@ -53,7 +53,7 @@ class Serving:
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until it serves no more.
 
         Raises:
@@ -65,7 +65,6 @@ class Serving:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, sock: socket.socket, bounds: Bounds | None = None) -> AsyncIterator[Serving]:
-    """Serve while the context is open."""
     config = uvicorn.Config(
         app,
         http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]  # it is only called

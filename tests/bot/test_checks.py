@@ -21,13 +21,13 @@ def test_a_time_is_told_in_the_largest_unit_that_fits(before: int, words: str) -
 
 def test_a_quiet_channel_is_in_order() -> None:
     """It may be new."""
-    assert Traffic().judged("LINE traffic", "SECRET", NOW) == CheckResult(
+    assert Traffic().check("LINE traffic", "SECRET", NOW) == CheckResult(
         "ok", "LINE traffic", "last webhook not noted, last delivery not noted, bad signatures: none"
     )
 
 
 @pytest.mark.parametrize(
-    ("last_webhook", "result", "mend"),
+    ("last_webhook", "result", "fix"),
     [
         (0, "warning", "SECRET is probably wrong"),
         (NOW - 3 * MINUTE, "warning", "SECRET is probably wrong"),
@@ -35,9 +35,9 @@ def test_a_quiet_channel_is_in_order() -> None:
     ],
 )
 def test_bad_signatures_speak_against_the_secret_until_a_good_one_comes(
-    last_webhook: int, result: str, mend: str
+    last_webhook: int, result: str, fix: str
 ) -> None:
     """Strangers post to any address; a secret that has let something in since is right."""
-    found = Traffic(last_webhook, 0, 3, NOW - 2 * MINUTE).judged("LINE traffic", "SECRET", NOW)
-    assert (found.result, found.mend) == (result, mend)
+    found = Traffic(last_webhook, 0, 3, NOW - 2 * MINUTE).check("LINE traffic", "SECRET", NOW)
+    assert (found.result, found.fix) == (result, fix)
     assert found.detail.endswith("bad signatures: 3")

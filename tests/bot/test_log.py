@@ -18,11 +18,11 @@ def test_lines_are_json_with_the_turns_ids(capsys: pytest.CaptureFixture[str]) -
     """Ours and the standard library's lines look alike, and both carry what is bound to the turn."""
     log.configure("INFO", [])
     with structlog.contextvars.bound_contextvars(conversation="console:a", turn="t1"):
-        structlog.stdlib.get_logger("bot.x").info("model call", ms=12)
-        logging.getLogger("toolset.x").error("tool crashed", extra={"tool": "echo"})
+        structlog.stdlib.get_logger("bot.x").info("model.called", ms=12)
+        logging.getLogger("toolset.x").error("tool.crashed", extra={"tool": "echo"})
     ours, theirs = map(json.loads, capsys.readouterr().err.splitlines())
-    assert (ours["event"], ours["ms"], ours["conversation"], ours["turn"]) == ("model call", 12, "console:a", "t1")
-    assert (theirs["event"], theirs["tool"], theirs["level"], theirs["turn"]) == ("tool crashed", "echo", "error", "t1")
+    assert (ours["event"], ours["ms"], ours["conversation"], ours["turn"]) == ("model.called", 12, "console:a", "t1")
+    assert (theirs["event"], theirs["tool"], theirs["level"], theirs["turn"]) == ("tool.crashed", "echo", "error", "t1")
 
 
 def test_a_secret_is_struck_out_wherever_it_turns_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,9 +61,9 @@ def test_a_secret_with_quotes_is_struck_out(capsys: pytest.CaptureFixture[str]) 
 def test_a_terminal_gets_readable_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """Not JSON, but the same content."""
     log.configure("INFO", [], terminal=True)
-    structlog.stdlib.get_logger("bot.x").info("model call", ms=12)
+    structlog.stdlib.get_logger("bot.x").info("model.called", ms=12)
     printed = capsys.readouterr().err
-    assert "model call" in printed
+    assert "model.called" in printed
     assert not printed.startswith("{")
 
 
@@ -79,6 +79,6 @@ def test_libraries_keep_quiet_below_warning(capsys: pytest.CaptureFixture[str]) 
 def test_a_file_takes_the_lines_in_place_of_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The terminal chat keeps its screen clean."""
     log.configure("INFO", [], file=tmp_path / "kaiwa.log")
-    structlog.stdlib.get_logger("bot.x").info("turn")
+    structlog.stdlib.get_logger("bot.x").info("turn.answered")
     assert capsys.readouterr().err == ""
-    assert json.loads((tmp_path / "kaiwa.log").read_text())["event"] == "turn"
+    assert json.loads((tmp_path / "kaiwa.log").read_text())["event"] == "turn.answered"

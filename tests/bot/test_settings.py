@@ -85,13 +85,13 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
 def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
-    """One line: the variable and the mend, without the value, which may be a secret in the wrong place."""
+    """One line: the variable and the fix, without the value, which may be a secret in the wrong place."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as refused:
         load()
     assert refused.value.variable == variable
     assert "\n" not in str(refused.value)
-    assert len(refused.value.mend) > 10
+    assert len(refused.value.fix) > 10
     assert f" {value} " not in f" {refused.value} "
 
 

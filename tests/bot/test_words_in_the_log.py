@@ -62,7 +62,7 @@ BROKEN = Step(calls=(ToolCall("c1", "broken", {"say": WORD}), ToolCall("c2", WOR
         (repeat, None, (), "ValueError"),
         (SAYING, tool_map(Quoting()), (), "ExceptionGroup"),
         (SAYING, None, (QuotingHook(),), "RuntimeError"),
-        (SAYING, ToolMap([ValidatedTool(Echo(), STRICT, ANY_OBJECT)]), (), "tool call"),
+        (SAYING, ToolMap([ValidatedTool(Echo(), STRICT, ANY_OBJECT)]), (), "tool.called"),
         (SAYING, ToolMap([ValidatedTool(Echo(), ANY_OBJECT, STRICT)]), (), "properties/heard/type"),
         (BROKEN, tool_map(Broken()), (), "RuntimeError"),
     ],
@@ -91,7 +91,7 @@ async def test_a_history_that_cannot_be_read_is_not_quoted(
     await place.hear("hi", "m1")
     await place.care.process(HERE)
     printed = capsys.readouterr().err
-    assert "cannot be read" in printed
+    assert "history.turn_unreadable" in printed
     assert WORD not in printed
 
 

@@ -176,7 +176,7 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
             assert worker.alive
             broken.set()
             with pytest.raises(RuntimeError, match="broken"):
-                await worker.ended()
+                await worker.wait_until_ended()
             assert not worker.alive
 
 

@@ -21,9 +21,9 @@ from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, Tool
 from bot.store import DeadLetter
 from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
+from bot.web.health import dead_letters_route
 from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving
-from bot.web.undelivered import undelivered_route
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 from tests.waiting import until
@@ -71,7 +71,7 @@ class Site:
             language="en",
             bot_name=self._info.bot_name,
         )
-        routes = [*page_routes(self._info, catalogue), undelivered_route(self.letters), *console.routes()]
+        routes = [*page_routes(self._info, catalogue), dead_letters_route(self.letters), *console.routes()]
         self.console = console
         with listen("127.0.0.1", self._port) as sock:
             self._port = sock.getsockname()[1]
@@ -125,7 +125,7 @@ class Site:
 
 
 class Letters:
-    """Dead letters (``bot.web.undelivered.Letters``).
+    """Dead letters (``bot.web.health.DeadLetterReader``).
 
     Attributes:
         kept: the newest first.

@@ -1,4 +1,4 @@
-"""``make setup`` on a machine that lacks something: one line with the mend, and nothing half made."""
+"""``make setup`` on a machine that lacks something: one line with the fix, and nothing half made."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def test_two_processes_share_line_and_slack(
         await until(lambda: bool(line.texts))
         assert await tell_slack(web, slack, "hello", "1795298220.000200") == 200
         await until(lambda: bool(slack.posted))
-        await until(lambda: len(worker.log("turn")) == 2)
+        await until(lambda: len(worker.log("turn.answered")) == 2)
 
 
 async def test_the_door_refuses_what_is_not_signed(tmp_path: Path, variables: dict[str, str]) -> None:

@@ -36,7 +36,7 @@ async def test_messages_are_answered_through_hints(tmp_path: Path, gemini: Gemin
         assert max(node.clients() for node in cluster.nodes) <= 20
         with cluster.away():
             assert await house.get("/readyz") == 503
-            await until(lambda: bool(worker.log("no hints meanwhile, the sweep goes on")))
+            await until(lambda: bool(worker.log("hint.paused")))
         await house.ready(10)
         await house.say(TALK, "Hello again")
         assert await house.answers(TALK, 2) == ["one", "two"]

@@ -89,11 +89,11 @@ async def test_two_processes_share_a_flood(
     crowd = Crowd(line, slack)
     async with kaiwa(tmp_path, "run", **variables) as door, kaiwa(tmp_path, "run", **variables) as other:
         async with asyncio.timeout(60):
-            while not other.log("turn"):
+            while not other.log("turn.answered"):
                 assert await crowd.write(door, WAVE) == Counter({200: WAVE})
         await until(lambda: len(crowd.answered) == crowd.size, 60)
         await door.idle(seconds=30)
-        shares = [len(house.log("turn")) for house in (door, other)]
+        shares = [len(house.log("turn.answered")) for house in (door, other)]
     assert set(crowd.answered.values()) == {1}
     assert sum(shares) == crowd.size
     assert min(shares) > 0

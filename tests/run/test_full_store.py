@@ -68,5 +68,5 @@ async def test_a_worker_makes_room_by_itself(tmp_path: Path, variables: dict[str
 
     async with at_most(redis, 0.85), kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
         await until_true(is_shortened)
-        await until(lambda: bool(worker.log("the store fills up, the largest histories were shortened")))
+        await until(lambda: bool(worker.log("store.memory_tight")))
     assert (await lengths(redis, conversations))[-1] == TURNS

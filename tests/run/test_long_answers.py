@@ -39,5 +39,5 @@ async def test_a_long_answer_in_line_stalls_nobody(
     assert 1 <= len(first) <= 3
     assert all(len(bubble) <= 5_000 for bubble in first)
     assert second == ["I am still here."]
-    assert house.log("lease lost") == []
-    assert "lease lost" not in house.output
+    assert house.log("lease.lost") == []
+    assert "lease.lost" not in house.output

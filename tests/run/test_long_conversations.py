@@ -60,7 +60,7 @@ async def test_notes_keep_nobody_waiting(tmp_path: Path, variables: dict[str, st
         answers = await until_asked(house, taker)
         await talk(house, answers + 1)
         taker.gate.set()
-        await until(lambda: bool(house.log("older turns summarised")))
+        await until(lambda: bool(house.log("summary.written")))
         await talk(house, answers + 2)
     assert taker.known[-1].endswith(NOTES)
     assert not taker.known[-2].endswith(NOTES)
@@ -80,7 +80,7 @@ async def test_a_process_leaves_without_its_notes(
     taker.gate.set()
     async with kaiwa(tmp_path, "run", **settings) as house:
         await talk(house, answers + 1)
-        await until(lambda: bool(house.log("older turns summarised")))
+        await until(lambda: bool(house.log("summary.written")))
     async with kaiwa(tmp_path, "run", **settings) as house:
         await talk(house, answers + 2)
     assert taker.known[-1].endswith(NOTES)

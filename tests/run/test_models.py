@@ -25,7 +25,7 @@ async def test_a_question_goes_through_an_openai_server(tmp_path: Path, wttr: Wt
             await house.say(TALK, "How warm is it in Tokyo?")
             assert await house.answers(TALK, 1) == ["It is 21 °C in Tokyo."]
     assert '"current_temp_c":"21"' in fake.chats[1]["messages"][-1]["content"]
-    assert [(line["model"], line["outcome"]) for line in house.log("model call")] == [
+    assert [(line["model"], line["outcome"]) for line in house.log("model.called")] == [
         ("gpt-5-mini-2025", "tool_use"),
         ("gpt-5-mini-2025", "end_turn"),
     ]
@@ -50,8 +50,8 @@ async def test_a_fallback_answers_within_the_same_turn(tmp_path: Path, gemini: G
             await house.say(TALK, "And now?")
             assert await house.answers(TALK, 2) == ["Here I am", "Still here"]
     assert any("gemini:gemini-3.5-flash, else openai:gpt-5-mini" in line for line in house.lines)
-    (told,) = house.log("the model cannot be asked")
-    assert (told["level"], told["model"], told["why"]) == ("error", "gemini-3.5-flash", "key_refused")
+    (told,) = house.log("model.failed")
+    assert (told["level"], told["model"], told["failure"]) == ("error", "gemini-3.5-flash", "key_refused")
     assert told["cause"].startswith("GEMINI_API_KEY was refused")
     assert "a-wrong-key" not in house.output
     assert GEMINI_KEY not in house.output

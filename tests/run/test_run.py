@@ -39,7 +39,7 @@ async def test_a_question_goes_through_model_and_tool_to_an_answer(
     assert response["response"]["output"]["current_temp_c"] == "21"
     assert KEY not in house.output
     assert "How warm" not in house.output
-    (turn,) = house.log("turn")
+    (turn,) = house.log("turn.answered")
     assert turn["conversation"] == f"console:{TALK}"
 
 
@@ -65,7 +65,7 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
         async with kaiwa(tmp_path, "worker", ready=WORKING, **env(gemini, wttr)) as worker:
             await web.say(TALK, "Anybody?")
             assert await web.answers(TALK, 1) == ["From over there"]
-            assert len(worker.log("turn")) == 1
+            assert len(worker.log("turn.answered")) == 1
             assert await worker.stop() == 0
         async with httpx.AsyncClient(base_url=web.base_url) as http:
             assert (await http.get("/readyz")).json() == {"ready": True, "reason": None}
@@ -74,14 +74,14 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
 
 
 async def test_a_refused_key_is_an_apology_with_cause_and_mend(tmp_path: Path, wttr: WttrFake) -> None:
-    """The user gets one sentence, the operator at the page sees which variable to mend; the key is shown nowhere."""
+    """The user gets one sentence, the operator at the page sees which variable to fix; the key is shown nowhere."""
     async with gemini_fake() as gemini:
         variables = env(gemini, wttr) | {"GEMINI_API_KEY": "a-wrong-key"}
         async with kaiwa(tmp_path, "run", **variables) as house:
             await house.say(TALK, "こんにちは")
             (apology,) = await house.answers(TALK, 1)
             assert apology.startswith("言語モデルへの接続が拒否されました")
-            (failed,) = house.log("turn failed")
+            (failed,) = house.log("turn.apologised")
             assert "GEMINI_API_KEY" in failed["cause"]
             assert "a-wrong-key" not in house.output
 

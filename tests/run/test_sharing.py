@@ -33,14 +33,16 @@ async def test_three_processes_share_the_work(tmp_path: Path) -> None:
     talks: list[str] = []
     async with kaiwa(tmp_path, "run") as door, kaiwa(tmp_path, "run") as second, kaiwa(tmp_path, "run") as third:
         async with asyncio.timeout(60):
-            while min(len(house.log("turn")) for house in (second, third)) < len(TALKS) // 10:
+            while min(len(house.log("turn.answered")) for house in (second, third)) < len(TALKS) // 10:
                 wave = [f"wave-{len(talks)}-{talk}" for talk in TALKS]
                 talks += wave
                 await asyncio.gather(*(door.say(talk, "What is 2 + 3?") for talk in wave))
         for talk in talks:
             (answer,) = await door.answers(talk, 1)
             assert "5" in answer
-        shares = [Counter(turn["conversation"] for turn in house.log("turn")) for house in (door, second, third)]
+        shares = [
+            Counter(turn["conversation"] for turn in house.log("turn.answered")) for house in (door, second, third)
+        ]
     assert sum(shares, Counter()) == Counter({f"console:{talk}": 1 for talk in talks})
     assert min(len(share) for share in shares) >= len(TALKS) // 10
 
@@ -76,7 +78,7 @@ async def test_the_due_index_alone_brings_every_message_to_its_answer(
             for talk in TALKS:
                 assert len(await door.answers(talk, 1)) == 1
         assert [await house.get("/readyz") for house in (door, other)] == [200, 200]
-        assert len(door.log("turn")) + len(other.log("turn")) == len(TALKS)
+        assert len(door.log("turn.answered")) + len(other.log("turn.answered")) == len(TALKS)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ async def in_a_tool_call(house: Running, line: LineFake, gemini: GeminiFake, wtt
     wttr.place("Tokyo")
     gemini.calls(*SUM_AND_WEATHER)
     assert await tell_line(house, line, "How much is 6 * 7, and how is the weather?") == 200
-    await until(lambda: bool(wttr.requests and house.log("tool call")))
+    await until(lambda: bool(wttr.requests and house.log("tool.called")))
 
 
 def hello_or_weather(asked: dict[str, Any]) -> Answer:
@@ -89,7 +89,7 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
     gemini.always = hello_or_weather
     async with kaiwa(tmp_path, "run", **variables) as house:
         await until(lambda: bool(line.texts and slack.posted))
-        assert [call["tool"] for call in house.log("tool call")] == ["get_weather"]
+        assert [call["tool"] for call in house.log("tool.called")] == ["get_weather"]
         assert await house.stop() == 0
     assert line.texts == [["42, and sunny"]]
     assert [message["markdown_text"] for message in slack.posted] == ["Hello!"]
@@ -108,7 +108,7 @@ async def test_ctrl_c_twice_leaves_the_turn_to_another_worker(
             wttr.recover()
             gemini.say("42, and sunny")
             await until(lambda: bool(line.texts))
-            assert [call["tool"] for call in worker.log("tool call")] == ["get_weather"]
+            assert [call["tool"] for call in worker.log("tool.called")] == ["get_weather"]
     assert line.texts == [["42, and sunny"]]
     assert len(gemini.requests) == 2
     assert left_behind(tmp_path) == []

@@ -63,7 +63,7 @@ async def test_signed_webhooks_get_in_beside_a_thousand_half_requests(
     async with kaiwa(tmp_path, "run", "--no-worker", **variables) as house, half_open(house, 1000):
         assert [await tell_line(house, line, f"message {number}") for number in range(10)] == [200] * 10
         assert await house.get("/healthz") == 200
-        assert house.log("connections are at their limit") == []
+        assert house.log("connections.at_limit") == []
 
 
 async def test_signed_webhooks_get_in_where_descriptors_are_few(
@@ -75,7 +75,7 @@ async def test_signed_webhooks_get_in_where_descriptors_are_few(
             async with half_open(house, 300):
                 assert [await tell_line(house, line, f"message {number}") for number in range(10)] == [200] * 10
                 assert await house.get("/readyz") == 200
-    (told,) = house.log("connections are at their limit")
+    (told,) = house.log("connections.at_limit")
     assert told["limit"] == 80
 
 

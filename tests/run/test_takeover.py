@@ -20,7 +20,7 @@ from tests.waiting import until
 
 TALK = "conversation-1"
 TS = "1795298220.000100"
-LOST = "lease lost, another process goes on"
+LOST = "lease.lost"
 HANAKO, TARO = "U" + "1" * 32, "U" + "2" * 32
 
 
@@ -35,7 +35,7 @@ async def in_a_tool_call(house: Running, gemini: GeminiFake, wttr: WttrFake) -> 
     wttr.fail("stalled")
     gemini.calls(("calculate", {"expression": "6 * 7"}), ("get_weather", {"location": "Tokyo"}))
     await house.say(TALK, "How much is 6 * 7, and how is the weather?")
-    await until(lambda: bool(wttr.requests and house.log("tool call")))
+    await until(lambda: bool(wttr.requests and house.log("tool.called")))
 
 
 def continued(asked: dict[str, Any]) -> Answer:
@@ -66,7 +66,7 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
     gemini.always = continued
     async with kaiwa(tmp_path, "run", **variables) as house:
         await house.idle(seconds=30)
-        assert [call["tool"] for call in house.log("tool call")] == ["get_weather"]
+        assert [call["tool"] for call in house.log("tool.called")] == ["get_weather"]
         assert await house.answers(TALK, 1) == ["after 3 messages"]
     assert line.texts == [["Hello Hanako"], ["Hello Taro"]]
     assert [message["markdown_text"] for message in slack.posted] == ["after 1 messages"]
@@ -95,12 +95,12 @@ async def test_a_paused_process_neither_commits_nor_sends_what_others_have_taken
         await wttr.hang_up()
         gemini.always = continued
         async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
-            await until(lambda: len(line.texts) == 2 and len(worker.log("turn")) == 2)
+            await until(lambda: len(line.texts) == 2 and len(worker.log("turn.answered")) == 2)
             paused.process.send_signal(signal.SIGCONT)
             await until(lambda: len(paused.log(LOST)) == 3)
         await paused.say(TALK, "Are you still there?")
         assert await paused.answers(TALK, 2) == ["after 3 messages", "after 5 messages"]
         await paused.idle(seconds=30)
         assert sorted(line.texts) == [["Hello Taro"], ["after 1 messages"]]
-        _, newest = paused.log("turn")  # one was committed before the pause
+        _, newest = paused.log("turn.answered")  # one was committed before the pause
         assert newest["conversation"] == f"console:{TALK}"

@@ -51,7 +51,7 @@ async def test_by_default_it_is_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "mend"),
+    ("zone", "fix"),
     [
         ("Tokyo", "Did you mean Asia/Tokyo?"),
         ("asia/tokio", "Did you mean Asia/Tokyo?"),
@@ -63,8 +63,8 @@ async def test_by_default_it_is_now() -> None:
         ("x" * 64, "Use an IANA name such as Asia/Tokyo or America/New_York."),
     ],
 )
-async def test_an_unknown_zone_is_an_error_with_a_suggestion(zone: str, mend: str) -> None:
-    """The model can mend its call by it; no path leads out of the list of zones."""
+async def test_an_unknown_zone_is_an_error_with_a_suggestion(zone: str, fix: str) -> None:
+    """The model can fix its call by it; no path leads out of the list of zones."""
     with pytest.raises(ToolError) as raised:
         await clock.call({"time_zone": zone}, context())
-    assert str(raised.value) == f"unknown time zone: {zone}. {mend}"
+    assert str(raised.value) == f"unknown time zone: {zone}. {fix}"

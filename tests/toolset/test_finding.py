@@ -21,7 +21,7 @@ def test_the_folders_tools_are_found_in_the_order_of_their_names() -> None:
 
 
 def test_every_tool_knows_its_file_and_its_schemas() -> None:
-    """For ``kaiwa tools``, and for whoever has to mend one."""
+    """For ``kaiwa tools``, and for whoever has to fix one."""
     (weather,) = (found for found in own() if found.tool.name == "get_weather")
     assert weather.origin == "toolset/weather.py"
     assert weather.schemas.joinpath("get_weather", "parameters.json").is_file()

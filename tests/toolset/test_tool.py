@@ -80,7 +80,7 @@ async def test_a_crash_tells_the_model_nothing_and_the_log_everything(caplog: py
     """Paths and keys stay inside."""
     assert await answer_to({"do": "crash"}) == ToolOutcome.error("doer failed unexpectedly")
     (record,) = caplog.records
-    assert (record.levelno, record.message, vars(record)["tool"]) == (logging.ERROR, "tool crashed", "doer")
+    assert (record.levelno, record.message, vars(record)["tool"]) == (logging.ERROR, "tool.crashed", "doer")
     assert "sk-secret" in str(record.exc_info)
 
 
@@ -143,7 +143,7 @@ async def test_a_response_that_breaks_the_schema_is_an_error(
 ) -> None:
     """The model never works with data the tool did not promise."""
     assert await answer_to({"do": deed}) == ToolOutcome.error(f"invalid response: {complaint}")
-    assert [record.message for record in caplog.records] == ["tool gave an invalid response"]
+    assert [record.message for record in caplog.records] == ["tool.response_invalid"]
 
 
 @pytest.mark.parametrize("unwritable", [float("nan"), {1, 2}, "\ud800"], ids=["nan", "set", "surrogate"])

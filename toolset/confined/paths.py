@@ -39,5 +39,5 @@ def name_of_file(path: str) -> tuple[tuple[str, ...], str]:
     return names[:-1], names[-1]
 
 
-def _invalid(mend: str) -> ToolError:
-    return ToolError(f"invalid parameters: path: {mend}")
+def _invalid(fix: str) -> ToolError:
+    return ToolError(f"invalid parameters: path: {fix}")

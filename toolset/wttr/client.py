@@ -28,7 +28,7 @@ REFUSALS = {
 
 
 class _Passing(ToolError):
-    """A failure that one more attempt may mend."""
+    """A failure that one more attempt may fix."""
 
 
 class WttrClient:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, SecretStr
 
 from bot.channels import Channel, Host
 from bot.checks import CheckResult
-from bot.variables import BaseURL, Names, Secret
+from bot.settings import BaseURL, Names, Secret
 
 
 class Config(BaseModel):

@@ -145,7 +145,7 @@ async def _judge_traffic(kv: KeyValue, now: int) -> list[CheckResult]:
         seen, again = await traffic(kv, "line"), await redelivery(kv, "line")
     except StoreUnavailable:
         return [CheckResult("warning", "LINE traffic", "not known: the store does not answer")]
-    return [_judge_redelivery(again, now), seen.judged("LINE traffic", "LINE_CHANNEL_SECRET", now)]
+    return [_judge_redelivery(again, now), seen.check("LINE traffic", "LINE_CHANNEL_SECRET", now)]
 
 
 def _judge_redelivery(again: Redelivery, now: int) -> CheckResult:

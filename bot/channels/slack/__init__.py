@@ -23,7 +23,7 @@ from pydantic import BaseModel, SecretStr
 from bot.channels import Channel, Host
 from bot.channels.slack.options import Options
 from bot.checks import CheckResult
-from bot.variables import Names, Secret, SlackURL
+from bot.settings import Names, Secret, SlackURL
 
 NO_SECRET = SecretStr("")
 

@@ -141,7 +141,7 @@ class Approvals:
         if is_transient(updated):
             raise delivery_error("chat.update", updated)
         if not updated.ok:
-            log.warning("a question that is decided keeps its buttons", error=updated.error)
+            log.warning("approval.buttons_left", cause=updated.error)
 
     async def _open(self, conversation: str, kv: KeyValue) -> OpenQuestion | None:
         value = await kv.get(_key(conversation))

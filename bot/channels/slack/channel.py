@@ -148,7 +148,7 @@ class Slack(Channel):
         self._traffic.webhook(self._now())
         envelope = read_envelope(payload)
         if envelope is None:
-            log.warning("event of an unknown shape", type=str(payload["event"]["type"])[:40])
+            log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
             return
         if envelope.event.type in ("assistant_thread_started", "app_home_opened"):
             self.tasks.start(self._assistant.welcome(envelope))
@@ -196,7 +196,7 @@ class Slack(Channel):
             since = await self._kv.get(key) or message_id.encode()
             await self._kv.set(key, since, PARTICIPATION_S)
         except StoreUnavailable:
-            log.warning("participation not stored")
+            log.warning("slack.thread_not_stored")
             return message_id
         return since.decode()
 

@@ -90,7 +90,7 @@ class Sender:
         if is_transient(response):
             raise delivery_error("chat.postEphemeral", response)
         if not response.ok:
-            log.warning("private message not posted", error=response.error)
+            log.warning("slack.ephemeral_refused", cause=response.error)
 
 
 def _ephemeral(address: Address, text: str) -> dict[str, object]:

@@ -34,14 +34,14 @@ class Files:
             url = media.ref if "/" in media.ref else await self._look_up(media.ref)
             return self._options.is_slack_url(url) and await self._load(url, take)
         except (DeliverLater, *FAILURES) as error:
-            log.warning("file not fetched", reason=type(error).__name__)
+            log.warning("media.not_fetched", cause=type(error).__name__)
             return False
 
     async def _look_up(self, file: str) -> str:
         """The URL of a file whose event held only its id, as in shared channels."""
         response = await self._client.get("files.info", file=file)
         if response.error == "missing_scope":
-            log.error("file not fetched", reason=response.error, mend=FIX)
+            log.error("media.not_fetched", cause=response.error, fix=FIX)
         found = response.data.get("file")
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
@@ -51,10 +51,10 @@ class Files:
         async with self._client.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):
                 # Without the scope Slack sends its login page, with status 200.
-                log.error("file not fetched", reason="a login page came in its place", mend=FIX)
+                log.error("media.not_fetched", cause="a login page came in its place", fix=FIX)
                 return False
             if response.status != 200 or response.content_type not in IMAGES:
-                log.warning("file not fetched", status=response.status, type=response.content_type)
+                log.warning("media.not_fetched", status=response.status, type=response.content_type)
                 return False
             size = 0
             async for piece in response.content.iter_chunked(PIECE):

@@ -202,11 +202,11 @@ class Identity:
             try:
                 response = await self._client.post("auth.test")
             except DeliverLater as later:
-                log.warning("slack does not tell who the bot is", reason=str(later))
+                log.warning("slack.identity_unknown", cause=str(later))
                 await asyncio.sleep(self._timing.again_s)
                 continue
             if not response.ok:
-                log.error("slack refuses SLACK_BOT_TOKEN", error=response.error)
+                log.error("slack.token_refused", cause=response.error)
                 await asyncio.sleep(response.retry_after or self._timing.refused_s)
                 continue
             self.user = str(response.data.get("user_id", ""))

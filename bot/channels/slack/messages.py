@@ -87,7 +87,7 @@ class Messages:
         if is_transient(response):
             raise delivery_error(method, response)
         if not response.ok:
-            log.warning("earlier attempt not looked for", error=response.error, needed=response.data.get("needed"))
+            log.warning("slack.attempt_unchecked", cause=response.error, needed=response.data.get("needed"))
         return list(response.data.get("messages", ()))
 
     async def _find(self, address: Address, delivery_id: str) -> str:

@@ -161,7 +161,7 @@ class StatusLines:
 
     async def _keep(self, line: StatusLine, channel: str) -> None:
         if not await line.run():
-            log.debug("no status here", channel=channel)
+            log.debug("slack.status_unavailable", channel=channel)
             self._refused.add(channel)
 
 
@@ -219,7 +219,7 @@ class StopButtons:
             return False
         is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
-            log.warning("no stop button", mend="subscribe the app to the event agent_session_stopped")
+            log.warning("slack.stop_button_missing", fix="subscribe the app to the event agent_session_stopped")
         if not (is_subscribed and (response.ok or response.retry_after)):
             self._refused.add(channel)
         return response.ok and is_subscribed

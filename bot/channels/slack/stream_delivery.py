@@ -116,7 +116,7 @@ class StreamDelivery:
             raise delivery_error("chat.update", updated)
         if updated.error == STILL_STREAMING:
             raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
-        log.warning("streamed answer cannot be finished, it is posted", error=updated.error)
+        log.warning("slack.stream_unfinished", cause=updated.error)
         if updated.error != GONE:
             await self._remove(target)
         return False
@@ -132,4 +132,4 @@ class StreamDelivery:
         if is_transient(removed):
             raise delivery_error("chat.delete", removed)
         if not removed.ok and removed.error != GONE:
-            log.warning("half an answer cannot be removed", error=removed.error)
+            log.warning("slack.stream_not_removed", cause=removed.error)

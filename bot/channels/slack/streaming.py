@@ -120,9 +120,9 @@ class Streaming:
             if answer.buffer.is_void:
                 await self._discard(answer.turn_id)
         except StoreUnavailable:
-            log.warning("answer not shown while it is written: the store does not answer")
+            log.warning("slack.stream_skipped", cause="the store does not answer")
         except DeliverLater as later:
-            log.info("answer not shown while it is written", reason=str(later))
+            log.info("slack.stream_skipped", cause=str(later))
         finally:
             answer.settle()
 
@@ -176,7 +176,7 @@ class Streaming:
             await self._streams.save(turn_id, stream)
             return True
         if saved is None:
-            log.warning("stream started too late, removed")
+            log.warning("slack.stream_too_late")
             await self._remove(stream)
         return False
 
@@ -207,7 +207,7 @@ class Streaming:
                 elif added.ok:
                     unsent = ""
                 else:
-                    log.info("stream takes no more text", error=added.error)
+                    log.info("slack.stream_refused", cause=added.error)
                     return
             await wait_for_event(answer.ended, pause_s)
             if not unsent:
@@ -241,7 +241,7 @@ class StreamLimits:
 
     def record_refusal(self, address: Address, response: ApiResponse) -> None:
         """Block what Slack has refused a stream in."""
-        log.info("no stream here, answers are posted whole", error=response.error, channel=address.channel)
+        log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
         everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
         self.block(address.team if everywhere else address.channel, response.retry_after or REFUSED_S)
 

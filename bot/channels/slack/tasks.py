@@ -34,7 +34,7 @@ class BackgroundTasks:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("background work failed", error=type(error).__name__, exc_info=error)
+            log.error("slack.task_failed", cause=type(error).__name__, exc_info=error)
 
     async def join(self) -> None:
         """Wait until no task runs."""

@@ -83,7 +83,7 @@ async def dispatch(app: AsyncApp, payload: dict[str, Any]) -> BoltResponse:
         # In this mode Bolt takes the payload parsed; the webhook endpoint has checked its signature.
         request = AsyncBoltRequest(body=payload, mode="socket_mode")
     except (AttributeError, KeyError, TypeError):
-        log.warning("payload of an unknown shape", type=str(payload.get("type"))[:40])
+        log.warning("webhook.unreadable", type=str(payload.get("type"))[:40])
         return BoltResponse(status=200)
     return await app.async_dispatch(request)
 
@@ -104,7 +104,7 @@ async def _failed(error: Exception) -> BoltResponse:
         return BoltResponse(status=200)
     if isinstance(error, StoreUnavailable):
         return BoltResponse(status=503)
-    log.error("event failed", exc_info=error)
+    log.error("webhook.event_failed", exc_info=error)
     return BoltResponse(status=500)
 
 
@@ -132,13 +132,13 @@ class _Client(SocketModeClient):
         try:
             return await super().issue_new_wss_url()
         except SlackApiError as error:
-            log.error("slack refuses a socket, see SLACK_APP_TOKEN", error=str(error.response.get("error")))
+            log.error("slack.socket_refused", cause=str(error.response.get("error")))
             raise
 
     async def connect(self) -> None:
         await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK
         if not self.closed:
-            log.info("slack socket connected")
+            log.info("slack.socket_connected")
 
 
 class SocketMode(AsyncBaseSocketModeHandler):

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from bot.providers import Provider
 from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
+from bot.settings import Language
 from bot.texts import load
-from bot.variables import Language
 
 
 class Config(BaseModel):

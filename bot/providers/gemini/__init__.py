@@ -9,7 +9,7 @@ from pydantic import BaseModel, SecretStr
 from bot.providers import Provider
 from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
-from bot.variables import BaseURL, Secret
+from bot.settings import BaseURL, Secret
 
 
 class Config(BaseModel):

@@ -170,4 +170,4 @@ class CachedContents:
         self._paused_until = self._clock() + PAUSE_S
         if not self._has_told:
             self._has_told = True
-            log.warning("requests go out without context caching", model=self._access.model, cause=why)
+            log.warning("model.not_cached", model=self._access.model, cause=why)

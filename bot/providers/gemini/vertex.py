@@ -37,8 +37,8 @@ class Vertex(GenerateContent):
         *,
         credentials: Credentials | None = None,
     ) -> None:
-        mend = "run gcloud auth application-default login, and let that account use Vertex AI there"
-        refused = f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {mend}"
+        fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
+        refused = f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {fix}"
         access = Access(model, refused, asker=options.asker)
         connected = partial(_signed_in, project, location, credentials)
         super().__init__(connected, access, API_VERSION, base_url, options)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, SecretStr
 from bot.providers import Provider
 from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
-from bot.variables import OllamaHost, Secret
+from bot.settings import OllamaHost, Secret
 
 
 class Config(BaseModel):

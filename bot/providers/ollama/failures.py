@@ -45,8 +45,8 @@ class Refusals:
     def knows_no_tools(self) -> ModelUnusable:
         """A model that cannot call functions."""
         model = self.failures.model
-        mend = f"name another, or ask it as json:{model} with OPENAI_BASE_URL={self.address}/v1"
-        return ModelUnusable("model_unfit", f"{self.failures.asker}: {model} knows no tools: {mend}")
+        fix = f"name another, or ask it as json:{model} with OPENAI_BASE_URL={self.address}/v1"
+        return ModelUnusable("model_unfit", f"{self.failures.asker}: {model} knows no tools: {fix}")
 
 
 @contextmanager

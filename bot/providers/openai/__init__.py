@@ -8,7 +8,7 @@ from pydantic import BaseModel, SecretStr
 
 from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
-from bot.variables import ApiURL, Secret
+from bot.settings import ApiURL, Secret
 
 if TYPE_CHECKING:
     from bot.providers.openai.client import OpenAI

@@ -34,7 +34,7 @@ class Candidate:
         """The model has answered: close its breaker."""
         if self.breaker.is_open:
             self._told.clear()
-            log.info("the model answers again", model=self.provider.model)
+            log.info("model.recovered", model=self.provider.model)
         self.breaker.close()
 
     def record_failure(self, error: ModelError) -> None:
@@ -42,8 +42,11 @@ class Candidate:
         self._metrics.model_failures.labels(self.provider.model, error.apology).inc()
         if error.apology not in self._told:
             self._told.add(error.apology)
-            tell = log.error if isinstance(error, ModelUnusable) else log.warning
-            tell("the model cannot be asked", model=self.provider.model, why=error.apology, cause=error.cause)
+            fields = {"model": self.provider.model, "failure": error.apology, "cause": error.cause}
+            if isinstance(error, ModelUnusable):
+                log.error("model.failed", **fields)
+            else:
+                log.warning("model.failed", **fields)
         if not isinstance(error, RequestRefused):
             self.breaker.fail(at_once=wants_too_long_a_wait(error) or isinstance(error, ModelUnusable))
 

@@ -9,7 +9,7 @@ if given_up ~= '' then
             table.insert(lost, frame)
         end
     end
-    bury('reason', given_up, unpack(lost))
+    add_dead_letter('reason', given_up, unpack(lost))
 end
 if turn_record ~= '' then
     redis.call('RPUSH', history, turn_record)

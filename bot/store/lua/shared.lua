@@ -23,7 +23,7 @@ local function kind_of(frame)
     return string.match(frame, '^[^ ]+')
 end
 
-local function bury(...)
+local function add_dead_letter(...)
     local oldest = now_ms() - DEAD_S * 1000
     redis.call('XADD', dead, 'MINID', oldest, '*', 'conversation', conversation, ...)
     redis.call('XTRIM', dead, 'MAXLEN', DEAD_LETTERS)

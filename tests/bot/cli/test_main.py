@@ -163,11 +163,11 @@ def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) ->
     assert ("5" in first, "42" in last) == (True, True)
     assert err.startswith("Kaiwa · demo model")
     assert "GEMINI_API_KEY" in err
-    assert '"event": "turn"' in (tmp_path / "data" / "kaiwa.log").read_text("utf-8")
+    assert '"event": "turn.answered"' in (tmp_path / "data" / "kaiwa.log").read_text("utf-8")
 
 
 def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
-    """A script can tell; the apology, its cause and its mend are beside the answers."""
+    """A script can tell; the apology, its cause and its fix are beside the answers."""
     with gemini_fake_in_thread() as gemini:
         code, out, err = call(
             "chat", typed="hello\n", GEMINI_API_KEY="wrong", GOOGLE_GEMINI_BASE_URL=gemini.base_url, LANGUAGE="ja"
@@ -181,7 +181,7 @@ def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
 
 
 def test_a_doctor_with_nothing_to_mend_says_so(call: Call, wttr: WttrFake) -> None:
-    """Every part with its mark and its mend; the demo is a warning, no failure."""
+    """Every part with its mark and its fix; the demo is a warning, no failure."""
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")
     assert [line[0] for line in out.splitlines()].count("✗") == 0

@@ -71,7 +71,7 @@ async def test_where_no_way_leads_to_the_operator_the_log_tells(store: Store, re
     with structlog.testing.capture_logs() as logs:
         await alerts.notice("token_refused", "invalid_auth", platform=platform)
         await alerts.notice("token_refused", "invalid_auth", platform=platform)
-    assert [(entry["event"], entry["cause"]) for entry in logs] == [("alert", "token_refused")]
+    assert [(entry["event"], entry["cause"]) for entry in logs] == [("alert.raised", "token_refused")]
     assert "invalid_auth" in logs[0]["notice"]
     assert await store.leases.due(10) == []
 
@@ -83,7 +83,7 @@ async def test_a_notice_that_could_not_be_kept_is_tried_again(store: Store) -> N
         with structlog.testing.capture_logs() as logs:
             await alerts.notice("dead_letters")
             await alerts.notice("dead_letters")
-    assert [entry["event"] for entry in logs] == ["alert", "alert not sent"] * 2
+    assert [entry["event"] for entry in logs] == ["alert.raised", "alert.not_sent"] * 2
 
 
 async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(store: Store) -> None:
@@ -142,7 +142,7 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     await place.hear("hi", "m1")
     with structlog.testing.capture_logs() as logs:
         await place.care.process(HERE)
-    assert [entry["notice"] for entry in logs if entry["event"] == "alert"] == [
+    assert [entry["notice"] for entry in logs if entry["event"] == "alert.raised"] == [
         "My access was refused (mailbox): MAILBOX_TOKEN was refused."
     ]
     assert await store.outbox.head(NOTICES) is None

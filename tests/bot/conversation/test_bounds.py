@@ -11,7 +11,7 @@ from bot.conversation.admission import UNREAD
 from bot.conversation.history import read_history
 from bot.conversation.intake import MOST
 from bot.conversation.limits import Limits
-from bot.ops.eviction import Upkeep
+from bot.ops.eviction import Evictor
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES
@@ -40,8 +40,8 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
                 await place.hear(LONG, f"m{number}")
                 await place.care.process(HERE)
                 if number % 40 == 0:
-                    await Upkeep(store).look()
-            assert not (await store.pressure.measure()).is_tight
+                    await Evictor(store).check()
+            assert not (await store.memory.measure()).is_tight
     finally:
         await redis.config_set("maxmemory", limit)
     assert await redis.llen(key("history", uninvolved)) == 8

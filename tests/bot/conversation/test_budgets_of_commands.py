@@ -160,7 +160,7 @@ async def test_people_are_erased_one_after_the_other(store: Store, redis: Redis)
     """However many wish to be forgotten at the same moment, one look at the whole store is under way."""
     for number in range(5):
         await store.kv.set(f"mailbox:u{number}", b"", 60)
-    gone = await asyncio.gather(*(store.traces.erase("mailbox", [f"u{number}"]) for number in range(5)))
+    gone = await asyncio.gather(*(store.personal_data.erase("mailbox", [f"u{number}"]) for number in range(5)))
     assert gone == [1] * 5
     assert await redis.dbsize() == 0
 

@@ -34,7 +34,7 @@ async def give_up(store: Store, conversation: str, *arrivals: InboundEvent, deli
     deliveries = [delivery] if delivery else []
     await store.journal.commit(lease, None, deliveries, 1, given_up="crash" if arrivals else "")
     if delivery:
-        await store.outbox.bury_head(lease, b"refused")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused")
     await store.leases.release(lease)
 
 

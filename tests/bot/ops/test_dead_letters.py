@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from bot.checks import CheckResult
 from bot.errors import BadInput, DeliverLater, DeliveryRefused
-from bot.ops.dead_letters import Told, chosen, overview, put_back, rows, throw_away, told
+from bot.ops.dead_letters import Described, describe, discard, find, overview, put_back, rows
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import DEAD_S
@@ -58,10 +58,10 @@ async def test_letters_are_told_in_words(store: Store) -> None:
 def test_each_letter_has_one_line() -> None:
     """However long or odd its words are; the conversation is cut to its channel and end."""
     letters = [
-        Told(ID, "answer", WHEN, "line:U0b1c2d3e4f:user:U0123456789", "gone\nfor good", "One\n\ttwo\x1b[31m"),
-        Told(ID, "turn", WHEN, "console:room-0001", "crash", "hi", 1),
-        Told(ID, "turn", WHEN, "console:room-0001", "crash", "hi", 3),
-        Told(ID, "unreadable", WHEN, "", ""),
+        Described(ID, "answer", WHEN, "line:U0b1c2d3e4f:user:U0123456789", "gone\nfor good", "One\n\ttwo\x1b[31m"),
+        Described(ID, "turn", WHEN, "console:room-0001", "crash", "hi", 1),
+        Described(ID, "turn", WHEN, "console:room-0001", "crash", "hi", 3),
+        Described(ID, "unreadable", WHEN, "", ""),
     ]
     assert rows(letters, AT + 120_000) == [
         (ID, "2 min ago", "line:…0123456789", "answer: One two[31m", "gone for good"),
@@ -85,11 +85,11 @@ async def test_what_cannot_be_read_is_told_kept_and_deleted(
     await redis.xadd(key("dead", HERE), {b"conversation": HERE.encode(), b"reason": b"why", **fields})
     await redis.expire(key("dead", HERE), DEAD_S)
     (letter,) = await store.dead_letters.read()
-    assert (told(letter).kind, told(letter).words, told(letter).reason) == ("unreadable", "", "why")
-    mend = f"kaiwa outbox discard {letter.id} deletes it"
-    assert await put_back(store.dead_letters, [letter]) == [CheckResult("failure", letter.id, "cannot be read", mend)]
+    assert (describe(letter).kind, describe(letter).words, describe(letter).reason) == ("unreadable", "", "why")
+    fix = f"kaiwa outbox discard {letter.id} deletes it"
+    assert await put_back(store.dead_letters, [letter]) == [CheckResult("failure", letter.id, "cannot be read", fix)]
     assert await store.dead_letters.count() == 1
-    assert await throw_away(store.dead_letters, [letter]) == [CheckResult("ok", letter.id, "deleted")]
+    assert await discard(store.dead_letters, [letter]) == [CheckResult("ok", letter.id, "deleted")]
     assert await store.dead_letters.count() == 0
 
 
@@ -99,9 +99,9 @@ async def test_letters_are_chosen_by_their_ids(store: Store) -> None:
     await refused(place, "hi", "m1")
     await refused(place, "hi", "m2")
     two, one = await store.dead_letters.read()
-    assert await chosen(store.dead_letters, [one.id, two.id, one.id]) == [one, two]
+    assert await find(store.dead_letters, [one.id, two.id, one.id]) == [one, two]
     with pytest.raises(BadInput, match=f"^no such dead letter: nonsense, {ID}; kaiwa outbox list"):
-        await chosen(store.dead_letters, [one.id, "nonsense", ID])
+        await find(store.dead_letters, [one.id, "nonsense", ID])
 
 
 async def test_answers_put_back_are_delivered_in_the_order_they_were_given(store: Store) -> None:
@@ -119,7 +119,7 @@ async def test_answers_put_back_are_delivered_in_the_order_they_were_given(store
     assert [finding.detail for finding in await put_back(store.dead_letters, letters)] == [
         "somebody else has taken or deleted it meanwhile"
     ] * 2
-    assert [finding.result for finding in await throw_away(store.dead_letters, letters)] == ["failure"] * 2
+    assert [finding.result for finding in await discard(store.dead_letters, letters)] == ["failure"] * 2
 
 
 async def test_messages_put_back_are_answered(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The doctor: every part with its state and its mend, nothing raised, nothing waited for too long."""
+"""The doctor: every part with its state and its fix, nothing raised, nothing waited for too long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from bot.checks import CheckResult
 from bot.errors import SettingsError, StoreUnavailable
-from bot.ops.doctor import examine
+from bot.ops.doctor import run_checks
 from bot.settings import Settings
 from bot.store import Store
 from tests.bot.ops.examining import found, openers
@@ -31,7 +31,7 @@ from tests.fakes.wttr import WttrFake
 async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
     """Every part, in a fixed order; what is off says which variable turns it on."""
     wttr.place("Tokyo", temp=21)
-    findings = await examine(settings, openers(settings))
+    findings = await run_checks(settings, openers(settings))
     version = findings[1].detail.removeprefix("your Redis: ")
     assert version.startswith("Valkey ")
     percent = findings[3].detail.partition("%")[0]
@@ -44,7 +44,7 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
         CheckResult("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
         CheckResult("ok", "room", f"{percent}% of 64 MiB used"),
         CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
-        CheckResult("ok", "work", "conversations to care for: 0"),
+        CheckResult("ok", "work", "conversations due: 0"),
         CheckResult("ok", "dead letters", "none"),
         CheckResult(
             "ok",
@@ -127,7 +127,7 @@ async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode
     os.close(os.open(".env", os.O_CREAT))
     os.chmod(".env", mode)
     told = CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
-    assert (told in await examine(settings, openers(settings))) is is_told
+    assert (told in await run_checks(settings, openers(settings))) is is_told
 
 
 async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:
@@ -138,7 +138,7 @@ async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -
         await asyncio.Event().wait()
         yield cast(Store, None)
 
-    findings = await examine(settings, openers(settings, store=store), patience_s=0.5)
+    findings = await run_checks(settings, openers(settings, store=store), patience_s=0.5)
     assert findings[1] == CheckResult("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
 
 
@@ -161,7 +161,7 @@ async def test_weather_that_does_not_come_is_a_warning(settings: Settings, wttr:
     weather = await found(settings, "weather")
     assert weather.result == "warning"
     assert weather.detail.startswith("API error: status 503")
-    assert "WTTR_BASE_URL" in weather.mend
+    assert "WTTR_BASE_URL" in weather.fix
 
 
 async def test_without_a_weather_tool_nobody_is_asked(settings: Settings, wttr: WttrFake) -> None:
@@ -171,7 +171,7 @@ async def test_without_a_weather_tool_nobody_is_asked(settings: Settings, wttr: 
     async def tools() -> AsyncIterator[dict[str, Any]]:
         yield {"calculate": None}
 
-    findings = await examine(settings, openers(settings, tools=tools))
+    findings = await run_checks(settings, openers(settings, tools=tools))
     assert "weather" not in [finding.name for finding in findings]
     assert wttr.requests == []
 
@@ -193,7 +193,7 @@ async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> N
         )
         model = await found(ours, "model")
     assert model.result == "failure"
-    assert "GEMINI_API_KEY" in model.mend
+    assert "GEMINI_API_KEY" in model.fix
     assert "wrong-key" not in repr(model)
 
 
@@ -207,7 +207,7 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
                 "fallback_models": ("gemini:gemini-0", "gemini:gemini-2.5-pro", "demo"),
             }
         )
-        findings = await examine(ours, openers(ours))
+        findings = await run_checks(ours, openers(ours))
     assert findings[:4] == [
         CheckResult("ok", "model", "Gemini Flash Latest answers"),
         CheckResult(
@@ -239,7 +239,7 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
     """Each after its own line, one after the other."""
     with line_fake() as line, slack_fake() as slack:
         on = with_channels(settings, line, slack)
-        findings = await examine(on, openers(on))
+        findings = await run_checks(on, openers(on))
     channels = [finding for finding in findings if finding.name.startswith(("LINE", "Slack"))]
     assert [finding.name for finding in channels] == [
         *("LINE", "LINE token", "LINE chat", "LINE webhook", "LINE messages", "LINE redelivery", "LINE traffic"),
@@ -254,7 +254,7 @@ async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -
     with line_fake() as line, slack_fake() as slack:
         line.trouble("info", "stalled")
         on = with_channels(settings, line, slack)
-        findings = await examine(on, openers(on), patience_s=4)
+        findings = await run_checks(on, openers(on), patience_s=4)
     results = {finding.name: finding for finding in findings}
     assert results["LINE"] == CheckResult("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
     assert results["Slack token"].result == "ok"
@@ -304,7 +304,7 @@ async def test_whoever_listens_on_the_port_is_asked_who_they_are(
         port = await found(settings.model_copy(update={"port": int(url.rpartition(":")[2])}), "port")
     assert port.result == result
     assert words in port.detail
-    assert bool(port.mend) == (result == "warning")
+    assert bool(port.fix) == (result == "warning")
 
 
 async def test_an_address_of_the_newer_kind_is_written_in_brackets(settings: Settings) -> None:

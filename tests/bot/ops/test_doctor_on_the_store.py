@@ -13,10 +13,10 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bot.checks import CheckResult
-from bot.ops.doctor import examine
+from bot.ops.doctor import run_checks
 from bot.settings import Settings
-from bot.store import DeadLetter, Depths, Memory, ServerFacts, Store
-from bot.store.keys import dead_letters, due_indexes
+from bot.store import DeadLetter, Depths, MemoryUse, ServerFacts, Store
+from bot.store.keys import dead_letter_streams, due_indexes
 from tests.bot.conversation.filling import at_most, fill
 from tests.bot.ops.examining import found, openers
 
@@ -28,8 +28,8 @@ async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: 
         await redis.config_set("maxmemory-policy", "allkeys-lru")
         memory, disk = await found(theirs, "memory"), await found(theirs, "disk")
         await redis.config_set("maxmemory-policy", "noeviction")
-    assert (memory.result, memory.mend) == ("warning", "set its maxmemory-policy to noeviction")
-    assert (disk.result, disk.mend) == ("warning", "set its appendonly to yes")
+    assert (memory.result, memory.fix) == ("warning", "set its maxmemory-policy to noeviction")
+    assert (disk.result, disk.fix) == ("warning", "set its appendonly to yes")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ async def test_a_store_that_fills_up_is_told_in_time(
         room = await found(settings, "room")
     assert room.result == result
     assert re.fullmatch(words, room.detail)
-    assert room.mend == ("" if result == "ok" else "raise its maxmemory, or lower HISTORY_DAYS")
+    assert room.fix == ("" if result == "ok" else "raise its maxmemory, or lower HISTORY_DAYS")
 
 
 async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis_url: str) -> None:
@@ -62,16 +62,16 @@ async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis
 async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
     """With the newest one's reason and the commands to run; what waits is no matter for the operator."""
     await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
-    assert await found(settings, "work") == CheckResult("ok", "work", "conversations to care for: 2")
+    assert await found(settings, "work") == CheckResult("ok", "work", "conversations due: 2")
     now = time.time_ns() // 1_000_000
-    await redis.xadd(dead_letters()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0")
-    mend = "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
+    await redis.xadd(dead_letter_streams()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0")
+    fix = "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
     assert await found(settings, "dead letters") == CheckResult(
-        "warning", "dead letters", "1, the newest 3 min ago: the chat is gone", mend
+        "warning", "dead letters", "1, the newest 3 min ago: the chat is gone", fix
     )
-    await redis.xadd(dead_letters()[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
+    await redis.xadd(dead_letter_streams()[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
     assert await found(settings, "dead letters") == CheckResult(
-        "warning", "dead letters", "2, the newest 2 min ago: no reason given", mend
+        "warning", "dead letters", "2, the newest 2 min ago: no reason given", fix
     )
 
 
@@ -80,10 +80,10 @@ async def test_an_old_redis_is_a_failure(settings: Settings) -> None:
 
     class Old:
         def __init__(self) -> None:
-            self.pressure = self.dead_letters = self
+            self.memory = self.dead_letters = self
 
-        async def measure(self) -> Memory:
-            return Memory(1, 0)
+        async def measure(self) -> MemoryUse:
+            return MemoryUse(1, 0)
 
         async def facts(self) -> ServerFacts:
             return ServerFacts("Redis 6.2.1", 6, "noeviction", append_only=True)
@@ -102,15 +102,15 @@ async def test_an_old_redis_is_a_failure(settings: Settings) -> None:
         yield cast(Store, Old())
 
     old = await found(settings, "store", store=store)
-    assert (old.result, old.mend) == ("failure", "Redis 7 or newer, or Valkey, is needed")
+    assert (old.result, old.fix) == ("failure", "Redis 7 or newer, or Valkey, is needed")
 
 
 async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
     """With the variable to look at; the other parts are examined all the same."""
     settings = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1")})
-    findings = await examine(settings, openers(settings))
+    findings = await run_checks(settings, openers(settings))
     assert [finding.name for finding in findings] == [
         *("model", "store", "tools", "weather", "LINE", "Slack", "port", "page")
     ]
     assert findings[1].result == "failure"
-    assert findings[1].mend == "is REDIS_URL right, and does Redis run?"
+    assert findings[1].fix == "is REDIS_URL right, and does Redis run?"

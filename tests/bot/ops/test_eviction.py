@@ -1,4 +1,4 @@
-"""Upkeep: room is made in time, by one process at a time, and the operator hears of it once."""
+"""Evictor: room is made in time, by one process at a time, and the operator hears of it once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from bot.ops.eviction import CLAIM, Upkeep
+from bot.ops.eviction import CLAIM, Evictor
 from bot.store import Store, open_store
 from tests.bot.conversation.filling import TURNS, at_most, fill, lengths
 from tests.bot.store.turns import leased
@@ -28,7 +28,7 @@ async def test_a_store_with_room_is_left_alone(store: Store, redis: Redis) -> No
     conversations = await fill(redis, MANY)
     async with at_most(redis, 0.7):
         with capture_logs() as logs:
-            await Upkeep(store).look()
+            await Evictor(store).check()
     assert logs == []
     assert set(await lengths(redis, conversations)) == {TURNS}
 
@@ -36,22 +36,22 @@ async def test_a_store_with_room_is_left_alone(store: Store, redis: Redis) -> No
 async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, redis: Redis) -> None:
     """When it begins and when it is over, not at every look."""
     await fill(redis, MANY)
-    upkeep = Upkeep(store)
+    evictor = Evictor(store)
     with capture_logs() as logs:
         async with at_most(redis, 3.0):
             for _ in range(2):
-                await upkeep.look()
+                await evictor.check()
                 await store.kv.delete(CLAIM)
         for _ in range(2):
-            await upkeep.look()
+            await evictor.check()
     assert told(logs) == [
-        ("warning", "the store fills up, the largest histories were shortened"),
-        ("info", "the store has room again"),
+        ("warning", "store.memory_tight"),
+        ("info", "store.memory_ok"),
     ]
     said = logs[0]
     assert said["used_mib"] == pytest.approx(3 * said["limit_mib"], rel=0.1)
     assert (said["histories"], said["turns"]) == (MANY, MANY * (TURNS - 1))
-    assert said["mend"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
+    assert said["fix"] == "raise the store's maxmemory, or lower HISTORY_DAYS"
 
 
 async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: Redis) -> None:
@@ -62,11 +62,11 @@ async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: 
         heard.append(detail)
 
     await fill(redis, MANY)
-    upkeep = Upkeep(store, alarm)
+    evictor = Evictor(store, alarm)
     async with at_most(redis, 1.0):
-        await upkeep.look()
-        await upkeep.look()
-    await upkeep.look()
+        await evictor.check()
+        await evictor.check()
+    await evictor.check()
     assert len(heard) == 1
     assert heard[0].endswith("%")
 
@@ -77,8 +77,8 @@ async def test_the_operator_is_told_when_nothing_can_be_done(store: Store, redis
     await leased(store, busy)
     async with at_most(redis, 0.9):
         with capture_logs() as logs:
-            await Upkeep(store).look()
-    assert told(logs) == [("error", "the store fills up, and no history is left to be shortened")]
+            await Evictor(store).check()
+    assert told(logs) == [("error", "store.memory_exhausted")]
     assert await lengths(redis, [busy]) == [TURNS]
 
 
@@ -86,8 +86,8 @@ async def test_one_process_at_a_time(store: Store, redis: Redis) -> None:
     """Two that look at once do the work once, and rest afterwards."""
     conversations = await fill(redis, MANY)
     async with at_most(redis, 3.0):
-        await asyncio.gather(Upkeep(store).look(), Upkeep(store).look())
-        await Upkeep(store).look()
+        await asyncio.gather(Evictor(store).check(), Evictor(store).check())
+        await Evictor(store).check()
     assert set(await lengths(redis, conversations)) == {1}  # done again, the last turns would go
 
 
@@ -95,16 +95,16 @@ async def test_it_goes_on_when_the_store_was_away() -> None:
     """A look that fails is told, and the next one is tried."""
     async with open_store("unix:///nowhere/valkey.sock", history_days=1) as away:
         with capture_logs() as logs:
-            looking = asyncio.create_task(Upkeep(away, every_s=0.01).run())
+            looking = asyncio.create_task(Evictor(away, every_s=0.01).run())
             await until(lambda: len(logs) >= 2)
             await ended(looking)
-    assert set(told(logs)) == {("warning", "the store's memory was not looked at")}
+    assert set(told(logs)) == {("warning", "store.memory_unknown")}
 
 
 async def test_it_looks_by_itself(store: Store, redis: Redis) -> None:
     """Again and again: what fills up later is found too."""
     conversations = await fill(redis, MANY)
-    looking = asyncio.create_task(Upkeep(store, every_s=0.01).run())
+    looking = asyncio.create_task(Evictor(store, every_s=0.01).run())
 
     async def is_shortened() -> bool:
         return (await lengths(redis, conversations))[0] < TURNS

@@ -24,7 +24,7 @@ async def given_up(*answers: str) -> None:
             lease = await leased(store, "console:room-0001")
             delivery = Delivery(f"id of {answer}", "turn", Reply(answer))
             await store.journal.commit(lease, None, [encode(delivery)], keep_turns=1)
-            await store.outbox.bury_head(lease, b"the chat is gone")
+            await store.outbox.move_head_to_dead_letters(lease, b"the chat is gone")
             await store.leases.release(lease)
 
 
@@ -35,7 +35,7 @@ def test_dead_letters_are_listed_put_back_and_deleted(call: Call) -> None:
     assert code == 0
     first, second = (line.split("\t") for line in out.splitlines())
     assert first[2:] == ["console:room-0001", "answer: Three", "the chat is gone"]
-    assert err == "dead letters: 3 (2 shown), conversations to care for: 0\n"
+    assert err == "dead letters: 3 (2 shown), conversations due: 0\n"
     code, out, err = call("outbox", "list", "--json")
     listed = json.loads(out)
     assert [letter["words"] for letter in listed["dead_letters"]] == ["Three", "Two", "One"]
@@ -47,18 +47,18 @@ def test_dead_letters_are_listed_put_back_and_deleted(call: Call) -> None:
     assert err == "A running worker takes them up within a second or two; without one they wait.\n"
     code, out, err = call("outbox", "retry", "--all")
     assert (code, len(out.splitlines())) == (0, 1)
-    assert call("outbox", "list") == (0, "", "dead letters: none, conversations to care for: 1\n")
+    assert call("outbox", "list") == (0, "", "dead letters: none, conversations due: 1\n")
     assert call("outbox", "retry", "--all") == (0, "", "there are no dead letters\n")
 
 
 def test_a_dead_letter_that_cannot_be_read_fails_the_retry(call: Call) -> None:
-    """So that a script can tell; the mend stands beside, and works."""
+    """So that a script can tell; the fix stands beside, and works."""
 
     async def unreadable() -> None:
         async with open_store_of(load()) as store:
             lease = await leased(store, "console:room-0001")
             await store.journal.commit(lease, None, [b"{"], keep_turns=1)
-            await store.outbox.bury_head(lease, b"cannot be read")
+            await store.outbox.move_head_to_dead_letters(lease, b"cannot be read")
             await store.leases.release(lease)
 
     asyncio.run(unreadable())

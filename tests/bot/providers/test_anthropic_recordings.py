@@ -128,7 +128,7 @@ async def test_we_send_what_the_recorded_client_sent(name: str) -> None:
 
 
 async def test_a_recorded_refusal_of_the_key() -> None:
-    """The operator hears which variable to mend."""
+    """The operator hears which variable to fix."""
     [exchange] = exchanges("07_error_401.json")
     body = json.dumps(exchange.response["body"]).encode()
     with anthropic_fake() as fake:

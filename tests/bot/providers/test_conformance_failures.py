@@ -66,7 +66,7 @@ async def test_a_request_that_is_too_long(stand: Stand) -> None:
 
 @pytest.mark.shows("A refused key is named by its variable")
 async def test_a_wrong_key(opening: Opening) -> None:
-    """Refused at once and when it is checked, and the operator hears which variable to mend."""
+    """Refused at once and when it is checked, and the operator hears which variable to fix."""
     async with opening(key="another-key") as stand:
         error = await failure(stand)
         with pytest.raises(ModelUnusable) as checked:

@@ -191,7 +191,7 @@ async def test_a_service_that_does_not_cache_is_left_alone(
         await until(lambda: bool(lines))
         for style in ("Be kind.", "Be brief.", "Be brief."):
             await ask(fake, gemini, style=style)
-    event = "requests go out without context caching"
+    event = "model.not_cached"
     cause = f"{status} {text.replace(KEY, '[key]')}"
     assert lines == [{"event": event, "log_level": "warning", "model": MODEL, "cause": cause}]
     assert (names(fake), fake.caches.log) == ([""] * 5, ["POST"])

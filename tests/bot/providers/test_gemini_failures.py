@@ -72,7 +72,7 @@ def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
 async def test_an_error_of_the_service_is_translated(
     fake: GeminiFake, gemini: Gemini, status: int, reason: str, delay: str, expected: object
 ) -> None:
-    """Status, reason and delay decide what may be done about it; the cause names what to mend."""
+    """Status, reason and delay decide what may be done about it; the cause names what to fix."""
     fake.fail(status, "too long", reason=reason, retry_delay=delay)
     assert told(await failure(gemini)) == expected
 
@@ -87,7 +87,7 @@ async def test_a_wrong_key_is_refused_at_once(fake: GeminiFake) -> None:
 
 
 async def test_an_unknown_model_names_the_setting(fake: GeminiFake) -> None:
-    """The operator sees which variable to mend."""
+    """The operator sees which variable to fix."""
     provider = Gemini(KEY, "gemini-9-nonsense", fake.base_url)
     error = await failure(provider)
     await provider.aclose()

@@ -17,9 +17,8 @@ from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
-from bot.settings import load
+from bot.settings import Secret, load
 from bot.transcript import Message, Text, ToolCall
-from bot.variables import Secret
 from tests.bot.conversation.rounds import Diary
 from tests.bot.providers.asking import model, user
 from tests.fakes.tools import Echo, tool_map

@@ -206,8 +206,8 @@ async def test_a_model_that_was_not_pulled(fake: OllamaFake) -> None:
 
 async def test_a_model_that_knows_no_tools(fake: OllamaFake) -> None:
     """It can still be talked to in JSON mode, and the check finds out before a user does."""
-    mend = f"name another, or ask it as json:gemma:2b with OPENAI_BASE_URL={fake.base_url}/v1"
-    cause = f"MODEL: gemma:2b knows no tools: {mend}"
+    fix = f"name another, or ask it as json:gemma:2b with OPENAI_BASE_URL={fake.base_url}/v1"
+    cause = f"MODEL: gemma:2b knows no tools: {fix}"
     error = await failure(Ollama("gemma:2b", fake.base_url), *TOOLS)
     assert (type(error), error.apology, error.cause) == (ModelUnusable, "model_unfit", cause)
     provider = Ollama("gemma:2b", fake.base_url)

@@ -21,7 +21,7 @@ from toolset.tool import ToolDefinition
 MODEL = "gemini-3.5-flash"
 TOOLS = (ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, {}),)
 WEATHER = ("get_weather", {"location": "東京"})
-MEND = "run gcloud auth application-default login, and let that account use Vertex AI there"
+FIX = "run gcloud auth application-default login, and let that account use Vertex AI there"
 
 
 class Broken(Credentials):
@@ -103,7 +103,7 @@ async def test_an_account_that_is_not_let_in() -> None:
     with vertex_fake() as fake:
         error = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in("another")))
     assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in (401): {MEND}"
+    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in (401): {FIX}"
 
 
 async def test_nobody_is_signed_in(
@@ -115,7 +115,7 @@ async def test_nobody_is_signed_in(
     with vertex_fake() as fake:
         error = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url))
     assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in (DefaultCredentialsError): {MEND}"
+    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in (DefaultCredentialsError): {FIX}"
 
 
 @pytest.mark.parametrize(

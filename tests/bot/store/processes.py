@@ -21,10 +21,10 @@ from tests.waiting import until
 USER = """
 import asyncio, sys
 from pathlib import Path
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 
 async def main():
-    async with embedded(Path(sys.argv[1])) as url:
+    async with open_embedded(Path(sys.argv[1])) as url:
         print(url, flush=True)
         await asyncio.to_thread(sys.stdin.readline)
 

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from bot.store.batches import MOST, Batches, Question
 from bot.store.connection import connect
-from bot.store.patience import Places
+from bot.store.slots import Slots
 
 
 class Server:
@@ -111,10 +111,10 @@ async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
 
 async def test_a_queue_for_places_moves_on() -> None:
     """First come, first served; who gives up loses nobody their place."""
-    places, order, gate = Places(1, 5), list[int](), asyncio.Event()
+    slots, order, gate = Slots(1, 5), list[int](), asyncio.Event()
 
     async def visit(number: int) -> None:
-        async with places.place():
+        async with slots.slot():
             order.append(number)
             await gate.wait()
 
@@ -129,14 +129,14 @@ async def test_a_queue_for_places_moves_on() -> None:
 
 async def test_a_place_that_is_handed_to_who_leaves_is_not_lost() -> None:
     """Cancelled in the very moment it is their turn."""
-    places = Places(1, 5)
+    slots = Slots(1, 5)
     begun = asyncio.Event()
 
     async def visit() -> None:
-        async with places.place():
+        async with slots.slot():
             begun.set()
 
-    async with places.place():
+    async with slots.slot():
         late = asyncio.create_task(visit())
         await asyncio.sleep(0)
     late.cancel()
@@ -147,10 +147,10 @@ async def test_a_place_that_is_handed_to_who_leaves_is_not_lost() -> None:
 
 async def test_a_place_that_nobody_answers_sends_the_queue_away() -> None:
     """What is away for one is away for those behind."""
-    places = Places(1, 0.05)
+    slots = Slots(1, 0.05)
 
     async def visit() -> None:
-        async with places.place():
+        async with slots.slot():
             await asyncio.Event().wait()
 
     outcomes = await asyncio.gather(visit(), visit(), visit(), return_exceptions=True)

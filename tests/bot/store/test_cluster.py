@@ -89,7 +89,7 @@ async def test_a_turn_goes_its_whole_way(store: Store, conversation: str) -> Non
     assert await store.outbox.head(conversation) == b"reply"
     await store.outbox.replace_head(lease, b"attempted")
     await store.outbox.remove_head(lease)
-    await store.outbox.bury_head(lease, b"no such channel")
+    await store.outbox.move_head_to_dead_letters(lease, b"no such channel")
     assert not await store.leases.release(lease)
     assert await store.history.recall(conversation, 1) == (b"summary", [b"edited"])
     assert await store.depths() == Depths(due=0, dead_letters=1)
@@ -145,7 +145,7 @@ async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     for number in range(30):
         await store.kv.set(f"line:U1:{number}", b"x", 60)
         await store.kv.set(f"line:U2:{number}", b"x", 60)
-    assert await store.traces.erase("line", ["U1"]) == 30
+    assert await store.personal_data.erase("line", ["U1"]) == 30
     assert await store.kv.get("line:U1:7") is None
     assert await store.kv.get("line:U2:7") == b"x"
 
@@ -315,7 +315,7 @@ async def test_the_largest_history_of_a_full_server_gives_way(cluster: Cluster, 
     limit = round((memory["used_memory"] - memory["mem_not_counted_for_evict"]) / 0.9)
     _ = full.redis.config_set("maxmemory", limit)
     try:
-        assert (await store.pressure.relieve()).histories == 1
+        assert (await store.memory.make_room()).histories == 1
     finally:
         _ = full.redis.config_set("maxmemory", 0)
     assert {node.redis.llen(Keys(conversation).history) for node, conversation in homes.items()} == {2}

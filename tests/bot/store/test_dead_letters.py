@@ -18,7 +18,7 @@ async def refused(store: Store, conversation: str, *deliveries: bytes) -> None:
     lease = await leased(store, conversation)
     await store.journal.commit(lease, None, list(deliveries), keep_turns=1)
     for delivery in deliveries:
-        await store.outbox.bury_head(lease, b"refused: " + delivery)
+        await store.outbox.move_head_to_dead_letters(lease, b"refused: " + delivery)
     await store.leases.release(lease)
 
 

@@ -11,26 +11,26 @@ from pathlib import Path
 from redis import RedisError
 from redis.asyncio import Redis
 
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from tests.bot.store.processes import ended, has_ended, mode_of, pid_of, read, socket_of, user, write
 from tests.waiting import until
 
 
 async def test_the_server_ends_with_its_only_user(tmp_path: Path) -> None:
     """No process, no socket and no folder is left, and the data comes back."""
-    async with embedded(tmp_path / "data") as url:
+    async with open_embedded(tmp_path / "data") as url:
         pid = await pid_of(url)
         await write(url, "for later")
     assert has_ended(pid)
     assert not socket_of(url).parent.exists()
-    async with embedded(tmp_path / "data") as url:
+    async with open_embedded(tmp_path / "data") as url:
         assert await pid_of(url) != pid
         assert await read(url) == b"for later"
 
 
 async def test_the_server_is_set_up_to_keep_what_it_is_given(tmp_path: Path) -> None:
     """Appending to its file, refusing rather than evicting, reachable by its owner alone, outside our session."""
-    async with embedded(tmp_path) as url, Redis.from_url(url) as redis:
+    async with open_embedded(tmp_path) as url, Redis.from_url(url) as redis:
         wanted = {
             "appendonly": "yes",
             "appendfsync": "everysec",
@@ -59,9 +59,9 @@ async def test_two_users_share_a_server_and_the_last_one_stops_it(tmp_path: Path
 
 async def test_one_process_may_use_it_twice(tmp_path: Path) -> None:
     """Each use counts."""
-    async with embedded(tmp_path) as url:
+    async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
-        async with embedded(tmp_path) as again:
+        async with open_embedded(tmp_path) as again:
             assert again == url
         assert await pid_of(url) == pid
     assert has_ended(pid)
@@ -116,7 +116,7 @@ async def test_data_survives_when_all_are_killed(tmp_path: Path) -> None:
 
 async def test_a_killed_server_is_started_again(tmp_path: Path) -> None:
     """Under the same URL, with its data, once although two users notice, and again each time."""
-    async with embedded(tmp_path) as url, user(tmp_path) as other:
+    async with open_embedded(tmp_path) as url, user(tmp_path) as other:
         await write(url, "for later")
         for _ in range(2):
             pid = await pid_of(url)
@@ -140,7 +140,7 @@ async def pid_again(url: str) -> int:
 async def test_a_server_that_cannot_start_again_is_tried_until_it_can(tmp_path: Path) -> None:
     """A full disk, for example: here its files are in the way for a while."""
     files = tmp_path / "appendonlydir"
-    async with embedded(tmp_path) as url:
+    async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         files.rename(tmp_path / "aside")
         files.touch()
@@ -153,7 +153,7 @@ async def test_a_server_that_cannot_start_again_is_tried_until_it_can(tmp_path: 
 
 async def test_a_frozen_server_is_killed_by_the_last_user(tmp_path: Path) -> None:
     """It would hear no other word, and no process may be left."""
-    async with embedded(tmp_path) as url:
+    async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         os.kill(pid, signal.SIGSTOP)
     assert has_ended(pid)

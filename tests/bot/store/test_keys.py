@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from bot.store.keys import SCRIPT_KINDS, Keys, dead_letters, due_indexes
+from bot.store.keys import SCRIPT_KINDS, Keys, dead_letter_streams, due_indexes
 
 conversations = st.one_of(
     st.builds("line:{}:{}:{}".format, st.text(), st.sampled_from(["user", "group", "room"]), st.text()),
@@ -40,7 +40,7 @@ def test_the_indexes_of_the_shard_are_among_the_keys(conversation: str) -> None:
     """What a script puts into an index, the sweep finds there."""
     keys = dict(zip(SCRIPT_KINDS, Keys(conversation).for_scripts, strict=True))
     assert keys["due"] in due_indexes()
-    assert keys["dead"] in dead_letters()
+    assert keys["dead"] in dead_letter_streams()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_conversation_keeps_its_shard(conversation: str, shard: str) -> None:
 def test_there_are_sixteen_shards() -> None:
     """Two digits, from 00 to 15."""
     assert due_indexes() == [f"kaiwa:{{{shard:02d}}}:due" for shard in range(16)]
-    assert dead_letters() == [f"kaiwa:{{{shard:02d}}}:dead" for shard in range(16)]
+    assert dead_letter_streams() == [f"kaiwa:{{{shard:02d}}}:dead" for shard in range(16)]
 
 
 def test_every_kind_has_its_own_key() -> None:

@@ -30,7 +30,7 @@ FENCED: dict[str, Callable[[Store, Lease], Awaitable[object]]] = {
     "commit": lambda store, lease: store.journal.commit(lease, b"late", [b"late"], keep_turns=1),
     "replace_head": lambda store, lease: store.outbox.replace_head(lease, b"late"),
     "remove_head": lambda store, lease: store.outbox.remove_head(lease),
-    "bury_head": lambda store, lease: store.outbox.bury_head(lease, b"late"),
+    "move_head_to_dead_letters": lambda store, lease: store.outbox.move_head_to_dead_letters(lease, b"late"),
 }
 
 

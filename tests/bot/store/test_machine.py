@@ -111,7 +111,7 @@ class Workers(Bench):
             store.journal.commit(lease, b"late", [b"late"], KEEP_TURNS, "late"),
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
-            store.outbox.bury_head(lease, b"late"),
+            store.outbox.move_head_to_dead_letters(lease, b"late"),
             store.history.summarise(lease, b"late"),
             store.history.rewrite(lease, dict.fromkeys(self.model.history or [b"none"], b"late")),
             store.history.purge(lease),
@@ -193,7 +193,11 @@ class Workers(Bench):
             self.held(outbox.replace_head, attempt)
             self.model.outbox[0] = attempt
             return
-        done, _ = self.held(outbox.remove_head) if fate == "remove" else self.held(outbox.bury_head, b"refused")
+        done, _ = (
+            self.held(outbox.remove_head)
+            if fate == "remove"
+            else self.held(outbox.move_head_to_dead_letters, b"refused")
+        )
         gone, *following = self.model.outbox
         self.model.outbox = following
         assert done == next(iter(following), None)

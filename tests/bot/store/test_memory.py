@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.errors import StoreUnavailable
-from bot.store import Memory, Relief, Store
+from bot.store import Freed, MemoryUse, Store
 from bot.store.memory import ENOUGH
 from tests.bot.conversation.filling import TURN_BYTES, TURNS, at_most, fill, lengths
 from tests.bot.store.turns import key, leased
@@ -18,7 +18,7 @@ async def test_a_store_without_a_limit_is_never_tight(store: Store, redis: Redis
     """There is nothing it could be measured by."""
     limit = (await redis.config_get("maxmemory"))["maxmemory"] or "0"
     await redis.config_set("maxmemory", 0)
-    memory = await store.pressure.measure()
+    memory = await store.memory.measure()
     await redis.config_set("maxmemory", limit)
     assert memory.used > 0
     assert (memory.limit, memory.ratio, memory.is_tight) == (0, 0.0, False)
@@ -27,18 +27,18 @@ async def test_a_store_without_a_limit_is_never_tight(store: Store, redis: Redis
 @pytest.mark.parametrize(("used", "is_tight"), [(79, False), (80, True), (120, True)])
 def test_four_fifths_are_tight(used: int, is_tight: bool) -> None:
     """A fifth is left for what comes in until the next look."""
-    assert Memory(used, 100).is_tight is is_tight
+    assert MemoryUse(used, 100).is_tight is is_tight
 
 
 async def test_what_counts_is_what_the_server_counts(store: Store, redis: Redis) -> None:
     """Full is when it refuses to write."""
     await fill(redis, 20)
     async with at_most(redis, 1.02):
-        assert (await store.pressure.measure()).ratio > 1
+        assert (await store.memory.measure()).ratio > 1
         with pytest.raises(StoreUnavailable, match="OutOfMemory"):
             await store.inbox.accept("console:new", "m1", b"hello")
     async with at_most(redis, 0.95):
-        assert (await store.pressure.measure()).ratio < 1
+        assert (await store.memory.measure()).ratio < 1
         assert await store.inbox.accept("console:new", "m1", b"hello")
 
 
@@ -46,11 +46,11 @@ async def test_of_equal_histories_the_oldest_are_halved_until_there_is_room(stor
     """Whole turns go, the oldest of each; newer conversations keep all of theirs."""
     conversations = await fill(redis, MANY)
     async with at_most(redis, 0.82):
-        relief = await store.pressure.relieve()
-        assert (await store.pressure.measure()).ratio < ENOUGH
+        relief = await store.memory.make_room()
+        assert (await store.memory.measure()).ratio < ENOUGH
     halved = relief.histories
     assert 0 < halved < MANY
-    assert relief == Relief(halved, halved * TURNS // 2)
+    assert relief == Freed(halved, halved * TURNS // 2)
     assert await lengths(redis, conversations) == [TURNS // 2] * halved + [TURNS] * (MANY - halved)
     left = await store.history.read(conversations[0], TURNS)
     assert left == [f"{turn}".ljust(TURN_BYTES).encode() for turn in range(TURNS // 2, TURNS)]
@@ -64,8 +64,8 @@ async def test_the_largest_histories_give_way_and_nobody_elses(store: Store, red
         await redis.rpush(key("history", conversation), *["x" * 40 * TURN_BYTES] * 5)
         await redis.expire(key("history", conversation), 60 * 86_400)
     async with at_most(redis, 0.99):
-        relief = await store.pressure.relieve()
-        assert (await store.pressure.measure()).ratio < ENOUGH
+        relief = await store.memory.make_room()
+        assert (await store.memory.measure()).ratio < ENOUGH
     assert relief.histories == len(large)
     assert set(await lengths(redis, small)) == {TURNS}
     assert set(await lengths(redis, large)) <= {1, 2, 3}
@@ -78,7 +78,7 @@ async def test_one_halving_is_not_followed_by_others_that_nobody_needs(store: St
     await redis.rpush(key("history", large), *["x" * 300 * TURN_BYTES] * 2)
     await redis.expire(key("history", large), 86_400)
     async with at_most(redis, 0.82):
-        assert await store.pressure.relieve() == Relief(1, 1)
+        assert await store.memory.make_room() == Freed(1, 1)
     assert set(await lengths(redis, small)) == {TURNS}
 
 
@@ -87,7 +87,7 @@ async def test_a_shortened_history_keeps_its_life(store: Store, redis: Redis) ->
     (oldest, *_) = await fill(redis, MANY)
     before = await redis.pexpiretime(key("history", oldest))
     async with at_most(redis, 0.82):
-        await store.pressure.relieve()
+        await store.memory.make_room()
     assert await redis.pexpiretime(key("history", oldest)) == before
 
 
@@ -96,7 +96,7 @@ async def test_a_conversation_that_is_attended_to_is_left_alone(store: Store, re
     conversations = await fill(redis, MANY)
     await leased(store, conversations[0])
     async with at_most(redis, 0.82):
-        await store.pressure.relieve()
+        await store.memory.make_room()
     assert (await lengths(redis, conversations))[:2] == [TURNS, TURNS // 2]
 
 
@@ -104,7 +104,7 @@ async def test_the_last_turns_go_only_when_nothing_else_is_left(store: Store, re
     """Then the oldest conversations are forgotten as a whole, and only as many as it takes."""
     conversations = await fill(redis, 200, turns=1)
     async with at_most(redis, 0.82):
-        relief = await store.pressure.relieve()
+        relief = await store.memory.make_room()
     gone = relief.histories
     assert 0 < gone < 200
     assert await lengths(redis, conversations) == [0] * gone + [1] * (200 - gone)
@@ -114,7 +114,7 @@ async def test_a_turn_each_is_spared_while_others_have_more(store: Store, redis:
     """Where that is not enough, they go the next time."""
     conversations = await fill(redis, MANY)
     async with at_most(redis, 3.0):
-        rounds = [await store.pressure.relieve() for _ in range(2)]
+        rounds = [await store.memory.make_room() for _ in range(2)]
         assert [relief.turns for relief in rounds] == [MANY * (TURNS - 1), MANY]
     assert await lengths(redis, conversations) == [0] * MANY
 
@@ -123,15 +123,15 @@ async def test_a_full_store_can_be_relieved(store: Store, redis: Redis) -> None:
     """Making room is allowed where writing is not, and afterwards messages are taken in again."""
     await fill(redis, MANY)
     async with at_most(redis, 1.05):
-        while (await store.pressure.measure()).is_tight:
-            assert (await store.pressure.relieve()).turns
+        while (await store.memory.measure()).is_tight:
+            assert (await store.memory.make_room()).turns
         assert await store.inbox.accept("console:new", "m1", b"hello")
 
 
 async def test_where_nothing_is_left_nothing_is_done(store: Store, redis: Redis) -> None:
     """What fills such a store is not ours to throw away."""
     async with at_most(redis, 0.9):
-        assert await store.pressure.relieve() == Relief()
+        assert await store.memory.make_room() == Freed()
 
 
 async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redis) -> None:
@@ -140,8 +140,8 @@ async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redi
     await redis.expire(key("history", conversations[777]), 60)
     await redis.rpush(key("history", conversations[777]), "newest")
     async with at_most(redis, 0.76):
-        relief = await store.pressure.relieve()
-    assert relief == Relief(1, 1)
+        relief = await store.memory.make_room()
+    assert relief == Freed(1, 1)
     assert await store.history.read(conversations[777], 2) == [b"newest"]
 
 

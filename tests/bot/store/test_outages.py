@@ -16,8 +16,8 @@ from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.store import Accepted, Store, open_store
-from bot.store.connection import answering
-from bot.store.embedded import embedded
+from bot.store.connection import translate_errors
+from bot.store.embedded import open_embedded
 from tests.bot.store.turns import arrivals, join, leased
 from tests.waiting import until_true
 
@@ -122,7 +122,7 @@ async def test_a_full_store_lets_finish_what_it_has_taken_in(store: Store, redis
         await store.journal.commit(lease, b"turn", [b"one", b"two"], keep_turns=3)
         await store.outbox.replace_head(lease, b"one, attempted")
         await store.outbox.remove_head(lease)
-        await store.outbox.bury_head(lease, b"refused")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused")
         await store.leases.release(lease)
     assert (await store.depths()).due == 0
 
@@ -146,7 +146,7 @@ async def test_every_failure_of_the_client_is_translated(failure: type[RedisErro
     """None of the library's exceptions reaches a caller; ours keeps it as its cause."""
     raised = failure.__new__(failure)
     with pytest.raises(StoreUnavailable) as caught:
-        async with answering():
+        async with translate_errors():
             raise raised
     assert caught.value.__cause__ is raised
 
@@ -160,7 +160,7 @@ async def test_a_cut_connection_costs_no_request(store: Store, redis: Redis) -> 
 
 async def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
     """What was accepted is still there, and whoever watched watches on."""
-    async with embedded(tmp_path) as url, open_store(url, history_days=30) as store, Redis.from_url(url) as redis:
+    async with open_embedded(tmp_path) as url, open_store(url, history_days=30) as store, Redis.from_url(url) as redis:
         await store.inbox.accept(HERE, "m1", b"before")
         async with store.live.subscribe(HERE) as events:
             os.kill(await pid_of(redis), signal.SIGKILL)

@@ -46,7 +46,9 @@ async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Red
     """With its conversation and the reason, for thirty days; the next one goes on."""
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"\x00one", b"two"], keep_turns=1)
-    assert await store.outbox.bury_head(lease, b"no such user") == await store.outbox.head(HERE) == b"two"
+    assert (
+        await store.outbox.move_head_to_dead_letters(lease, b"no such user") == await store.outbox.head(HERE) == b"two"
+    )
     assert await store.depths() == Depths(due=1, dead_letters=1)
     assert await dead_letters(redis) == [
         {b"conversation": HERE.encode(), b"delivery": b"\x00one", b"reason": b"no such user"}
@@ -56,7 +58,7 @@ async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Red
 
 async def test_an_empty_outbox_has_nothing_to_bury(store: Store) -> None:
     """No letter without a delivery."""
-    await store.outbox.bury_head(await leased(store, HERE), b"no reason")
+    await store.outbox.move_head_to_dead_letters(await leased(store, HERE), b"no reason")
     assert await store.depths() == Depths(due=1, dead_letters=0)
 
 
@@ -66,10 +68,10 @@ async def test_dead_letters_are_bounded(store: Store, redis: Redis) -> None:
     too_old = await store.now_ms() - 31 * DAY_S * 1000
     await redis.xadd(key("dead", HERE), {"delivery": "ancient"}, id=f"{too_old}-0")
     await store.journal.commit(lease, None, [b"%d" % number for number in range(DEAD_LETTERS + 2)], keep_turns=1)
-    await store.outbox.bury_head(lease, b"refused")
+    await store.outbox.move_head_to_dead_letters(lease, b"refused")
     assert [letter[b"delivery"] for letter in await dead_letters(redis)] == [b"0"]
     for _ in range(DEAD_LETTERS + 1):
-        await store.outbox.bury_head(lease, b"refused")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused")
     kept = [letter[b"delivery"] for letter in await dead_letters(redis)]
     assert kept == [b"%d" % number for number in range(2, DEAD_LETTERS + 2)]
 

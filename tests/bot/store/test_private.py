@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from bot.errors import SettingsError
-from bot.store.embedded import embedded
+from bot.store.embedded import open_embedded
 from bot.store.private import private_folder
 from tests.bot.store.processes import mode_of, write
 
@@ -24,7 +24,7 @@ async def test_an_open_data_folder_is_closed_with_all_that_is_in_it(tmp_path: Pa
     try:
         (home / "appendonlydir").mkdir(parents=True)
         (home / "old.log").touch()
-        async with embedded(home) as url:
+        async with open_embedded(home) as url:
             await write(url, "words")
     finally:
         os.umask(before)
@@ -51,7 +51,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 @as_root
 def test_a_folder_of_somebody_else_stops_the_start(tmp_path: Path) -> None:
-    """Its owner can always read it; the mend is named."""
+    """Its owner can always read it; the fix is named."""
     home = tmp_path / "data"
     home.mkdir()
     os.chown(home, STRANGER, STRANGER)

@@ -10,8 +10,8 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from bot.store import Store, open_store
-from bot.store.embedded import embedded
-from bot.store.keys import note_key
+from bot.store.embedded import open_embedded
+from bot.store.keys import kv_key
 from bot.store.rewriting import SPACING_S
 from tests.bot.store.processes import ended, pid_of, user
 from tests.bot.store.turns import key, leased
@@ -45,25 +45,25 @@ async def is_unmarked(redis: Redis) -> bool:
 
 async def test_what_was_forgotten_leaves_the_files(tmp_path: Path) -> None:
     """While the process runs, at once or as soon as the last rewrite is long enough ago; what was kept is there."""
-    async with embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
+    async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
         await redis.set("kept", "marmalade", ex=600)
         await forget_something(store)
         await until(lambda: held(tmp_path, b"marmalade"))
         await until_true(lambda: is_unmarked(redis))
         await until(lambda: not held(tmp_path))
         assert held(tmp_path, b"marmalade")
-        assert 0 < await redis.ttl(note_key("rewriting")) <= SPACING_S
+        assert 0 < await redis.ttl(kv_key("rewriting")) <= SPACING_S
         await forget_something(store)
         assert await redis.exists(key("forgotten", HERE)) == 1
-        await redis.delete(note_key("rewriting"))
+        await redis.delete(kv_key("rewriting"))
         await until_true(lambda: is_unmarked(redis))
         await until(lambda: not held(tmp_path))
 
 
 async def test_a_process_that_ends_before_that_does_it_first(tmp_path: Path) -> None:
     """Nothing is left for a next start that may never be."""
-    async with embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
-        await redis.set(note_key("rewriting"), b"", ex=600)
+    async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
+        await redis.set(kv_key("rewriting"), b"", ex=600)
         await forget_something(store)
         await until(lambda: held(tmp_path))
     assert not held(tmp_path)
@@ -73,10 +73,10 @@ async def test_after_a_kill_the_next_start_does_it(tmp_path: Path) -> None:
     """The mark outlives both processes, and so does a rewrite's unfinished file no start."""
     async with user(tmp_path) as first:
         async with open_store(first.url, history_days=1) as store, Redis.from_url(first.url) as redis:
-            await redis.set(note_key("rewriting"), b"", ex=600)
+            await redis.set(kv_key("rewriting"), b"", ex=600)
             await forget_something(store)
             await until(lambda: held(tmp_path))
-            await redis.delete(note_key("rewriting"))
+            await redis.delete(kv_key("rewriting"))
             pid = await pid_of(first.url)
             os.kill(pid, signal.SIGSTOP)
         await first.die()
@@ -84,13 +84,13 @@ async def test_after_a_kill_the_next_start_does_it(tmp_path: Path) -> None:
     await ended(pid)
     (tmp_path / "temp-rewriteaof-bg-17.aof").write_bytes(SECRET)
     (tmp_path / "appendonlydir" / "temp-appendonly.aof.9.incr.aof").write_bytes(SECRET)
-    async with embedded(tmp_path):
+    async with open_embedded(tmp_path):
         await until(lambda: not held(tmp_path))
 
 
 async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
     """A full disk, for example: here the server's own child is killed."""
-    async with embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
+    async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
         pid = await pid_of(url)
         await redis.config_set("rdb-key-save-delay", 60_000_000)
         await forget_something(store)
@@ -100,7 +100,7 @@ async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
         await until(lambda: not those_of(pid))
         assert await redis.exists(key("forgotten", HERE)) == 1
         assert held(tmp_path)
-        await redis.delete(note_key("rewriting"))
+        await redis.delete(kv_key("rewriting"))
         await until_true(lambda: is_unmarked(redis))
         await until(lambda: not held(tmp_path))
 

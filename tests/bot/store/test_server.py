@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError, StoreUnavailable
-from bot.store.embedded import embedded
-from bot.store.server import Server, take
+from bot.store.embedded import open_embedded
+from bot.store.server import Server, try_lock
 from tests.bot.store.processes import pid_of, read, socket_of, write
 
 
 async def test_a_frozen_server_keeps_others_off_its_files(tmp_path: Path) -> None:
     """Whoever comes then is told, after some patience; a second server would ruin the data."""
-    async with embedded(tmp_path) as url:
+    async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -33,7 +33,7 @@ async def test_a_frozen_server_keeps_others_off_its_files(tmp_path: Path) -> Non
 async def test_any_path_will_do(tmp_path: Path, name: str) -> None:
     """The socket lies elsewhere, so neither length nor characters matter."""
     data_dir = tmp_path / name / "deep" / "down"
-    async with embedded(data_dir) as url:
+    async with open_embedded(data_dir) as url:
         await write(url, "x")
         assert await read(url) == b"x"
     assert (data_dir / "appendonlydir").is_dir()
@@ -42,15 +42,15 @@ async def test_any_path_will_do(tmp_path: Path, name: str) -> None:
 async def test_a_relative_path_is_the_same_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two ways to write a directory are one directory."""
     monkeypatch.chdir(tmp_path)
-    async with embedded(Path("data")) as one, embedded(tmp_path / "." / "data") as two:
+    async with open_embedded(Path("data")) as one, open_embedded(tmp_path / "." / "data") as two:
         assert one == two
 
 
 async def test_a_directory_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
-    """One sentence, with the variable to mend."""
+    """One sentence, with the variable to fix."""
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: cannot be written \(Not a directory\)"):
-        async with embedded(tmp_path / "file" / "data"):
+        async with open_embedded(tmp_path / "file" / "data"):
             pass  # pragma: no cover
 
 
@@ -58,19 +58,19 @@ async def test_files_that_cannot_be_used_stop_the_start(tmp_path: Path) -> None:
     """With the server's own last word, and nothing is left running."""
     (tmp_path / "appendonlydir").touch()
     with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .*appendonlydir"):
-        async with embedded(tmp_path):
+        async with open_embedded(tmp_path):
             pass  # pragma: no cover
     with (tmp_path / "server.lock").open("ab") as lock:
-        assert take(lock)
+        assert try_lock(lock)
 
 
 async def test_a_machine_without_a_bundled_server_needs_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mend is to name a Redis."""
+    """The fix is to name a Redis."""
     monkeypatch.setattr(platform, "machine", lambda: "vax")
     with pytest.raises(SettingsError, match=r"^REDIS_URL: "):
-        async with embedded(tmp_path):
+        async with open_embedded(tmp_path):
             pass  # pragma: no cover
 
 
@@ -81,7 +81,7 @@ async def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> No
     folder.chmod(0o755)
     try:
         with pytest.raises(SettingsError, match=f"^TMPDIR: {folder.name} there is open to others"):
-            async with embedded(tmp_path):
+            async with open_embedded(tmp_path):
                 pass  # pragma: no cover
     finally:
         folder.rmdir()
@@ -94,5 +94,5 @@ async def test_a_useless_temporary_directory_is_named(
     """A socket needs a short path in a place that exists."""
     monkeypatch.setattr(tempfile, "tempdir", f"/{temporary}")
     with pytest.raises(SettingsError, match=f"^TMPDIR: .*{complaint}"):
-        async with embedded(tmp_path):
+        async with open_embedded(tmp_path):
             pass  # pragma: no cover

@@ -27,7 +27,7 @@ async def test_depths_count_over_all_shards(store: Store) -> None:
         if number < 25:
             lease = await leased(store, here)
             await store.journal.commit(lease, None, [b"reply"], keep_turns=1)
-            await store.outbox.bury_head(lease, b"refused")
+            await store.outbox.move_head_to_dead_letters(lease, b"refused")
     assert await store.depths() == Depths(due=40, dead_letters=25)
 
 

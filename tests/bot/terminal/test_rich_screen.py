@@ -154,7 +154,7 @@ def test_a_running_call_is_seen_at_once(room: Room) -> None:
 
 
 def test_a_failure_is_told_with_its_note(room: Room) -> None:
-    """What had come stays; the apology follows, and beneath it cause and mend for whoever runs the bot."""
+    """What had come stays; the apology follows, and beneath it cause and fix for whoever runs the bot."""
     apology = Answered("t1", "That took too long.", failed=True, note="GEMINI_API_KEY is wrong")
     lines = room.draw(AnswerText("I think"), apology)
     assert lines == [

@@ -255,7 +255,7 @@ async def test_of_too_many_the_one_that_waits_longest_gives_way() -> None:
             for visit in halves[-8::2]:
                 await visit.send(b"\r\n")
                 assert await visit.status() == 200
-    assert [(line["event"], line["limit"]) for line in logged] == [("connections are at their limit", 10)]
+    assert [(line["event"], line["limit"]) for line in logged] == [("connections.at_limit", 10)]
 
 
 async def test_half_requests_share_so_many_bytes() -> None:
@@ -269,18 +269,18 @@ async def test_half_requests_share_so_many_bytes() -> None:
             for visit, sent in ((small, KIB), (other, 16 * KIB)):
                 await visit.send(b"x" * (60_000 - sent))
                 assert await visit.status() == 200
-    assert [line["event"] for line in logged] == ["half-sent requests are at their limit"]
+    assert [line["event"] for line in logged] == ["requests.at_limit"]
 
 
 def test_the_log_is_told_once_a_minute() -> None:
     """However many connections come; a minute later, whoever watches learns that it goes on."""
     clock = [0.0]
     connections = Connections(Bounds(connections=0), lambda: clock[0])
-    with capture_logs() as logged:
-        for second in (0, 0, 59, 60, 61):
-            clock[0] = second
-            connections._tell("connections are at their limit", limit=0)
-    assert len(logged) == 2
+    told = []
+    for second in (0, 0, 59, 60, 61):
+        clock[0] = second
+        told.append(connections._may_log("connections"))
+    assert told == [True, False, False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.web.console_token import kept_token
+from bot.web.console_token import load_or_create_token
 from tests.house import environment
 
-MAKE = "import sys, pathlib; from bot.web.console_token import kept_token; print(kept_token(pathlib.Path(sys.argv[1])))"
+MAKE = """
+import pathlib, sys
+from bot.web.console_token import load_or_create_token
+print(load_or_create_token(pathlib.Path(sys.argv[1])))
+"""
 
 
 @pytest.fixture
@@ -27,9 +31,9 @@ def mode(path: Path) -> int:
 
 def test_a_token_is_made_once(path: Path) -> None:
     """In a folder that nobody else may enter, in a file that nobody else may read."""
-    token = kept_token(path)
+    token = load_or_create_token(path)
     assert len(token) == 43
-    assert kept_token(path) == token
+    assert load_or_create_token(path) == token
     assert (mode(path), mode(path.parent)) == (0o600, 0o700)
 
 
@@ -38,7 +42,7 @@ def test_processes_that_start_at_once_agree(path: Path) -> None:
     command = [sys.executable, "-c", MAKE, str(path)]
     started = [subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(8)]
     tokens = {process.communicate()[0].strip() for process in started}
-    assert tokens == {kept_token(path)}
+    assert tokens == {load_or_create_token(path)}
 
 
 def test_a_token_of_the_operators_stays(path: Path) -> None:
@@ -46,7 +50,7 @@ def test_a_token_of_the_operators_stays(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("a token of my own choice\n".replace(" ", "-"))
     path.chmod(0o644)
-    assert kept_token(path) == "a-token-of-my-own-choice"
+    assert load_or_create_token(path) == "a-token-of-my-own-choice"
     assert mode(path) == 0o600
 
 
@@ -55,14 +59,14 @@ def test_what_is_no_token_is_replaced(path: Path, kept: bytes) -> None:
     """A machine that lost its power may have kept a file of nothing."""
     path.parent.mkdir()
     path.write_bytes(kept)
-    assert len(kept_token(path)) == 43
-    assert kept_token(path) == path.read_text().strip()
+    assert len(load_or_create_token(path)) == 43
+    assert load_or_create_token(path) == path.read_text().strip()
 
 
 def test_a_place_where_nothing_can_be_kept_is_told(path: Path) -> None:
-    """With the variable to mend; a link to somewhere else is no such file."""
+    """With the variable to fix; a link to somewhere else is no such file."""
     path.parent.mkdir()
     path.symlink_to(path.parent / "elsewhere")
     with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .* or set CONSOLE_TOKEN"):
-        kept_token(path)
+        load_or_create_token(path)
     assert not (path.parent / "elsewhere").exists()

@@ -59,7 +59,7 @@ async def a_full_page(site: Site, page: Page) -> None:
     await say(page, "Weather?")
     turn = await site.turn()
     await turn.returns(await turn.calls("get_weather", {"location": "Tokyo"}), {"error": "location not found"})
-    await turn.answers(f"# Weather\n\n**Sunny**, [more](https://wttr.in)\n\n{WIDE}", note="Cause and mend")
+    await turn.answers(f"# Weather\n\n**Sunny**, [more](https://wttr.in)\n\n{WIDE}", note="Cause and fix")
     await say(page, "x" * 200)
     running = await site.turn()
     await running.calls(

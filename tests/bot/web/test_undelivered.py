@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 
 from bot.metrics import Metrics
 from bot.store import Store, open_store
-from bot.web.health import metrics_route
-from bot.web.undelivered import undelivered_route
+from bot.web.health import dead_letters_route, metrics_route
 from tests.bot.store.turns import leased
 from tests.fakes.site import Site
 from tests.visit import say, visit
@@ -34,9 +33,9 @@ async def two_letters(valkey_url: str) -> AsyncIterator[tuple[Store, httpx.Async
         await redis.flushall()
         lease = await leased(store, "console:room-0001")
         await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
-        await store.outbox.bury_head(lease, b"refused")
-        await store.outbox.bury_head(lease, b"refused again")
-        app = Starlette(routes=[undelivered_route(store.dead_letters), metrics_route(Metrics(), store)])
+        await store.outbox.move_head_to_dead_letters(lease, b"refused")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused again")
+        app = Starlette(routes=[dead_letters_route(store.dead_letters), metrics_route(Metrics(), store)])
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             yield store, client
 
@@ -65,7 +64,7 @@ async def test_page_and_metric_follow_what_the_operator_does(valkey_url: str) ->
 async def test_a_store_that_is_away_is_told() -> None:
     """With the status that means later."""
     async with open_store("redis://127.0.0.1:1", history_days=1) as store:
-        app = Starlette(routes=[undelivered_route(store.dead_letters)])
+        app = Starlette(routes=[dead_letters_route(store.dead_letters)])
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             assert (await client.get("/dead-letters")).status_code == 503
 

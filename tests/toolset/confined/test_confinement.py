@@ -125,7 +125,7 @@ def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
     ],
 )
 def test_each_trap_is_refused_in_words(path: str, error: str) -> None:
-    """The model can mend its call by them; a pipe does not keep anybody waiting."""
+    """The model can fix its call by them; a pipe does not keep anybody waiting."""
     with house() as trapped, trapped.workspace.folder("c") as folder, pytest.raises(ToolError) as raised:
         reading.lines_of(folder, path)
     assert str(raised.value) == error

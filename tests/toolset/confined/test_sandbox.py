@@ -65,8 +65,8 @@ def test_the_operator_is_told_at_start_why_commands_are_refused(
     """Not only when the first one is asked for."""
     assert working_sandbox(Workspace(tmp_path, None), (), programs=str(tmp_path)) is None
     (told,) = caplog.records
-    assert told.message == "run_command refuses every command"
-    assert vars(told)["reason"] == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
+    assert told.message == "sandbox.unavailable"
+    assert vars(told)["cause"] == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"
 
 
 async def test_without_a_box_every_command_is_refused(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ async def test_a_box_that_breaks_later_names_no_folder(
     with pytest.raises(ToolError) as raised:
         await RunCommand(workspace, ("ls",), sandbox).call({"command": ["ls"]}, context())
     assert str(raised.value) == NO_SANDBOX
-    assert [record.message for record in caplog.records] == ["a sandbox could not be made"]
+    assert [record.message for record in caplog.records] == ["sandbox.failed"]
     assert (workspace.path_of(context().conversation) / "a.txt").read_text() == "kept"
 
 

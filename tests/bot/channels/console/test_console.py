@@ -117,12 +117,12 @@ async def test_an_id_must_be_one(desk: Desk) -> None:
 async def test_who_watches_sees_the_turn_and_its_end(desk: Desk) -> None:
     """The end comes after the words, however quickly it follows."""
     channel: Channel = desk.console
-    reply = Reply("It is sunny.", failed=True, note="cause and mend")
+    reply = Reply("It is sunny.", failed=True, note="cause and fix")
     async with desk.console.watch(HERE) as events, channel.live_view(HERE, "") as watcher:
         await watcher.show(AnswerText("It is sunny."))
         await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply), ours)
         seen: list[LiveEvent] = [await anext(events), await anext(events)]
-    assert seen == [AnswerText("It is sunny."), Answered("turn_1", "It is sunny.", True, "cause and mend")]
+    assert seen == [AnswerText("It is sunny."), Answered("turn_1", "It is sunny.", True, "cause and fix")]
     assert desk.live.viewers == 0
 
 

@@ -1,4 +1,4 @@
-"""The console over HTTP: messages in, history and live events out, errors that say what to mend."""
+"""The console over HTTP: messages in, history and live events out, errors that say what to fix."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ async def room(
     """All of it on a real store, with a model that plays a script."""
     model, metrics, catalogue, jobs = Scripted(steps), Metrics(), texts(), Jobs()
     accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
-    line = Line(line_config(fake.base_url), Host(accept, store.kv, store.door_kv, catalogue))
+    line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     care = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))

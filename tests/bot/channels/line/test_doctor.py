@@ -1,4 +1,4 @@
-"""What the doctor says of LINE, and what it mends."""
+"""What the doctor says of LINE, and what it fixes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes.notes import LocalNotes
 HERE = "https://kaiwa.example/webhooks/line"
 HOUR = 3_600_000
 SWITCH = "switch on “Webhook redelivery” in LINE's console"
-MEND = "kaiwa doctor --fix --url https://…"
+FIX = "kaiwa doctor --fix --url https://…"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def one(fake: LineFake, name: str, notes: LocalNotes | None = None) -> Che
 
 
 async def test_a_channel_in_order(in_use: LineFake) -> None:
-    """Nothing to mend, but what LINE does not tell."""
+    """Nothing to fix, but what LINE does not tell."""
     in_use.limit, in_use.used = 200, 12
     assert await found(in_use) == [
         CheckResult("ok", "LINE token", "works for Kaiwa test (@216test)"),
@@ -87,7 +87,7 @@ async def test_chat_that_is_on_is_a_warning(in_use: LineFake) -> None:
     """Somebody may answer beside the bot."""
     in_use.chat_mode = "chat"
     chat = await one(in_use, "LINE chat")
-    assert (chat.result, chat.mend) == (
+    assert (chat.result, chat.fix) == (
         "warning",
         "switch Chat off under Response settings in LINE Official Account Manager",
     )
@@ -96,7 +96,7 @@ async def test_chat_that_is_on_is_a_warning(in_use: LineFake) -> None:
 async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> None:
     """And the command that sets one is named."""
     findings = await found(fake)
-    assert findings[2] == CheckResult("failure", "LINE webhook", "no address is set", MEND)
+    assert findings[2] == CheckResult("failure", "LINE webhook", "no address is set", FIX)
     assert "LINE test" not in [finding.name for finding in findings]
 
 
@@ -115,7 +115,7 @@ async def test_without_an_address_there_is_nothing_to_test(fake: LineFake) -> No
                 "warning",
                 "LINE webhook",
                 "https://kaiwa.example/callback, in use",
-                f"Kaiwa answers at /webhooks/line: {MEND}",
+                f"Kaiwa answers at /webhooks/line: {FIX}",
             ),
         ),
     ],
@@ -129,7 +129,7 @@ async def test_a_webhook_that_cannot_work_is_told(
 
 
 @pytest.mark.parametrize(
-    ("status", "mend"),
+    ("status", "fix"),
     [
         (400, "LINE_CHANNEL_SECRET is probably wrong"),
         (404, "something else is at that address, or Kaiwa runs there without LINE"),
@@ -137,11 +137,11 @@ async def test_a_webhook_that_cannot_work_is_told(
         (0, "does Kaiwa run, and does the address lead to it?"),
     ],
 )
-async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int, mend: str) -> None:
+async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int, fix: str) -> None:
     """By the status that Kaiwa, or whoever was there, has answered."""
     in_use.webhook_test = {"success": False, "statusCode": status, "reason": "REASON", "detail": "more"}
     assert await one(in_use, "LINE test") == CheckResult(
-        "failure", "LINE test", "LINE does not reach the webhook: REASON (more)", mend
+        "failure", "LINE test", "LINE does not reach the webhook: REASON (more)", fix
     )
 
 
@@ -157,7 +157,7 @@ async def test_the_month_is_told(in_use: LineFake, limit: int | None, used: int,
     """Before it is over."""
     in_use.limit, in_use.used = limit, used
     messages = await one(in_use, "LINE messages")
-    assert (messages.result, messages.detail, bool(messages.mend)) == (result, detail, result == "warning")
+    assert (messages.result, messages.detail, bool(messages.fix)) == (result, detail, result == "warning")
 
 
 LOST = CheckResult("warning", "LINE redelivery", "a webhook refused 2 h ago has not come again", SWITCH)

@@ -85,7 +85,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) ->
     assert (await rig.post(as_json({}), {})).status_code == 401
     await until(lambda: "slack:bad_signatures" in rig.kv.kept)
     traffic = (await run_checks(options(fake), rig.kv))[-1]
-    assert (traffic.result, traffic.mend) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
+    assert (traffic.result, traffic.fix) == ("warning", "SLACK_SIGNING_SECRET is probably wrong")
     assert traffic.detail.endswith("bad signatures: 1")
 
 
@@ -140,8 +140,8 @@ async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> Non
             assert not rig.slack.identity.is_ours("U00000001", "B9")
             assert not rig.slack.identity.is_ours(None, None)
     assert [line["event"] for line in logged] == [
-        "slack does not tell who the bot is",
-        "slack refuses SLACK_BOT_TOKEN",
+        "slack.identity_unknown",
+        "slack.token_refused",
     ]
 
 

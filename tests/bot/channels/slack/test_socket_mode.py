@@ -68,8 +68,8 @@ async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> N
         async with open_rig(fake, signing_secret="", app_token=APP_TOKEN):
             await until(lambda: fake.connected == 1)
     assert {
-        "event": "slack refuses a socket, see SLACK_APP_TOKEN",
-        "error": "invalid_auth",
+        "event": "slack.socket_refused",
+        "cause": "invalid_auth",
         "log_level": "error",
     } in logged
     assert APP_TOKEN not in str(logged)

@@ -2,6 +2,6 @@
 if lease_lost() then return LEASE_LOST end
 local delivery = redis.call('LPOP', outbox)
 if delivery then
-    bury('reason', ARGV[3], 'delivery', delivery)
+    add_dead_letter('reason', ARGV[3], 'delivery', delivery)
 end
 return redis.call('LINDEX', outbox, 0)

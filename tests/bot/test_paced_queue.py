@@ -7,14 +7,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from bot.starter import PATIENCE, ROOM_S, Starter
+from bot.worker import MOST_ROUNDS, SHORT_ROUND_S, PacedQueue
 from tests.waiting import until
 
 
 @asynccontextmanager
-async def running(starter: Starter, begin: Callable[[str], Awaitable[None]]) -> AsyncIterator[None]:
+async def running(queue: PacedQueue, begin: Callable[[str], Awaitable[None]]) -> AsyncIterator[None]:
     """Begin what waits while the context is open."""
-    task = asyncio.create_task(starter.run(begin))
+    task = asyncio.create_task(queue.run(begin))
     try:
         yield
     finally:
@@ -37,55 +37,55 @@ class Turns:
 
 async def test_those_that_wait_longest_begin_first() -> None:
     """Each once, however often it is named."""
-    starter, turns = Starter(100), Turns()
+    queue, turns = PacedQueue(100), Turns()
     for name in ("a", "b", "a", "c", "b"):
-        starter.add(name)
-    async with running(starter, turns):
-        await starter.empty.wait()
+        queue.add(name)
+    async with running(queue, turns):
+        await queue.empty.wait()
         await until(lambda: turns.begun == ["a", "b", "c"])
 
 
 async def test_no_more_at_once_than_allowed() -> None:
     """The next begins when one has ended."""
-    starter, turns = Starter(2), Turns()
+    queue, turns = PacedQueue(2), Turns()
     for name in ("a", "b", "c"):
-        starter.add(name)
-    async with running(starter, turns):
+        queue.add(name)
+    async with running(queue, turns):
         await until(lambda: len(turns.begun) == 2)
-        assert starter.waiting == 1
+        assert queue.waiting == 1
         turns.gate.set()
         await until(lambda: turns.begun == ["a", "b", "c"])
 
 
 async def test_what_is_named_while_it_is_at_work_is_looked_at_again() -> None:
     """A message may have come in while the lease was given back."""
-    starter, turns = Starter(2), Turns()
-    starter.add("a")
-    async with running(starter, turns):
+    queue, turns = PacedQueue(2), Turns()
+    queue.add("a")
+    async with running(queue, turns):
         await until(lambda: turns.begun == ["a"])
-        starter.add("a")
-        starter.add("a")
-        assert starter.waiting == 0
+        queue.add("a")
+        queue.add("a")
+        assert queue.waiting == 0
         turns.gate.set()
-        await until(lambda: turns.begun == ["a", "a"] and not list(starter.at_work))
+        await until(lambda: turns.begun == ["a", "a"] and not list(queue.at_work))
 
 
 async def test_a_busy_loop_begins_less_and_never_nothing() -> None:
     """While each round of the loop is long, only every few rounds one begins."""
-    starter, turns = Starter(1000), Turns()
+    queue, turns = PacedQueue(1000), Turns()
     rounds = 0
 
     async def busy() -> None:
         nonlocal rounds
         while True:
-            time.sleep(ROOM_S * 1.5)  # noqa: ASYNC251 -- a callback that keeps the loop, which is what is tested
+            time.sleep(SHORT_ROUND_S * 1.5)  # noqa: ASYNC251 -- a callback that keeps the loop, which is what is tested
             rounds += 1
             await asyncio.sleep(0)
 
     for number in range(10):
-        starter.add(str(number))
+        queue.add(str(number))
     hog = asyncio.create_task(busy())
-    async with running(starter, turns):
-        await starter.empty.wait()
+    async with running(queue, turns):
+        await queue.empty.wait()
     hog.cancel()
-    assert rounds >= 8 * (PATIENCE - 1)  # the first two begin before anything is measured
+    assert rounds >= 8 * (MOST_ROUNDS - 1)  # the first two begin before anything is measured

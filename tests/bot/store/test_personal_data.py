@@ -22,11 +22,11 @@ async def test_erasing_takes_what_bears_the_name_and_nothing_else(store: Store, 
     await redis.set(f"kaiwa:{{04}}:fence:{HERE}", 7, ex=60)
     for name in ("line:name:u1", "line:name:u12", "slack:name:u1", "line:name:*"):
         await store.kv.set(name, b"x", 60)
-    assert await store.traces.erase("line", ["u1"]) == 3
+    assert await store.personal_data.erase("line", ["u1"]) == 3
     left = await names(redis)
     assert {"note:line:name:u12", "note:slack:name:u1", "note:line:name:*", f"inbox:{HERE}"} <= left
     assert [name for name in left if "u1" in name.split(":") and not name.startswith(("inbox", "note:slack"))] == []
-    assert await store.traces.erase("line", ["*"]) == 1
+    assert await store.personal_data.erase("line", ["*"]) == 1
     assert await store.kv.get("line:name:u12") == b"x"
 
 
@@ -37,7 +37,7 @@ async def test_notes_that_hold_a_name_go_too(store: Store) -> None:
     await store.kv.set("slack:stream:t2", b'{"channel":"D12"}', 60)
     await store.kv.set("line:stream:t3", b'{"channel":"D1"}', 60)
     await store.kv.add("person:slack:U2", "own slack:T:D1", 60)
-    assert await store.traces.erase("slack", ["U1", "D1"]) == 2
+    assert await store.personal_data.erase("slack", ["U1", "D1"]) == 2
     assert await store.kv.get("slack:stream:t2") is not None
     assert await store.kv.get("line:stream:t3") is not None
     assert await store.kv.members("person:slack:U2") == ["own slack:T:D1"]
@@ -46,7 +46,7 @@ async def test_notes_that_hold_a_name_go_too(store: Store) -> None:
 async def test_no_name_is_in_nothing(store: Store) -> None:
     """Nothing is deleted for somebody who has none."""
     await store.kv.set("line:name:u1", b"x", 60)
-    assert await store.traces.erase("line", []) == 0
+    assert await store.personal_data.erase("line", []) == 0
 
 
 async def test_a_deleted_letter_leaves_no_bytes_among_the_others(store: Store, redis: Redis) -> None:
@@ -54,23 +54,23 @@ async def test_a_deleted_letter_leaves_no_bytes_among_the_others(store: Store, r
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"one", b"secret", b"three"], keep_turns=1)
     for _ in range(3):
-        await store.outbox.bury_head(lease, b"refused")
+        await store.outbox.move_head_to_dead_letters(lease, b"refused")
     letters = await store.dead_letters.of(HERE)
     await store.dead_letters.discard(letters[1])
     assert b"secret" in (await redis.dump(key("dead", HERE)) or b"")
-    await store.traces.compact()
+    await store.personal_data.compact()
     assert b"secret" not in (await redis.dump(key("dead", HERE)) or b"")
     assert await store.dead_letters.of(HERE) == [letters[0], letters[2]]
     assert await redis.ttl(key("dead", HERE)) > 0
     for letter in (letters[0], letters[2]):
         await store.dead_letters.discard(letter)
-    await store.traces.compact()
+    await store.personal_data.compact()
     assert await store.dead_letters.of(HERE) == []
 
 
 async def test_a_seen_key_names_nobody_and_still_knows_the_message(store: Store) -> None:
     """It outlives a wish to be forgotten, so that a message that comes again is not answered again."""
     assert await store.inbox.accept(HERE, "T:u1:17", b"one")
-    assert await store.traces.erase("line", ["u1"]) == 1
+    assert await store.personal_data.erase("line", ["u1"]) == 1
     assert not await store.inbox.accept(HERE, "T:u1:17", b"one")
     assert "u1" not in Keys(HERE).seen("T:u1:17")

@@ -1,4 +1,4 @@
-"""How long a store is waited for: while it answers others, whoever is queued only waits; else it is away."""
+"""Slots: a queue for a cluster's connections; while requests are answered those behind wait, else all fail at once."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Places:
-    """So many at once; the others are queued, first come, first served.
+class Slots:
+    """A limited number of requests at once; the others are queued, first come, first served.
 
-    The time spent in the queue is the others' work, and says nothing about the store. But where it does not answer one
-    request, it will not answer the next either: all that are queued then fail at once.
+    The time in the queue says nothing about the store. But a store that does not answer one request will not answer
+    the next either: then all queued requests fail at once.
     """
 
-    def __init__(self, places: int, answer_s: float) -> None:
-        self._free = places
+    def __init__(self, slots: int, answer_s: float) -> None:
+        self._free = slots
         self._answer_s = answer_s
         self._queue: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for a place, and have it for as long as the context is open, at most ``answer_s``.
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait for a slot, and hold it while the context is open, at most ``answer_s``.
 
         Raises:
             TimeoutError: the store did not answer in time, this request or one it was queued behind.
         """
-        await self._enter()
+        await self._acquire()
         try:
             async with asyncio.timeout(self._answer_s):
                 yield
         except TimeoutError:
-            self._send_away()
+            self._fail_queued()
             raise
         finally:
-            self._leave()
+            self._release()
 
-    async def _enter(self) -> None:
+    async def _acquire(self) -> None:
         if self._free:
             self._free -= 1
             return
@@ -47,10 +47,10 @@ class Places:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:  # its turn came at that moment
-                self._leave()
+                self._release()
             raise
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         while self._queue:
             turn = self._queue.popleft()
             if not turn.done():
@@ -58,7 +58,7 @@ class Places:
                 return
         self._free += 1
 
-    def _send_away(self) -> None:
+    def _fail_queued(self) -> None:
         for turn in self._queue:
             if not turn.done():
                 turn.set_exception(TimeoutError())

@@ -1,4 +1,4 @@
-"""What people leave beside their conversations: seen-keys and notes that name them, and what deletions leave behind."""
+"""Personal data outside conversations: seen-keys and values of ``kv`` that name a person, and deleted dead letters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Collection
 from typing import Any
 
 from bot.store.clients import Client
-from bot.store.connection import answering
-from bot.store.keys import DEAD_S, dead_letters, is_personal, note_of, notes_pattern, personal_pattern
+from bot.store.connection import translate_errors
+from bot.store.keys import DEAD_S, dead_letter_streams, is_personal, kv_name, kv_pattern, personal_pattern
 
 ERASE_S = 60.0
 BATCH = 500
-SETS = "person:"  # notes with members; they are found by their name alone
+SETS = "person:"  # sets of kv; they are found by their name alone
 
-# A stream keeps the bytes of what was deleted in it for as long as something beside it stays. So it is written anew.
+# A stream keeps the bytes of a deleted entry while other entries stay, so it is written anew.
 COMPACT = """#!lua flags=allow-oom
 local letters = KEYS[1]
 if redis.call('EXISTS', letters) == 0 then
@@ -31,15 +31,15 @@ return #kept
 """
 
 
-class Traces:
-    """Finds what bears a name, in every key of the store: for the rare case that somebody wants to be forgotten."""
+class PersonalData:
+    """Finds and deletes what names a person, by a scan of every key: for the rare ``/forget me``."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._erasing = asyncio.Lock()  # for one person after the other: each looks at every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
-        """Delete every seen-key of earlier versions and every note that bears one of these names, or holds it.
+        """Delete every seen-key of earlier versions and every value of ``kv`` that bears or holds one of these names.
 
         Args:
             names: a person's id, and the last words of the ids of conversations they have alone.
@@ -47,14 +47,14 @@ class Traces:
         Returns:
             How many keys are gone.
         """
-        async with self._erasing, answering(ERASE_S):
+        async with self._erasing, translate_errors(ERASE_S):
             gone = [await self._erase_named(channel, name) for name in names]
             return sum(gone) + await self._erase_holding(channel, names)
 
     async def compact(self) -> None:
-        """Let nothing be left of dead letters that were deleted."""
-        async with answering(ERASE_S):
-            _ = await self._client.ask_each(("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letters())
+        """Rewrite the streams of dead letters, so that no byte of a deleted one is left."""
+        async with translate_errors(ERASE_S):
+            _ = await self._client.ask_each(("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letter_streams())
 
     async def _erase_named(self, channel: str, name: str) -> int:
         found = self._client.scan_iter(personal_pattern(name), count=1_000)
@@ -63,9 +63,9 @@ class Traces:
 
     async def _erase_holding(self, channel: str, names: Collection[str]) -> int:
         holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
-        names_of_notes = [raw.decode() async for raw in self._client.scan_iter(notes_pattern(), count=1_000)]
+        names_of_notes = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
         keys = [
-            key for key in names_of_notes if channel in (name := note_of(key)).split(":") and not name.startswith(SETS)
+            key for key in names_of_notes if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)
         ]
         values: list[Any] = []
         for start in range(0, len(keys), BATCH):

@@ -1,0 +1,75 @@
+"""A span counts and logs one piece of work, once it has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.metrics import Kind, Metrics
+from bot.telemetry import span
+
+
+def logged(kind: Kind, metrics: Metrics, event: str, outcome: str, name: str = "", **fields: Any) -> dict[str, Any]:
+    """The one line of a span, without its time."""
+    with capture_logs() as lines, span(kind, metrics) as work:
+        ms = work.end(event, outcome, name, **fields)
+    (line,) = lines
+    assert line.pop("ms") == ms
+    return dict(line)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "sample", "labels"),
+    [
+        ("turn", "", "kaiwa_turns_total", {}),
+        ("model", "m-1", "kaiwa_model_calls_total", {"model": "m-1"}),
+        ("tool", "echo", "kaiwa_tool_calls_total", {"tool": "echo"}),
+        ("delivery", "line", "kaiwa_deliveries_total", {"channel": "line"}),
+    ],
+)
+def test_each_kind_of_work_has_its_counter(kind: Kind, name: str, sample: str, labels: dict[str, str]) -> None:
+    """By outcome, and by the name of the model, tool or channel."""
+    metrics = Metrics()
+    line = logged(kind, metrics, "tool.called", "ok", name)
+    assert line == {"event": "tool.called", "log_level": "info", "outcome": "ok", **labels}
+    assert metrics.registry.get_sample_value(sample, {"outcome": "ok", **labels}) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "sample", "labels"),
+    [
+        ("turn", "", "kaiwa_turn_seconds_count", {}),
+        ("model", "m-1", "kaiwa_model_seconds_count", {"model": "m-1"}),
+        ("tool", "echo", "kaiwa_tool_seconds_count", {"tool": "echo"}),
+    ],
+)
+def test_what_takes_long_is_timed(kind: Kind, name: str, sample: str, labels: dict[str, str]) -> None:
+    """Deliveries are counted alone."""
+    metrics = Metrics()
+    logged(kind, metrics, "tool.called", "ok", name)
+    assert metrics.registry.get_sample_value(sample, labels) == 1
+
+
+def test_tokens_are_counted_and_not_logged() -> None:
+    """By model and kind."""
+    metrics = Metrics()
+    line = logged("model", metrics, "model.called", "end_turn", "m-1", tokens={"input": 7})
+    assert "tokens" not in line
+    assert metrics.registry.get_sample_value("kaiwa_tokens_total", {"model": "m-1", "kind": "input"}) == 7
+
+
+def test_a_failure_is_louder() -> None:
+    """Its level hangs on its event; further fields stand in the line."""
+    line = logged("delivery", Metrics(), "delivery.failed", "refused", "line", cause="no such chat")
+    assert (line["log_level"], line["cause"]) == ("error", "no such chat")
+
+
+def test_work_that_does_not_end_leaves_nothing() -> None:
+    """A turn that waits, or that another process has taken over, is told by whoever ends it."""
+    metrics = Metrics()
+    with capture_logs() as lines, pytest.raises(KeyError), span("turn", metrics):
+        raise KeyError
+    assert lines == []
+    assert b"kaiwa_turns_total{" not in metrics.exposition()
