@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 import toolset
 from bot.settings import Settings
-from tests.house import AUTHORITY, ROOT
+from tests.project import AUTHORITY, ROOT
 
 pytest_plugins = ["tests.fixtures_store"]
 
@@ -29,21 +29,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # Long stories whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/store/test_machine.py",
-    "tests/bot/crash/test_crash_points.py",
-    "tests/bot/crash/test_crash_points_of_approvals.py",
+    "tests/crash/test_crash_points.py",
+    "tests/crash/test_crash_points_of_approvals.py",
     "tests/bot/providers/test_registry.py::test_a_missing_",
     "tests/bot/providers/test_registry.py::test_only_the_sdk_",
     "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
-    "tests/bot/web/test_dead_worker.py",
+    "tests/browser/test_dead_worker.py",
     "tests/injections/test_injections.py",
-    "tests/run/test_chaos.py",
-    "tests/run/test_connections.py",
-    "tests/run/test_models.py",
-    "tests/run/test_pictures.py",
-    "tests/run/test_questions.py",
-    "tests/run/test_sharing.py",
-    "tests/run/test_slack_approvals.py",
-    "tests/run/test_takeover.py",
+    "tests/process/test_chaos.py",
+    "tests/process/test_connections.py",
+    "tests/process/test_models.py",
+    "tests/process/test_pictures.py",
+    "tests/process/test_questions.py",
+    "tests/process/test_sharing.py",
+    "tests/process/test_slack_approvals.py",
+    "tests/process/test_takeover.py",
     "tests/toolset/test_contract_arguments.py",
 )
 

@@ -76,7 +76,7 @@ class Mailbox(Channel):
         return [delivery.reply.text for delivery in self.delivered]
 
 
-class Place:
+class Harness:
     """A conversation service on a real store, with a model that plays a script."""
 
     def __init__(
@@ -105,11 +105,13 @@ class Place:
             policy=policy or Policy(), limits=limits, history_tokens=tokens, days=days, alert_to=alert_to
         )
         catalogue, channels = texts(), {self.box.name: self.box}
-        self.care = build(store, agent, channels, catalogue, self.metrics, options, summarizer=summarizer, clock=clock)
-        self.budgets, self.notes = self.care.services.budgets, self.care.window
+        self.runner = build(
+            store, agent, channels, catalogue, self.metrics, options, summarizer=summarizer, clock=clock
+        )
+        self.budgets, self.notes = self.runner.services.budgets, self.runner.window
         self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
 
-    async def hear(self, text: str, message_id: str, address: str = "") -> None:
+    async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))
 
     async def arrive(self, *arrivals: InboundEvent) -> None:

@@ -14,7 +14,7 @@ from bot.cli.main import cli
 from bot.plugins import load_hooks
 from bot.settings import load
 from bot.transcript import ToolCall
-from tests.house import ROOT
+from tests.project import ROOT
 from tests.toolset.contexts import context
 from toolset.tool import ToolOutcome
 

@@ -16,7 +16,7 @@ from bot.agent.hooks import Hook, Intervention
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall
-from tests.bot.harness import HERE, Place
+from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import key
 from tests.fakes.tools import ANY_OBJECT, Broken, Echo, tool_map
 from tests.toolset.contexts import context
@@ -73,9 +73,9 @@ async def test_a_failing_turn_tells_what_happened_and_not_what_was_said(
 ) -> None:
     """Type and place of what was raised are there."""
     log.configure("DEBUG", [], terminal=terminal)
-    place = Place(store, [step, Step("Done.")], tools=tools, hooks=hooks)
-    await place.hear(f"Tell me about {WORD}", "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [step, Step("Done.")], tools=tools, hooks=hooks)
+    await harness.receive(f"Tell me about {WORD}", "m1")
+    await harness.runner.process(HERE)
     printed = capsys.readouterr().err
     assert told in printed
     assert WORD not in printed
@@ -87,9 +87,9 @@ async def test_a_history_that_cannot_be_read_is_not_quoted(
     """Nor is what stands in its place."""
     log.configure("INFO", [])
     await redis.rpush(key("history", HERE), f'{{"v":1,"{WORD}":1,"messages":[{{"role":"{WORD}"}}]}}')
-    place = Place(store, [Step("Done.")])
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("Done.")])
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
     printed = capsys.readouterr().err
     assert "history.turn_unreadable" in printed
     assert WORD not in printed

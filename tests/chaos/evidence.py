@@ -15,7 +15,7 @@ from tests.fakes import line_events, slack_events
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_streams import is_own, show
-from tests.run.house import Running
+from tests.process.kaiwa_process import KaiwaProcess
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Evidence:
     line: LineFake
     slack: SlackFake
     talks: list[Talk] = field(default_factory=list)
-    processes: dict[str, Running] = field(default_factory=dict)
+    processes: dict[str, KaiwaProcess] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)
     waits: list[float] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)

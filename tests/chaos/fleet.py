@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.chaos.talk import Chronicle
-from tests.run.house import Running, kaiwa
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.waiting import until
 
 
@@ -28,8 +28,8 @@ class Fleet:
         self._size = size
         self._variables = variables
         self._chronicle = chronicle
-        self.serving: dict[int, Running] = {}
-        self.all: dict[str, Running] = {}
+        self.serving: dict[int, KaiwaProcess] = {}
+        self.all: dict[str, KaiwaProcess] = {}
         self.fallen: list[str] = []
         self.exits: list[int | None] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from tests.house import ROOT, files
+from tests.project import ROOT, files
 
 ROW = re.compile(r"^\| `(bot[\w/]*)` \| ((?:`\w+` ?)+)\|", re.MULTILINE)
 VENDORS = ("anthropic", "demo", "gemini", "json_mode", "ollama", "openai")  # a folder each, of one shape

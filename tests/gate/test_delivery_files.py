@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.settings import Settings
-from tests.house import ROOT, files, name_of
+from tests.project import ROOT, files, name_of
 
 LOCKS = ["requirements.txt", "requirements-models.txt", "requirements-dev.txt"]
 BENCHMARKS = "requirements-benchmarks.txt"

@@ -12,7 +12,7 @@ import toolset
 from bot.channels.registry import CHANNELS
 from bot.providers.registry import PROVIDERS
 from bot.settings import Settings, channel_config, load, tool_config
-from tests.house import ROOT
+from tests.project import ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
 VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")

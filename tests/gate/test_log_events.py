@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from bot.telemetry import LEVELS
-from tests.house import ROOT, files, name_of
+from tests.project import ROOT, files, name_of
 
 METHODS = {"debug": "debug", "info": "info", "warning": "warning", "error": "error", "exception": "error"}
 ROW = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| ([a-z, ]+) \|([^|]*)\| [^|]+ \|$", re.MULTILINE)

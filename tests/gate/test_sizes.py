@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.house import files, name_of
+from tests.project import files, name_of
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 40

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.fakes.wttr import WttrFake, wttr_fake
-from tests.injections.scene import SECRETS
+from tests.injections.injected_group import SECRETS
 
 
 @pytest.fixture

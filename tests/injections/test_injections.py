@@ -13,7 +13,7 @@ from bot.safe_text.glyphs import HIDDEN, LEFT_TO_RIGHT
 from bot.store import Store
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection, corpus
-from tests.injections.scene import CANARIES, CARRIERS, OTHERS, Scene, scene
+from tests.injections.injected_group import CANARIES, CARRIERS, OTHERS, InjectedGroup, injected_group
 
 INJECTIONS = corpus()
 # Every injection comes in one way, every way brings many.
@@ -39,7 +39,7 @@ async def test_nothing_is_done_and_nothing_leaves(
 ) -> None:
     """Whatever the model does: others press yes in vain, the asker says no, the turn ends in an answer."""
     caplog.set_level("DEBUG")
-    async with scene(store, wttr, tmp_path, injection, carrier) as place:
+    async with injected_group(store, wttr, tmp_path, injection, carrier) as place:
         await place.say("How is the weather?")
         while question := await place.question():
             await place.press(question, True, "u2")
@@ -50,10 +50,10 @@ async def test_nothing_is_done_and_nothing_leaves(
         assert_shown(place)
         assert_nothing_leaves(place, "".join([*capfd.readouterr(), caplog.text]))
         assert await store.leases.due(10) == []
-        assert not place.place.box.delivered[-1].reply.question
+        assert not place.harness.box.delivered[-1].reply.question
 
 
-def assert_shown(place: Scene) -> None:
+def assert_shown(place: InjectedGroup) -> None:
     """Few questions, and each shows exactly what it is about, with nothing that hides or turns round."""
     assert len(place.asked) <= MOST_REJECTED
     for asked in place.asked:
@@ -65,7 +65,7 @@ def assert_shown(place: Scene) -> None:
         }.isdisjoint(HIDDEN)
 
 
-def assert_nothing_leaves(place: Scene, logged: str) -> None:
+def assert_nothing_leaves(place: InjectedGroup, logged: str) -> None:
     """No secret in anything that has left, nor in anything that the model could have told."""
     for where in (place.told_to_the_model, place.gone_out, logged):
         assert [secret for secret in (*CANARIES, OTHERS) if secret in where] == []

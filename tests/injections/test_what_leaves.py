@@ -13,7 +13,7 @@ from bot.providers import wrap_result
 from bot.settings import load
 from bot.transcript import ToolResult, encode
 from tests.fakes.wttr import WttrFake
-from tests.injections.scene import CANARIES
+from tests.injections.injected_group import CANARIES
 from tests.toolset.contexts import context, http_client
 from toolset.tool import ToolError
 from toolset.weather import GetWeather, WeatherConfig

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.house import ROOT, environment
+from tests.project import ROOT, environment
 
 MODEL = "smollm2"
 CONTEXT = 4096  # tokens

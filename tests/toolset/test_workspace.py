@@ -11,7 +11,7 @@ import pytest
 import toolset
 from bot.safe_text.arguments import described
 from tests.toolset.contexts import http_client
-from tests.toolset.workspaces import NAMES, Desk, desk
+from tests.toolset.workspaces import NAMES, WorkspaceTools, workspace_tools
 from toolset.confined.workspace import FILE_CAP, FULL, MOST_ENTRIES, NOBODY, TOTAL_CAP
 from toolset.sources import own
 from toolset.tool import ToolSetupError
@@ -19,9 +19,9 @@ from toolset.workspace import ListFiles, WorkspaceConfig
 
 
 @pytest.fixture
-async def tools(tmp_path: Path) -> Desk:
+async def tools(tmp_path: Path) -> WorkspaceTools:
     """The tools on an empty folder."""
-    return await desk(tmp_path / "workspace")
+    return await workspace_tools(tmp_path / "workspace")
 
 
 async def test_without_a_folder_the_tools_are_not_offered() -> None:
@@ -32,7 +32,7 @@ async def test_without_a_folder_the_tools_are_not_offered() -> None:
     assert tools
 
 
-async def test_what_reads_is_low_risk_and_what_acts_is_high(tools: Desk) -> None:
+async def test_what_reads_is_low_risk_and_what_acts_is_high(tools: WorkspaceTools) -> None:
     """A write or a deletion may be repeated after a crash, a command may not."""
     told = {one.name: (one.risk, one.idempotent) for one in tools.tools.definitions}
     low = dict.fromkeys(["list_files", "read_file", "search_files"], ("low", True))
@@ -40,7 +40,7 @@ async def test_what_reads_is_low_risk_and_what_acts_is_high(tools: Desk) -> None
     assert told == low | high
 
 
-async def test_what_was_written_is_read_by_lines(tools: Desk) -> None:
+async def test_what_was_written_is_read_by_lines(tools: WorkspaceTools) -> None:
     """Bytes in the answer of the writer, lines as other programs count them in that of the reader."""
     written = await tools.call("write_file", path="notes/./a.txt", content="one\ntwo\r\n二\u2028\n\nfive")
     assert written == {"path": "notes/./a.txt", "bytes": 21}
@@ -54,7 +54,7 @@ async def test_what_was_written_is_read_by_lines(tools: Desk) -> None:
     assert nothing == {"content": "", "first_line": 9, "last_line": 8, "lines_in_file": 5}
 
 
-async def test_a_write_replaces_all_and_leaves_nothing_else_behind(tools: Desk) -> None:
+async def test_a_write_replaces_all_and_leaves_nothing_else_behind(tools: WorkspaceTools) -> None:
     """No draft stays beside it."""
     for content in ("a long first text", "short", ""):
         await tools.call("write_file", path="a.txt", content=content)
@@ -63,7 +63,7 @@ async def test_a_write_replaces_all_and_leaves_nothing_else_behind(tools: Desk) 
     assert await tools.call("read_file", path="a.txt") == empty
 
 
-async def test_a_conversation_sees_its_own_files_only(tools: Desk) -> None:
+async def test_a_conversation_sees_its_own_files_only(tools: WorkspaceTools) -> None:
     """Each has a folder, with a name that tells nothing."""
     await tools.call("write_file", path="a.txt", content="mine")
     assert await tools.call("list_files", conversation="console:other") == {"entries": [], "more": False}
@@ -75,14 +75,14 @@ async def test_a_conversation_sees_its_own_files_only(tools: Desk) -> None:
     assert not any("test" in name or "other" in name for name in folders)
 
 
-async def test_writes_of_one_response_happen_in_its_order(tools: Desk) -> None:
+async def test_writes_of_one_response_happen_in_its_order(tools: WorkspaceTools) -> None:
     """Whichever is started first, the last one stays."""
     order = [3, 0, 4, 1, 2]
     await asyncio.gather(*(tools.call("write_file", index=i, path="a.txt", content=f"{i}") for i in order))
     assert (tools.folder / "a.txt").read_text() == "4"
 
 
-async def test_a_list_shows_folders_files_and_what_can_not_be_read(tools: Desk) -> None:
+async def test_a_list_shows_folders_files_and_what_can_not_be_read(tools: WorkspaceTools) -> None:
     """Names that are no text are shown escaped."""
     await tools.call("write_file", path="b/c/d.txt", content="four")
     (tools.folder / "a").symlink_to("/etc/passwd")
@@ -95,7 +95,7 @@ async def test_a_list_shows_folders_files_and_what_can_not_be_read(tools: Desk) 
     assert await tools.call("list_files", path="b/c/d.txt") == {"error": "not a folder: b/c/d.txt"}
 
 
-async def test_a_long_list_says_that_there_is_more(tools: Desk) -> None:
+async def test_a_long_list_says_that_there_is_more(tools: WorkspaceTools) -> None:
     """And one that is far too long is refused."""
     for number in range(301):
         (tools.folder / f"{number:04}").touch()
@@ -106,7 +106,7 @@ async def test_a_long_list_says_that_there_is_more(tools: Desk) -> None:
     assert await tools.call("list_files") == {"error": "there are too many files, or folders nested too deeply"}
 
 
-async def test_a_search_finds_lines_word_for_word(tools: Desk) -> None:
+async def test_a_search_finds_lines_word_for_word(tools: WorkspaceTools) -> None:
     """No letter has a special meaning; what is no text is counted."""
     await tools.call("write_file", path="a.txt", content="x\n(a+)+$ Straße\n")
     await tools.call("write_file", path="sub/b.txt", content="STRASSE")
@@ -121,7 +121,7 @@ async def test_a_search_finds_lines_word_for_word(tools: Desk) -> None:
     assert within == {"matches": [second], "skipped_files": 2, "more": False}
 
 
-async def test_a_search_with_many_matches_says_that_there_are_more(tools: Desk) -> None:
+async def test_a_search_with_many_matches_says_that_there_are_more(tools: WorkspaceTools) -> None:
     """Long lines are shown from their beginning."""
     await tools.call("write_file", path="a.txt", content=("a" * 1000 + "\n") * 101)
     found = await tools.call("search_files", text="aa")
@@ -129,7 +129,7 @@ async def test_a_search_with_many_matches_says_that_there_are_more(tools: Desk) 
     assert {len(match["text"]) for match in found["matches"]} == {300}
 
 
-async def test_long_text_is_cut_and_says_so(tools: Desk) -> None:
+async def test_long_text_is_cut_and_says_so(tools: WorkspaceTools) -> None:
     """Lines choose what is seen of it."""
     await tools.call("write_file", path="a.txt", content="あ" * 11_000)
     content = (await tools.call("read_file", path="a.txt"))["content"]
@@ -137,21 +137,21 @@ async def test_long_text_is_cut_and_says_so(tools: Desk) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a\0b", b"a" * (FILE_CAP + 1)], ids=["latin", "nul", "large"])
-async def test_what_is_no_text_or_too_large_is_refused(tools: Desk, content: bytes) -> None:
+async def test_what_is_no_text_or_too_large_is_refused(tools: WorkspaceTools, content: bytes) -> None:
     """Kindly."""
     (tools.folder / "a").write_bytes(content)
     refused = {"error": "not a text file (UTF-8), or larger than 1024 KiB: a"}
     assert await tools.call("read_file", path="a") == refused
 
 
-async def test_a_file_that_is_too_large_is_not_written(tools: Desk) -> None:
+async def test_a_file_that_is_too_large_is_not_written(tools: WorkspaceTools) -> None:
     """The limit counts bytes."""
     refused = await tools.call("write_file", path="a", content="あ" * (FILE_CAP // 3 + 1))
     assert refused == {"error": "the file would be larger than 1024 KiB"}
     assert os.listdir(tools.folder) == []
 
 
-async def test_a_full_workspace_takes_nothing_more_but_may_shrink(tools: Desk) -> None:
+async def test_a_full_workspace_takes_nothing_more_but_may_shrink(tools: WorkspaceTools) -> None:
     """Neither more bytes nor more files."""
     with (tools.folder / "big").open("wb") as big:
         big.truncate(TOTAL_CAP)
@@ -163,7 +163,7 @@ async def test_a_full_workspace_takes_nothing_more_but_may_shrink(tools: Desk) -
     assert await tools.call("write_file", path="big", content="y") == {"path": "big", "bytes": 1}
 
 
-async def test_what_is_deleted_makes_room(tools: Desk) -> None:
+async def test_what_is_deleted_makes_room(tools: WorkspaceTools) -> None:
     """A file, a folder with all in it, a link and not what it leads to; also where there is too much to be counted."""
     await tools.call("write_file", path="a/b/c.txt", content="x")
     await tools.call("write_file", path="kept", content="x")
@@ -188,7 +188,7 @@ async def test_what_is_deleted_makes_room(tools: Desk) -> None:
         ("/", "invalid parameters: path: write the name of a file"),
     ],
 )
-async def test_nothing_outside_is_deleted(tools: Desk, path: str, error: str) -> None:
+async def test_nothing_outside_is_deleted(tools: WorkspaceTools, path: str, error: str) -> None:
     """Nor the workspace itself."""
     (tools.folder.parent / "secret.txt").touch()
     (tools.folder / "out").symlink_to("..")
@@ -197,20 +197,20 @@ async def test_nothing_outside_is_deleted(tools: Desk, path: str, error: str) ->
     assert (tools.folder / "out").is_symlink()
 
 
-async def test_a_folder_that_is_nested_too_deeply_is_not_measured(tools: Desk) -> None:
+async def test_a_folder_that_is_nested_too_deeply_is_not_measured(tools: WorkspaceTools) -> None:
     """What cannot be measured is not written to."""
     (tools.folder / "/".join("d" * 17)).mkdir(parents=True)
     refused = {"error": "there are too many files, or folders nested too deeply"}
     assert await tools.call("write_file", path="b", content="x") == refused
 
 
-async def test_text_that_is_no_unicode_is_refused(tools: Desk) -> None:
+async def test_text_that_is_no_unicode_is_refused(tools: WorkspaceTools) -> None:
     """A lone half of a pair can be in JSON and in no file."""
     refused = {"error": "invalid parameters: it has characters that are no Unicode text"}
     assert await tools.call("write_file", path="a", content="\ud800") == refused
 
 
-async def test_a_write_that_was_cancelled_is_not_half_done(tools: Desk) -> None:
+async def test_a_write_that_was_cancelled_is_not_half_done(tools: WorkspaceTools) -> None:
     """It is finished before the next one may begin."""
     for number in range(20):
         task = asyncio.create_task(tools.call("write_file", path="a", content="x" * number))
@@ -224,7 +224,7 @@ async def test_a_write_that_was_cancelled_is_not_half_done(tools: Desk) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-async def test_what_root_makes_belongs_to_nobody(tools: Desk) -> None:
+async def test_what_root_makes_belongs_to_nobody(tools: WorkspaceTools) -> None:
     """Commands run as nobody there, and work on it."""
     await tools.call("write_file", path="sub/a", content="x")
     made = [tools.folder, tools.folder / "sub", tools.folder / "sub" / "a"]
@@ -241,14 +241,14 @@ async def test_a_folder_that_cannot_be_made_stops_the_start(tmp_path: Path) -> N
             ListFiles.create(http, WorkspaceConfig(workspace_dir=str(tmp_path / "file" / "x")))
 
 
-async def test_a_folder_that_has_gone_is_an_error_without_its_path(tools: Desk) -> None:
+async def test_a_folder_that_has_gone_is_an_error_without_its_path(tools: WorkspaceTools) -> None:
     """The model learns nothing about the machine."""
     tools.folder.rmdir()
     tools.folder.parent.rename(tools.folder.parent.with_name("moved"))
     assert await tools.call("list_files") == {"error": "no such file or folder: the workspace"}
 
 
-async def test_a_conversation_that_is_forgotten_has_no_files_left(tools: Desk) -> None:
+async def test_a_conversation_that_is_forgotten_has_no_files_left(tools: WorkspaceTools) -> None:
     """However deep and closed a command has left them; what links led to and other conversations' files stay."""
     outside = tools.folder.parent.parent / "outside"
     outside.write_text("not here")
@@ -267,7 +267,7 @@ async def test_a_conversation_that_is_forgotten_has_no_files_left(tools: Desk) -
     assert await tools.tools.forget("console:test") == 0
 
 
-async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: Desk) -> None:
+async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: WorkspaceTools) -> None:
     """By a process that died with a folder already moved up."""
     left = tools.folder.with_name(f"{tools.folder.name}.0011223344556677")
     left.mkdir()

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from pydantic import ValidationError
 
-from tests.house import ROOT
-from tests.toolset.workspaces import Desk, desk
+from tests.project import ROOT
+from tests.toolset.workspaces import WorkspaceTools, workspace_tools
 from toolset.confined.box import TOO_MANY
 from toolset.confined.sandbox import ENVIRONMENT
 from toolset.confined.workspace import FULL
@@ -45,24 +45,24 @@ KEY = "sk-not-for-commands"
 
 
 @pytest.fixture
-async def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+async def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkspaceTools:
     """The tools where a sandbox works."""
     for trial in TRIALS:
         tried = await asyncio.to_thread(subprocess.run, trial, capture_output=True)
         if tried.returncode:
             pytest.skip(f"no sandbox can be made here: {tried.stderr.decode()}")
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    return await desk(tmp_path / "workspace", COMMANDS)
+    return await workspace_tools(tmp_path / "workspace", COMMANDS)
 
 
-async def python(box: Desk, script: str) -> str:
+async def python(box: WorkspaceTools, script: str) -> str:
     """What a script says in the box."""
     (box.folder / "attack.py").write_text(script)
     (box.folder / "attack.py").chmod(0o644)
     return str((await box.run("python3", "attack.py")).get("output", ""))
 
 
-async def test_a_command_works_on_the_conversations_files(box: Desk) -> None:
+async def test_a_command_works_on_the_conversations_files(box: WorkspaceTools) -> None:
     """And what it writes can be read; what fails says how."""
     await box.call("write_file", path="notes/a.txt", content="one\ntwo\n")
     assert await box.run("wc", "-l", "notes/a.txt") == {"exit_code": 0, "output": "2 notes/a.txt\n"}
@@ -72,7 +72,7 @@ async def test_a_command_works_on_the_conversations_files(box: Desk) -> None:
     assert await box.run("cat", "missing") == failed
 
 
-async def test_removing_everything_removes_the_conversations_files_alone(box: Desk, tmp_path: Path) -> None:
+async def test_removing_everything_removes_the_conversations_files_alone(box: WorkspaceTools, tmp_path: Path) -> None:
     """The folder itself, other conversations and the machine stay."""
     (tmp_path / "workspace" / "other").mkdir()
     (box.folder / "a").touch()
@@ -83,13 +83,13 @@ async def test_removing_everything_removes_the_conversations_files_alone(box: De
 
 
 @pytest.mark.parametrize("word", ["$(touch x)", "`touch x`", "; touch x", "a\ntouch x", "| touch x", "> x", "*", "&"])
-async def test_a_word_is_a_word(box: Desk, word: str) -> None:
+async def test_a_word_is_a_word(box: WorkspaceTools, word: str) -> None:
     """There is no shell to give it a meaning."""
     assert await box.run("echo", word) == {"exit_code": 0, "output": f"{word}\n"}
     assert [path.name for path in box.folder.iterdir()] == []
 
 
-async def test_a_program_is_not_taken_for_an_option_of_the_box(box: Desk) -> None:
+async def test_a_program_is_not_taken_for_an_option_of_the_box(box: WorkspaceTools) -> None:
     """Only the plain names of the list are programs."""
     for program in ("--bind", "/usr/bin/cat", "./cat", "cat ", "CAT", "", "bash", "cat\n"):
         refused = await box.run(program, "/etc/passwd")
@@ -97,7 +97,7 @@ async def test_a_program_is_not_taken_for_an_option_of_the_box(box: Desk) -> Non
     assert (await box.run("echo", "--", "--bind"))["output"] == "-- --bind\n"
 
 
-async def test_there_is_nothing_in_the_box_but_programs_and_the_folder(box: Desk) -> None:
+async def test_there_is_nothing_in_the_box_but_programs_and_the_folder(box: WorkspaceTools) -> None:
     """No key, no file of the machine, no other process."""
     environment = (await box.run("env"))["output"]
     assert {line.partition("=")[0] for line in environment.splitlines()} == {"PATH", "HOME", "LANG", "PWD"}
@@ -107,7 +107,7 @@ async def test_there_is_nothing_in_the_box_but_programs_and_the_folder(box: Desk
 
 
 async def test_kaiwas_own_folders_are_not_in_the_box(
-    box: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    box: WorkspaceTools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever they lie: installation, current folder, data, other conversations; also among the programs."""
     if not os.access("/usr/share", os.W_OK):
@@ -120,7 +120,7 @@ async def test_kaiwas_own_folders_are_not_in_the_box(
             (place / ".env").write_text(KEY)
         monkeypatch.chdir(places["app"])
         monkeypatch.setenv("HOME", str(places["home"]))
-        inside = await desk(places["work"], COMMANDS, kaiwa_data_dir=str(places["data"]))
+        inside = await workspace_tools(places["work"], COMMANDS, kaiwa_data_dir=str(places["data"]))
         told = await inside.run(
             "sh", "-c", f"cat {among}/*/.env {beside}/.env 2>&1; touch {among}/app/x {among}/data/x"
         )
@@ -131,7 +131,7 @@ async def test_kaiwas_own_folders_are_not_in_the_box(
         assert "No such file" in (await box.run("ls", str(folder)))["output"]
 
 
-async def test_there_is_no_network_in_the_box(box: Desk) -> None:
+async def test_there_is_no_network_in_the_box(box: WorkspaceTools) -> None:
     """Not even this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -139,7 +139,7 @@ async def test_there_is_no_network_in_the_box(box: Desk) -> None:
     assert "ConnectionRefusedError" in said or "unreachable" in said
 
 
-async def test_only_the_folder_can_be_written_to(box: Desk) -> None:
+async def test_only_the_folder_can_be_written_to(box: WorkspaceTools) -> None:
     """And a little memory."""
     places = ["/x", "/usr/x", "/usr/bin/x", "/dev/x", "/dev/shm/x", "/etc/x", "/tmp/x", f"{ENVIRONMENT['HOME']}/x"]  # noqa: S108
     said = await python(
@@ -149,20 +149,20 @@ async def test_only_the_folder_can_be_written_to(box: Desk) -> None:
     assert said.split() == ["/tmp/x", f"{ENVIRONMENT['HOME']}/x"]  # noqa: S108
 
 
-async def test_a_fork_bomb_comes_to_an_end(box: Desk) -> None:
+async def test_a_fork_bomb_comes_to_an_end(box: WorkspaceTools) -> None:
     """Processes are counted, root's too."""
     said = await python(box, FORK_BOMB)
     assert 0 < int(said) < 16
 
 
-async def test_memory_and_files_have_limits(box: Desk) -> None:
+async def test_memory_and_files_have_limits(box: WorkspaceTools) -> None:
     """A program meets them as errors of its own."""
     assert "MemoryError" in await python(box, "bytearray(10 ** 9)")
     large = "import os, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nopen('x', 'wb').write(bytes(2 << 20))"
     assert "File too large" in await python(box, large)
 
 
-async def test_the_box_cannot_be_built_upon(box: Desk) -> None:
+async def test_the_box_cannot_be_built_upon(box: WorkspaceTools) -> None:
     """No other box inside, no rights, no older ones back."""
     said = await python(
         box,
@@ -172,7 +172,7 @@ async def test_the_box_cannot_be_built_upon(box: Desk) -> None:
     assert said == "-1 -1 -1 -1\n"
 
 
-async def test_a_command_cannot_fill_the_disk(box: Desk) -> None:
+async def test_a_command_cannot_fill_the_disk(box: WorkspaceTools) -> None:
     """What it writes is memory of a fixed size, and nothing of what is too much for the folder gets there."""
     await box.call("write_file", path="kept.txt", content="kept")
     script = 'i=0; while head -c 1000000 /dev/zero >"$i"; do i=$((i + 1)); done'
@@ -196,7 +196,7 @@ async def test_a_command_cannot_fill_the_disk(box: Desk) -> None:
     ],
     ids=["files", "depth", "hard links", "holes", "in /tmp", "for ever"],
 )
-async def test_nothing_is_kept_of_a_command_that_makes_too_much(box: Desk, script: str) -> None:
+async def test_nothing_is_kept_of_a_command_that_makes_too_much(box: WorkspaceTools, script: str) -> None:
     """Neither by number nor by size; the folder is as it was, and the next command runs."""
     await box.call("write_file", path="attack.py", content=f"import os\nopen('attack.py', 'w')\n{script}")
     before = (box.folder / "attack.py").read_text()
@@ -208,7 +208,7 @@ async def test_nothing_is_kept_of_a_command_that_makes_too_much(box: Desk, scrip
     assert await box.run("ls") == {"exit_code": 0, "output": "attack.py\n"}
 
 
-async def test_a_full_folder_can_be_emptied(box: Desk) -> None:
+async def test_a_full_folder_can_be_emptied(box: WorkspaceTools) -> None:
     """By a command, where it is not over its limits; by delete_file always."""
     for number in range(25):
         (box.folder / f"{number}").write_bytes(bytes(1 << 20))
@@ -220,7 +220,7 @@ async def test_a_full_folder_can_be_emptied(box: Desk) -> None:
     assert len(os.listdir(box.folder)) == 10
 
 
-async def test_what_a_command_did_is_in_the_folder(box: Desk) -> None:
+async def test_what_a_command_did_is_in_the_folder(box: WorkspaceTools) -> None:
     """Made, changed, deleted, turned from a file into a folder; what it left alone is not written again."""
     for path in ("changed", "deleted", "turned", "gone/below", "left"):
         await box.call("write_file", path=path, content="before")
@@ -233,7 +233,7 @@ async def test_what_a_command_did_is_in_the_folder(box: Desk) -> None:
     assert (box.folder / "left").stat().st_ino == untouched
 
 
-async def test_what_a_command_leaves_running_ends_with_it(box: Desk) -> None:
+async def test_what_a_command_leaves_running_ends_with_it(box: WorkspaceTools) -> None:
     """Before anything is taken out of the box: nobody writes into what is looked at."""
     script = "(while :; do echo x >>more; done) >/dev/null 2>&1 & while [ ! -s more ]; do :; done; echo done"
     assert await box.run("sh", "-c", script) == {"exit_code": 0, "output": "done\n"}
@@ -242,7 +242,7 @@ async def test_what_a_command_leaves_running_ends_with_it(box: Desk) -> None:
     assert await box.run("wc", "-c", "more") == {"exit_code": 0, "output": f"{size} more\n"}
 
 
-async def test_a_flood_of_words_ends_the_command_and_keeps_nothing(box: Desk) -> None:
+async def test_a_flood_of_words_ends_the_command_and_keeps_nothing(box: WorkspaceTools) -> None:
     """It was stopped in the middle of its work."""
     said = await box.run("sh", "-c", "echo x >made; while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done")
     assert said["exit_code"] == 128 + 9
@@ -250,7 +250,7 @@ async def test_a_flood_of_words_ends_the_command_and_keeps_nothing(box: Desk) ->
     assert os.listdir(box.folder) == []
 
 
-async def test_links_stay_in_the_box(box: Desk) -> None:
+async def test_links_stay_in_the_box(box: WorkspaceTools) -> None:
     """Neither those to files of the machine nor a pipe get out; two names of one file become two files."""
     (box.folder / "older").symlink_to("/etc/passwd")
     script = "ln -s /etc/passwd link; ln -s / root; mkfifo pipe; echo x >one; ln one two; mkdir a; ln -s / a/root"
@@ -262,7 +262,7 @@ async def test_links_stay_in_the_box(box: Desk) -> None:
     assert await box.call("delete_file", path="older") == {"path": "older"}
 
 
-async def test_words_that_no_program_can_be_given_are_refused(box: Desk) -> None:
+async def test_words_that_no_program_can_be_given_are_refused(box: WorkspaceTools) -> None:
     """And a command is never longer than what is shown of it where approval is asked for."""
     nul = {"error": "invalid parameters: command: it has a NUL character"}
     assert await box.run("echo", "a\0b") == nul

@@ -16,7 +16,7 @@ NAMES = ["delete_file", "list_files", "read_file", "run_command", "search_files"
 
 
 @dataclass(frozen=True)
-class Desk:
+class WorkspaceTools:
     """The tools, and where the files of the test's conversation lie."""
 
     tools: ToolMap
@@ -32,7 +32,7 @@ class Desk:
         return await self.call("run_command", command=list(command))
 
 
-async def desk(root: Path, commands: str = "", **more: str) -> Desk:
+async def workspace_tools(root: Path, commands: str = "", **more: str) -> WorkspaceTools:
     """The tools of the family on a folder."""
     given = {"workspace_dir": str(root)} | more | ({"workspace_commands": commands} if commands else {})
     async with http_client() as http:
@@ -40,4 +40,4 @@ async def desk(root: Path, commands: str = "", **more: str) -> Desk:
         tools = toolset.build(family, http, lambda config: config(**given))
     workspace = Workspace.at(str(root))
     with workspace.folder("console:test"):
-        return Desk(tools, workspace.path_of("console:test"))
+        return WorkspaceTools(tools, workspace.path_of("console:test"))

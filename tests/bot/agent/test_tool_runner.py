@@ -13,7 +13,7 @@ from bot.agent.turn import ApprovalDecision
 from bot.errors import AwaitingApproval
 from bot.metrics import Metrics
 from bot.transcript import ToolResult
-from tests.bot.conversation.rounds import STRICT, Round, call, launches
+from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ToolMap, ValidatedTool
 

@@ -23,8 +23,8 @@ from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.fetching import fetched
 from tests.bot.harness import ours
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.live import LocalLive
-from tests.fakes.notes import LocalNotes
 
 AWAY = "http://127.0.0.1:9"
 Opening = Callable[[], AbstractAsyncContextManager[Channel]]
@@ -55,7 +55,7 @@ async def line() -> AsyncIterator[Channel]:
         line_api_base_url=AWAY,
         line_data_api_base_url=AWAY,
     )
-    notes = LocalNotes()
+    notes = LocalKeyValue()
     async with line_package.open(config, Host(take, notes, notes, texts.load())) as channel:
         yield channel
 
@@ -63,7 +63,7 @@ async def line() -> AsyncIterator[Channel]:
 @asynccontextmanager
 async def slack() -> AsyncIterator[Channel]:
     options = Options("secret", "xoxb-token", api_base_url=f"{AWAY}/api/")
-    async with Slack(take, LocalNotes(), texts.load(), options) as channel:
+    async with Slack(take, LocalKeyValue(), texts.load(), options) as channel:
         yield channel
 
 

@@ -21,7 +21,7 @@ from bot.settings import Settings, channel_config
 from bot.transcript import Author, Message, Text
 from bot.worker import OwnJobs
 from tests.bot.harness import Mailbox, texts
-from tests.fakes.notes import LocalNotes
+from tests.fakes.kv import LocalKeyValue
 from tests.waiting import until
 
 
@@ -87,7 +87,7 @@ async def no_inbox(conversation: str, arrival: InboundEvent) -> bool:
 
 
 def host() -> Host:
-    notes = LocalNotes()
+    notes = LocalKeyValue()
     return Host(no_inbox, notes, notes, texts())
 
 

@@ -18,7 +18,7 @@ from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
 from tests.fakes.line import line_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
-from tests.house import ROOT, environment
+from tests.project import ROOT, environment
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 

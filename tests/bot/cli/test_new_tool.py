@@ -12,7 +12,7 @@ import pytest
 
 from bot.cli.new_tool import OWN, Written, next_steps, own_folder, write_tool
 from bot.errors import BadInput
-from tests.house import ROOT
+from tests.project import ROOT
 from toolset.testing import call_tool
 from toolset.tool import ToolOutcome
 

@@ -15,8 +15,8 @@ from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.texts import load
 from bot.transcript import Usage
-from tests.bot.conversation.budgeting import Clock
-from tests.bot.harness import HERE, Mailbox, Place
+from tests.bot.conversation.budgets_harness import Clock
+from tests.bot.harness import HERE, Harness, Mailbox
 from tests.waiting import until_true
 
 NOTICES = "mailbox:notices:OPS"
@@ -30,11 +30,11 @@ def make_alerts(store: Store, clock: Clock, recipient: str = "mailbox:OPS", lang
     return alerts
 
 
-async def notices(store: Store, place: Place) -> list[str]:
+async def notices(store: Store, harness: Harness) -> list[str]:
     """What the operator gets, after whoever is due was attended to."""
     for conversation in await store.leases.due(10):
-        await place.care.process(conversation)
-    return [delivery.reply.text for delivery in place.box.delivered if delivery.id.startswith("notice_")]
+        await harness.runner.process(conversation)
+    return [delivery.reply.text for delivery in harness.box.delivered if delivery.id.startswith("notice_")]
 
 
 async def test_a_cause_is_told_once_a_day_however_many_processes_notice(store: Store) -> None:
@@ -46,8 +46,8 @@ async def test_a_cause_is_told_once_a_day_however_many_processes_notice(store: S
     await other.notice("key_refused", "set a new one")
     clock.now += 86_400
     await one.notice("rate_limited", "over its quota")
-    place = Place(store, [])
-    assert await notices(store, place) == [
+    harness = Harness(store, [])
+    assert await notices(store, harness) == [
         "The language model refuses more requests: over its quota.",
         "The language model refuses my key: set a new one.",
         "The language model refuses more requests: over its quota.",
@@ -89,18 +89,18 @@ async def test_a_notice_that_could_not_be_kept_is_tried_again(store: Store) -> N
 async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(store: Store) -> None:
     """Each once, while turns go on."""
     steps = [Step(f"Answer {number}", usage=Usage(25)) for number in range(1, 5)]
-    place = Place(store, steps, limits=Limits(bot_tokens=100), alert_to="mailbox:OPS")
+    harness = Harness(store, steps, limits=Limits(bot_tokens=100), alert_to="mailbox:OPS")
     told = []
     for number in range(1, 6):
-        await place.hear("hi", f"m{number}")
-        await place.care.process(HERE)
-        told.append(len(await notices(store, place)))
+        await harness.receive("hi", f"m{number}")
+        await harness.runner.process(HERE)
+        told.append(len(await notices(store, harness)))
     assert told == [0, 0, 0, 1, 1]
-    (only,) = await notices(store, place)
+    (only,) = await notices(store, harness)
     assert only.startswith("Today's tokens are spent (100 / 100).")
-    low = Place(store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS")
-    await low.hear("hi", "m9")
-    await low.care.process(HERE)
+    low = Harness(store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS")
+    await low.receive("hi", "m9")
+    await low.runner.process(HERE)
     (told_low,) = await notices(store, low)
     assert told_low.startswith("80 % of today's tokens are spent (105 / 110).")
 
@@ -108,11 +108,11 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
 async def test_what_only_the_operator_can_mend_is_told(store: Store) -> None:
     """A refused key, an answer that nobody will get, a refused token of the other platform."""
     refused = Step(error=ModelUnusable("key_refused", "GEMINI_API_KEY was refused (401): set a valid key"))
-    place = Place(store, [refused], alert_to="mailbox:OPS")
-    place.box.failures = [DeliveryRefused("no such channel")]
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    assert await notices(store, place) == [
+    harness = Harness(store, [refused], alert_to="mailbox:OPS")
+    harness.box.failures = [DeliveryRefused("no such channel")]
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    assert await notices(store, harness) == [
         "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key.",
         "An answer could not be delivered, or a turn was given up: no such channel. “kaiwa outbox list” shows it.",
     ]
@@ -129,19 +129,19 @@ async def test_what_only_the_operator_can_mend_is_told(store: Store) -> None:
 )
 async def test_a_model_that_cannot_be_used_is_told(store: Store, apology: str, told: str) -> None:
     """With what the vendor said."""
-    place = Place(store, [Step(error=ModelUnusable(apology, "why"))], alert_to="mailbox:OPS")
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    assert await notices(store, place) == [told]
+    harness = Harness(store, [Step(error=ModelUnusable(apology, "why"))], alert_to="mailbox:OPS")
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    assert await notices(store, harness) == [told]
 
 
 async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     """The delivery waits for a new token; the log is all that is left."""
-    place = Place(store, [Step("Hello")], alert_to="mailbox:OPS")
-    place.box.failures = [TokenRefused("MAILBOX_TOKEN was refused")]
-    await place.hear("hi", "m1")
+    harness = Harness(store, [Step("Hello")], alert_to="mailbox:OPS")
+    harness.box.failures = [TokenRefused("MAILBOX_TOKEN was refused")]
+    await harness.receive("hi", "m1")
     with structlog.testing.capture_logs() as logs:
-        await place.care.process(HERE)
+        await harness.runner.process(HERE)
     assert [entry["notice"] for entry in logs if entry["event"] == "alert.raised"] == [
         "My access was refused (mailbox): MAILBOX_TOKEN was refused."
     ]
@@ -151,13 +151,13 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
 async def test_a_turn_that_is_given_up_is_told(store: Store) -> None:
     """Its messages are dead letters."""
     crash = Step(error=RuntimeError("bug"))
-    place = Place(store, [crash, crash, crash], alert_to="mailbox:OPS")
-    await place.hear("hi", "m1")
+    harness = Harness(store, [crash, crash, crash], alert_to="mailbox:OPS")
+    await harness.receive("hi", "m1")
 
     async def ended() -> bool:
-        await place.care.process(HERE)
-        return bool(place.box.delivered)
+        await harness.runner.process(HERE)
+        return bool(harness.box.delivered)
 
     await until_true(ended)
-    (told,) = await notices(store, place)
+    (told,) = await notices(store, harness)
     assert "failed 3 times: RuntimeError" in told

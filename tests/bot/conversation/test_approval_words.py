@@ -28,7 +28,7 @@ POLITE = ("お願いします", "うん", "ええ。", "y")
 
 def asked(scene: Scene) -> list[str]:
     """What the model was told by people in its newest request."""
-    return [message.text for message in scene.place.model.requests[-1].messages if message.role == "user"]
+    return [message.text for message in scene.harness.model.requests[-1].messages if message.role == "user"]
 
 
 @pytest.mark.parametrize("words", ["yes", "はい", "no", "on Friday"])
@@ -38,7 +38,7 @@ async def test_words_from_before_the_question_could_be_read_decide_nothing(store
     await scene.say("launch it", "m1")
     await scene.say(words, "m2", at=SHOWN_AT + READING_MS - 1)
     assert scene.launch.contexts == []
-    assert await scene.place.question() is not None
+    assert await scene.harness.question() is not None
     await scene.press(True, "p1")
     assert len(scene.launch.contexts) == 1
     assert asked(scene) == ["launch it", words]
@@ -68,7 +68,7 @@ async def test_polite_words_neither_allow_nor_forbid(store: Store, words: str) -
 async def test_at_a_prompt_polite_words_are_an_answer(store: Store, words: str) -> None:
     """There a question is shown before anything can be written to it."""
     scene = Scene(store, Step("Launched"))
-    scene.place.box.is_prompt = True
+    scene.harness.box.is_prompt = True
     await scene.say("launch it", "m1")
     await scene.say(words, "m2", at=SHOWN_AT)
     assert len(scene.launch.contexts) == 1
@@ -77,15 +77,15 @@ async def test_at_a_prompt_polite_words_are_an_answer(store: Store, words: str) 
 async def test_words_decide_nothing_while_the_question_is_on_its_way(store: Store) -> None:
     """The platform is away: whoever says yes says it to a question that nobody has been shown."""
     scene = Scene(store, Step("Launched"))
-    scene.place.box.failures = [DeliverLater("HTTP 500", after=0)] * 9  # each visit tries twice
+    scene.harness.box.failures = [DeliverLater("HTTP 500", after=0)] * 9  # each visit tries twice
     await scene.say("launch it", "m1")
     for number, words in enumerate(("お願いします", "ok", "launch another")):
         await scene.say(words, f"w{number}")
-    assert (scene.launch.contexts, scene.place.box.texts) == ([], [])
-    scene.place.box.failures.clear()
-    scene.place.box.shown_at = WRITTEN_AT + 1
-    await scene.place.care.process(HERE)
-    assert await scene.place.question() is not None
+    assert (scene.launch.contexts, scene.harness.box.texts) == ([], [])
+    scene.harness.box.failures.clear()
+    scene.harness.box.shown_at = WRITTEN_AT + 1
+    await scene.harness.runner.process(HERE)
+    assert await scene.harness.question() is not None
     await scene.say("ok", "m2", at=WRITTEN_AT + 1 + READING_MS)
     assert len(scene.launch.contexts) == 1
 
@@ -106,33 +106,33 @@ async def test_words_decide_nothing_where_it_is_not_known_that_the_question_was_
 async def test_another_persons_wish_to_be_forgotten_withdraws_no_question(store: Store) -> None:
     """It names them, and is not theirs: who is asked is still to be shown it, before any word counts."""
     scene = Scene(store, Step("Launched"))
-    scene.place.box.failures = [DeliverLater("HTTP 503", after=0)] * 9
+    scene.harness.box.failures = [DeliverLater("HTTP 503", after=0)] * 9
     await scene.accept("launch it", "m1", "alice", group=True)
-    await scene.place.care.process(HERE)
+    await scene.harness.runner.process(HERE)
     assert len(await store.outbox.read(HERE)) == 1
     await scene.say("/forget me", "m2", "rocket", group=True)  # an id that stands in the arguments
     assert len(await store.outbox.read(HERE)) >= 1
     await scene.say("ok", "m3", "alice", group=True)
     assert scene.launch.contexts == []
-    scene.place.box.failures.clear()
-    await scene.place.care.process(HERE)
+    scene.harness.box.failures.clear()
+    await scene.harness.runner.process(HERE)
     assert scene.question
 
 
 async def test_a_question_that_comes_back_from_the_dead_letters_is_not_asked_again(store: Store) -> None:
     """Its call was rejected; a yes that came too early for the open question does not become one for it."""
     scene = Scene(store, LAUNCH, Step("Launched"))
-    scene.place.box.failures = [DeliveryRefused("HTTP 400")]
+    scene.harness.box.failures = [DeliveryRefused("HTTP 400")]
     await scene.say("launch it", "m1")
-    await scene.place.care.process(HERE)
-    assert await scene.place.question() is not None  # the model has asked for it again
+    await scene.harness.runner.process(HERE)
+    assert await scene.harness.question() is not None  # the model has asked for it again
     await scene.say("yes", "m2", at=SHOWN_AT)
     (letter,) = await store.dead_letters.read()
     assert letter.delivery is not None
     assert await store.dead_letters.revive(letter, letter.delivery)
-    await scene.place.care.process(HERE)
+    await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
-    assert [d.reply.question.id for d in scene.place.box.delivered if d.reply.question] == [scene.question]
+    assert [d.reply.question.id for d in scene.harness.box.delivered if d.reply.question] == [scene.question]
 
 
 @pytest.mark.parametrize("change", [unsent("e1", "m2"), edited("e1", "m2", "no"), unsent("e1", "m1")])
@@ -141,8 +141,8 @@ async def test_a_yes_that_was_taken_back_is_none(store: Store, change: InboundEv
     scene = Scene(store, Step("Well"))
     await scene.say("launch it", "m1")
     await scene.accept("yes", "m2")
-    await scene.place.arrive(change)
-    await scene.place.care.process(HERE)
+    await scene.harness.arrive(change)
+    await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
 
 
@@ -151,9 +151,9 @@ async def test_a_press_counts_for_nothing_where_the_request_was_taken_back(store
     scene = Scene(store, Step("Well"))
     await scene.say("launch it", "m1")
     press = Message("p1", "user", (), WRITTEN_AT, Author("u1"))
-    await scene.place.arrive(InboundEvent(press, event="decision", target=scene.question, approved=True))
-    await scene.place.arrive(unsent("e1", "m1"))
-    await scene.place.care.process(HERE)
+    await scene.harness.arrive(InboundEvent(press, event="decision", target=scene.question, approved=True))
+    await scene.harness.arrive(unsent("e1", "m1"))
+    await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
 
 
@@ -166,7 +166,7 @@ async def test_a_command_is_obeyed_while_a_question_is_open(store: Store, comman
     await scene.say(command, "m2", at=at)
     assert scene.launch.contexts == []
     assert command not in asked(scene)
-    assert len(scene.place.box.texts) == 4  # the question, its outcome, the model's answer, the command's
+    assert len(scene.harness.box.texts) == 4  # the question, its outcome, the model's answer, the command's
     assert await store.leases.due(10) == []
 
 
@@ -174,10 +174,10 @@ async def test_others_commands_do_not_wait_for_a_question(store: Store) -> None:
     """It is none of theirs; what they say meanwhile is found when they want to be forgotten."""
     scene = Scene(store, Step("Launched"))
     await scene.accept("launch it", "m1", "alice", group=True)
-    await scene.place.care.process(HERE)
+    await scene.harness.runner.process(HERE)
     await scene.say("something private", "m2", "bob", group=True)
     await scene.say("/forget me", "m3", "bob", group=True)
-    assert scene.place.box.texts[-1].startswith("Done: I have deleted")
+    assert scene.harness.box.texts[-1].startswith("Done: I have deleted")
     assert await store.inbox.read(HERE) == []
     await scene.press(True, "p1", "alice")
     assert [context.user for context in scene.launch.contexts] == ["alice"]
@@ -188,7 +188,7 @@ async def test_a_press_is_found_wherever_it_stands_in_the_inbox(store: Store) ->
     scene = Scene(store, Step("Launched"))
     await scene.accept("launch it", "m1", "alice", group=True)
     await scene.accept("hello", "m2", "bob", group=True)
-    await scene.place.care.process(HERE)
+    await scene.harness.runner.process(HERE)
     await scene.say("/forget me", "m3", "bob", group=True)
     await scene.press(True, "p1", "alice")
     assert len(scene.launch.contexts) == 1
@@ -201,7 +201,7 @@ async def test_whoever_says_what_decides_nothing_is_told_how_to_answer(store: St
     await scene.say("launch it", "m1")
     await scene.say(words, "m2", at=at)
     await scene.say(words, "m3", at=at)
-    assert scene.place.box.texts[1:] == ["Please press a button, or answer yes or no."]
+    assert scene.harness.box.texts[1:] == ["Please press a button, or answer yes or no."]
     await scene.say("yes", "m4")
     assert len(scene.launch.contexts) == 1
 
@@ -210,7 +210,7 @@ async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     """Nobody was there to see the question expire, and it has expired all the same."""
     scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=1))
     await scene.say("launch it", "m1")
-    question = await scene.place.question()
+    question = await scene.harness.question()
     assert question is not None
 
     async def is_over() -> bool:
@@ -220,23 +220,23 @@ async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     await scene.press(True, "p1")
     assert scene.launch.contexts == []
     assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
-    assert "This has been decided already, or its time is over." in scene.place.box.texts
+    assert "This has been decided already, or its time is over." in scene.harness.box.texts
 
 
 async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -> None:
     """No worker ran until after the deadline."""
     scene = Scene(store, Step("Launched"), policy=Policy(ttl_s=1))
     await scene.say("launch it", "m1")
-    question = await scene.place.question()
+    question = await scene.harness.question()
     assert question is not None
     press = Message("p1", "user", (), 0, Author("u1"))
-    await scene.place.arrive(InboundEvent(press, event="decision", target=question.id, approved=True))
+    await scene.harness.arrive(InboundEvent(press, event="decision", target=question.id, approved=True))
 
     async def is_over() -> bool:
         return await store.now_ms(HERE) > question.until
 
     await until_true(is_over)
-    await scene.place.care.process(HERE)
+    await scene.harness.runner.process(HERE)
     assert len(scene.launch.contexts) == 1
 
 
@@ -245,12 +245,12 @@ async def test_only_the_askers_own_message_of_this_turn_rejects_when_it_is_taken
     scene = Scene(store, LAUNCH, Step("Launched"), first=Step("Hello, Bob"))
     await scene.say("hello", "m0", "bob")
     await scene.say("launch it", "m1")
-    await scene.place.arrive(unsent("e1", "m0"))
-    await scene.place.care.process(HERE)
-    assert await scene.place.question() is not None
-    await scene.place.arrive(unsent("e2", "m1"))
-    await scene.place.care.process(HERE)
-    assert await scene.place.question() is None
+    await scene.harness.arrive(unsent("e1", "m0"))
+    await scene.harness.runner.process(HERE)
+    assert await scene.harness.question() is not None
+    await scene.harness.arrive(unsent("e2", "m1"))
+    await scene.harness.runner.process(HERE)
+    assert await scene.harness.question() is None
     assert scene.launch.contexts == []
 
 
@@ -259,8 +259,8 @@ async def test_in_a_group_everybody_has_turns_of_their_own(store: Store) -> None
     scene = Scene(store, Step("Launched"), Step("You are welcome"))
     await scene.accept("launch it", "m1", "bob", group=True)
     await scene.accept("thanks", "m2", "alice", group=True)
-    await scene.place.care.process(HERE)
-    question = await scene.place.question()
+    await scene.harness.runner.process(HERE)
+    question = await scene.harness.question()
     assert question is not None
     assert (question.asker_id, question.asker) == ("bob", "BOB")
     assert asked(scene) == ["launch it"]
@@ -268,7 +268,7 @@ async def test_in_a_group_everybody_has_turns_of_their_own(store: Store) -> None
     assert scene.launch.contexts == []
     await scene.press(True, "p2", "bob")
     assert [context.user for context in scene.launch.contexts] == ["bob"]
-    assert scene.place.box.texts[-2:] == ["Launched", "You are welcome"]
+    assert scene.harness.box.texts[-2:] == ["Launched", "You are welcome"]
 
 
 async def test_two_people_without_ids_are_two(store: Store) -> None:
@@ -276,8 +276,8 @@ async def test_two_people_without_ids_are_two(store: Store) -> None:
     scene = Scene(store, Step("One"), Step("Two"), first=None)
     await scene.accept("first", "m1", "", group=True)
     await scene.accept("second", "m2", "", group=True)
-    await scene.place.care.process(HERE)
-    assert scene.place.box.texts == ["One", "Two"]
+    await scene.harness.runner.process(HERE)
+    assert scene.harness.box.texts == ["One", "Two"]
 
 
 async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -> None:
@@ -289,8 +289,8 @@ async def test_words_of_another_person_wait_and_keep_their_order(store: Store) -
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
     await store.leases.release(lease)
-    await scene.place.care.process(HERE)
-    texts = [message.text for message in await read_history(scene.place.store, HERE)]
+    await scene.harness.runner.process(HERE)
+    texts = [message.text for message in await read_history(scene.harness.store, HERE)]
     assert texts == ["words 0", "words 1", "1", "words 2", "words 3", "2", "words 4", "3"]
 
 
@@ -299,10 +299,10 @@ async def test_what_is_taken_back_behind_anothers_words_is_not_answered(store: S
     scene = Scene(store, Step("For Bob"), first=None)
     await scene.accept("launch it", "m1", "alice", group=True)
     await scene.accept("and me?", "m2", "bob", group=True)
-    await scene.place.arrive(unsent("e1", "m1"))
-    await scene.place.care.process(HERE)
-    assert scene.place.box.texts == ["For Bob"]
-    assert await scene.place.past() == ["and me?", "For Bob"]
+    await scene.harness.arrive(unsent("e1", "m1"))
+    await scene.harness.runner.process(HERE)
+    assert scene.harness.box.texts == ["For Bob"]
+    assert await scene.harness.past() == ["and me?", "For Bob"]
 
 
 async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: Store, redis: Redis) -> None:
@@ -312,17 +312,17 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: St
     scene = Scene(store, step)
     await scene.say("launch it", "m1")
     question = scene.question
-    async with scene.place.care.listening(), store.live.subscribe(TOPIC) as told:
+    async with scene.harness.runner.listening(), store.live.subscribe(TOPIC) as told:
         await until_true(lambda: listens(redis))
         running = asyncio.create_task(scene.press(True, "p1"))
         await step.at_gate.wait()
         again = replace(Message("p2", "user", (), 0), author=Author("u1"))
-        await scene.place.arrive(InboundEvent(again, event="decision", target=question, approved=True))
+        await scene.harness.arrive(InboundEvent(again, event="decision", target=question, approved=True))
         await store.live.publish(TOPIC, b"mailbox:another")
         assert await anext(told) == b"mailbox:another"
         gate.set()
         await running
-    assert scene.place.box.texts[1:] == [
+    assert scene.harness.box.texts[1:] == [
         "Allowed: launch. (U1)",
         "Launched",
         "This has been decided already, or its time is over.",

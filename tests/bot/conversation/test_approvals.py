@@ -16,7 +16,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall
-from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Mailbox, Place
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolContext
 
@@ -46,8 +46,8 @@ class Scene:
 
     def __init__(self, store: Store, *steps: Step, policy: Policy | None = None, first: Step | None = LAUNCH) -> None:
         self.launch = Watched()
-        self.place = Place(store, [first, *steps] if first else steps, None, tool_map(self.launch, Echo()), policy)
-        self.launch.box = self.place.box
+        self.harness = Harness(store, [first, *steps] if first else steps, None, tool_map(self.launch, Echo()), policy)
+        self.launch.box = self.harness.box
         self.store = store
         self._intake = Intake(store, NoHints(), SpokenCommands(load()), Metrics())
 
@@ -55,7 +55,7 @@ class Scene:
         self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
     ) -> None:
         await self.accept(text, message_id, user, at, group=group)
-        await self.place.care.process(HERE)
+        await self.harness.runner.process(HERE)
 
     async def accept(
         self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False
@@ -68,15 +68,15 @@ class Scene:
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
         arrival = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
         await self._intake(HERE, arrival)
-        await self.place.care.process(HERE)
+        await self.harness.runner.process(HERE)
 
     @property
     def question(self) -> str:
-        return next(d.reply.question.id for d in reversed(self.place.box.delivered) if d.reply.question)
+        return next(d.reply.question.id for d in reversed(self.harness.box.delivered) if d.reply.question)
 
     @property
     def result(self) -> object:
-        return self.place.model.requests[-1].messages[-1].results[0]
+        return self.harness.model.requests[-1].messages[-1].results[0]
 
 
 async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(store: Store) -> None:
@@ -84,19 +84,19 @@ async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(st
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     assert scene.launch.contexts == []
-    asked = scene.place.box.delivered[0]
+    asked = scene.harness.box.delivered[0]
     assert asked.reply.question is not None
     assert (asked.reply.question.tool, asked.reply.question.asker_id) == ("launch", "u1")
     assert "what: rocket" in asked.reply.text
     await scene.press(True, "p1")
     await scene.press(True, "p2")
     assert len(scene.launch.contexts) == 1
-    assert [d.reply.text for d in scene.place.box.delivered[1:]] == [
+    assert [d.reply.text for d in scene.harness.box.delivered[1:]] == [
         "Allowed: launch. (U1)",
         "Launched",
         "This has been decided already, or its time is over.",
     ]
-    assert scene.place.box.delivered[2].address == "at-p1"
+    assert scene.harness.box.delivered[2].address == "at-p1"
     assert await store.leases.due(10) == []
 
 
@@ -107,8 +107,8 @@ async def test_the_askers_words_decide(store: Store, words: str, runs: int) -> N
     await scene.say("launch it", "m1")
     await scene.say(words, "m2")
     assert len(scene.launch.contexts) == runs
-    assert scene.place.box.texts[-1] == "Well"
-    messages = scene.place.model.requests[-1].messages
+    assert scene.harness.box.texts[-1] == "Well"
+    messages = scene.harness.model.requests[-1].messages
     assert [message.role for message in messages] == ["user", "model", "tool", "user"]
     assert messages[-1].text == words
     (result,) = messages[2].results
@@ -122,13 +122,13 @@ async def test_others_cannot_decide_and_their_messages_wait(store: Store) -> Non
     scene = Scene(store, Step("Launched"), Step("For you, too"))
     await scene.say("launch it", "m1")
     await scene.press(True, "p1", "u2")
-    assert scene.place.box.delivered[-1].reply.private
+    assert scene.harness.box.delivered[-1].reply.private
     await scene.say("yes", "m2", "u2")
     assert scene.launch.contexts == []
     assert await store.leases.due(10) == []
     await scene.say("yes", "m3")
     assert len(scene.launch.contexts) == 1
-    assert scene.place.box.texts[-2:] == ["Launched", "For you, too"]
+    assert scene.harness.box.texts[-2:] == ["Launched", "For you, too"]
 
 
 async def test_an_approver_may_decide(store: Store) -> None:
@@ -158,17 +158,17 @@ async def test_without_an_asker_or_approvers_nobody_is_asked(store: Store) -> No
     assert scene.result.response == {  # type: ignore[attr-defined]
         "error": "rejected: it is not known who asked, and nobody else may approve"
     }
-    assert scene.place.box.texts == ["Well"]
+    assert scene.harness.box.texts == ["Well"]
 
 
 async def test_an_expired_question_is_a_no(store: Store) -> None:
     """At its deadline the turn goes on by itself, and the model is told."""
     scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=0))
     await scene.say("launch it", "m1")
-    await scene.place.care.process(HERE)
+    await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
     assert scene.result.response == {"error": "approval expired"}  # type: ignore[attr-defined]
-    assert scene.place.box.texts[-1] == "Too late"
+    assert scene.harness.box.texts[-1] == "Too late"
 
 
 @pytest.mark.parametrize(("mode", "runs"), [("auto_reject", 0), ("auto_approve", 1)])
@@ -177,7 +177,7 @@ async def test_modes_decide_without_asking(store: Store, mode: str, runs: int) -
     scene = Scene(store, Step("Well"), policy=Policy(mode=mode))  # type: ignore[arg-type]
     await scene.say("launch it", "m1")
     assert len(scene.launch.contexts) == runs
-    assert scene.place.box.texts == ["Well"]
+    assert scene.harness.box.texts == ["Well"]
 
 
 async def test_stop_ends_a_parked_turn(store: Store) -> None:
@@ -186,7 +186,7 @@ async def test_stop_ends_a_parked_turn(store: Store) -> None:
     await scene.say("launch it", "m1")
     await scene.say("/stop", "m2")
     assert scene.launch.contexts == []
-    assert scene.place.box.texts[-1] == "Stopped."
+    assert scene.harness.box.texts[-1] == "Stopped."
     assert await store.leases.due(10) == []
 
 
@@ -205,7 +205,7 @@ async def test_what_a_stop_overtakes_stays_part_of_the_conversation(store: Store
     await scene.accept("the weather?", "m2", "u2")
     await scene.accept("and then another", "m3", at=SHOWN_AT)
     await scene.say("/stop", "m4")
-    texts = [message.text for message in await read_history(scene.place.store, HERE) if message.text]
+    texts = [message.text for message in await read_history(scene.harness.store, HERE) if message.text]
     assert texts == ["launch it", "and then another", "/stop", "Stopped.", "the weather?", "Sunny"]
 
 
@@ -214,6 +214,6 @@ async def test_a_stop_for_what_has_not_begun_says_so(store: Store) -> None:
     scene = Scene(store)
     await scene.accept("launch it", "m1")
     await scene.say("/stop", "m2")
-    assert scene.place.box.texts == ["Stopped."]
+    assert scene.harness.box.texts == ["Stopped."]
     await scene.say("/stop", "m3")
-    assert scene.place.box.texts[-1] == "There was nothing to stop."
+    assert scene.harness.box.texts[-1] == "There was nothing to stop."

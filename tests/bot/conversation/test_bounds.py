@@ -16,8 +16,8 @@ from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES
 from bot.transcript import Media, Message, Text, ToolCall
-from tests.bot.conversation.filling import TURN_BYTES
-from tests.bot.harness import HERE, WRITTEN_AT, Place, edited, words
+from tests.bot.conversation.full_store import TURN_BYTES
+from tests.bot.harness import HERE, WRITTEN_AT, Harness, edited, words
 from tests.bot.store.turns import key
 
 FLOOD = 480
@@ -35,10 +35,10 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
     await redis.config_set("maxmemory", used + 8 * MIB)
     try:
         async with open_store(store_url, history_days=30) as store:
-            place = Place(store, [Step("OK")] * 20, limits=Limits(user_messages=20))
+            harness = Harness(store, [Step("OK")] * 20, limits=Limits(user_messages=20))
             for number in range(FLOOD):
-                await place.hear(LONG, f"m{number}")
-                await place.care.process(HERE)
+                await harness.receive(LONG, f"m{number}")
+                await harness.runner.process(HERE)
                 if number % 40 == 0:
                     await Evictor(store).check()
             assert not (await store.memory.measure()).is_tight
@@ -51,76 +51,76 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store
 
 async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) -> None:
     """Nor of its author; only that there was one. An edit, which is not refused, does not bring its words back."""
-    place = Place(store, [Step("Hello")], limits=Limits(user_messages=1))
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    await place.hear("something private", "m2")
-    await place.care.process(HERE)
-    await place.arrive(edited("c1", "m2", "something private and more"))
-    await place.care.process(HERE)
-    refused = (await read_history(place.store, HERE))[2]
+    harness = Harness(store, [Step("Hello")], limits=Limits(user_messages=1))
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("something private", "m2")
+    await harness.runner.process(HERE)
+    await harness.arrive(edited("c1", "m2", "something private and more"))
+    await harness.runner.process(HERE)
+    refused = (await read_history(harness.store, HERE))[2]
     assert refused == Message(refused.id, "user", (UNREAD,), WRITTEN_AT)
     assert "private" not in str(await redis.lrange(key("history", HERE), 0, -1))
 
 
 async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
     """The model sees where it breaks off; an edit is cut likewise, and a message that just fits is left alone."""
-    place = Place(store, [Step("OK"), Step("Fine")])
-    await place.hear(LONG, "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("OK"), Step("Fine")])
+    await harness.receive(LONG, "m1")
+    await harness.runner.process(HERE)
     mark = f"[The message breaks off here: it had 39,000 characters, and {MOST:,} are read at most.]"
-    said = place.model.requests[0].messages[-1]
+    said = harness.model.requests[0].messages[-1]
     assert said.parts == (Text("x" * MOST), Text(f"\n{mark}"))
-    await place.arrive(edited("c1", "m1", "y" * MOST), edited("c2", "m1", "z" * (MOST + 1)))
-    await place.hear("w" * MOST, "m2")
-    await place.care.process(HERE)
-    changed, _, newest = place.model.requests[1].messages
+    await harness.arrive(edited("c1", "m1", "y" * MOST), edited("c2", "m1", "z" * (MOST + 1)))
+    await harness.receive("w" * MOST, "m2")
+    await harness.runner.process(HERE)
+    changed, _, newest = harness.model.requests[1].messages
     assert changed.text == f"{'z' * MOST}\n{mark.replace('39,000', f'{MOST + 1:,}')}"
     assert newest.text == "w" * MOST
 
 
 async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None:
     """Text, picture, text: the pictures stay, and the words that come too late are left out."""
-    place = Place(store, [Step("OK")])
+    harness = Harness(store, [Step("OK")])
     parts = (Text("a" * (MOST - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
-    await place.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
-    await place.care.process(HERE)
-    kept = place.model.requests[0].messages[-1].parts
+    await harness.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
+    await harness.runner.process(HERE)
+    kept = harness.model.requests[0].messages[-1].parts
     assert kept[:4] == (Text("a" * (MOST - 1)), Text("b"), Media("F1", "image/png"), Text(""))
 
 
 async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) -> None:
     """In the language of the first one; what had room is answered, and nothing is told twice."""
-    place = Place(store, [Step("OK"), Step("Yes?")])
+    harness = Harness(store, [Step("OK"), Step("Yes?")])
     for number in range(INBOX_ENTRIES):
-        await place.hear("hello", f"m{number}")
+        await harness.receive("hello", f"m{number}")
     for number in range(20):
-        await place.intake(HERE, InboundEvent(words(f"late{number}", "こんにちは")))
-    await place.care.process(HERE)
+        await harness.intake(HERE, InboundEvent(words(f"late{number}", "こんにちは")))
+    await harness.runner.process(HERE)
     left_out = (
         "一度に届いたメッセージが多すぎたため、最後のほうを受け取れませんでした。"
         "少し待ってから、もう一度お送りください。"
     )
-    assert sorted(place.box.texts) == sorted(["OK", left_out])
-    assert b'kaiwa_messages_left_out_total{channel="mailbox"} 20.0' in place.metrics.exposition()
-    assert b'kaiwa_messages_accepted_total{channel="mailbox"} 200.0' in place.metrics.exposition()
-    await place.hear("again", "late0")
-    await place.care.process(HERE)
-    assert place.box.texts[2:] == ["Yes?"]
+    assert sorted(harness.box.texts) == sorted(["OK", left_out])
+    assert b'kaiwa_messages_left_out_total{channel="mailbox"} 20.0' in harness.metrics.exposition()
+    assert b'kaiwa_messages_accepted_total{channel="mailbox"} 200.0' in harness.metrics.exposition()
+    await harness.receive("again", "late0")
+    await harness.runner.process(HERE)
+    assert harness.box.texts[2:] == ["Yes?"]
 
 
 async def test_a_full_inbox_does_not_keep_anybody_from_stopping(store: Store) -> None:
     """The turn under way ends, and what waited is not answered."""
     gate = asyncio.Event()
     step = Step(calls=(ToolCall("", "echo", {}),), gate=gate)
-    place = Place(store, [step, Step("never")])
-    await place.hear("hi", "m0")
-    turn = asyncio.create_task(place.care.process(HERE))
+    harness = Harness(store, [step, Step("never")])
+    await harness.receive("hi", "m0")
+    turn = asyncio.create_task(harness.runner.process(HERE))
     await step.at_gate.wait()
     for number in range(1, INBOX_ENTRIES + 5):
-        await place.intake(HERE, InboundEvent(words(f"m{number}", "x")))
-    await place.hear("/stop", "stop")
+        await harness.intake(HERE, InboundEvent(words(f"m{number}", "x")))
+    await harness.receive("/stop", "stop")
     gate.set()
     await turn
-    assert place.box.texts[0] == "Stopped."
-    assert len(place.model.requests) == 1
+    assert harness.box.texts[0] == "Stopped."
+    assert len(harness.model.requests) == 1

@@ -15,16 +15,16 @@ from bot.conversation.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Spent, Store
 from bot.transcript import Author, Message, Spending, Text, Usage, encode
-from tests.bot.conversation.budgeting import Clock, make_budgets
-from tests.bot.harness import HERE, Mailbox, Place, texts, unsent, words
+from tests.bot.conversation.budgets_harness import Clock, make_budgets
+from tests.bot.harness import HERE, Harness, Mailbox, texts, unsent, words
 
 REFUSED = "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 (UTC)."
 
 SCANS = 3  # in one look at the store: for the person, for the conversation they have alone, for notes
 
 
-def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Place:
-    return Place(store, steps, limits=limits or Limits(user_messages=3), days=Days("UTC", Clock()))
+def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Harness:
+    return Harness(store, steps, limits=limits or Limits(user_messages=3), days=Days("UTC", Clock()))
 
 
 def said(text: str, message_id: str, user: str = "u1", *, group: bool = False) -> InboundEvent:
@@ -36,19 +36,19 @@ def told(message_id: str, key: str, *, group: bool = False) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key)
 
 
-async def hear(place: Place, *arrivals: InboundEvent) -> list[str]:
+async def receive(harness: Harness, *arrivals: InboundEvent) -> list[str]:
     """Have arrivals answered together; what is said to them."""
-    before = len(place.box.texts)
-    await place.arrive(*arrivals)
-    await place.care.process(HERE)
-    return place.box.texts[before:]
+    before = len(harness.box.texts)
+    await harness.arrive(*arrivals)
+    await harness.runner.process(HERE)
+    return harness.box.texts[before:]
 
 
 @pytest.mark.parametrize("words", ["/help", "/usage", "/reset", "/stop"])
 async def test_commands_are_refused_beyond_the_limit(store: Store, words: str) -> None:
     """Each is a message of the day; afterwards it is refused like any other, and does nothing."""
-    place = limited(store)
-    answers = [await hear(place, said(words, f"m{number}")) for number in range(5)]
+    harness = limited(store)
+    answers = [await receive(harness, said(words, f"m{number}")) for number in range(5)]
     assert all(len(answer) == 1 for answer in answers)
     assert REFUSED not in [text for answer in answers[:3] for text in answer]
     assert answers[3:] == [[REFUSED]] * 2
@@ -56,92 +56,92 @@ async def test_commands_are_refused_beyond_the_limit(store: Store, words: str) -
 
 async def test_what_cannot_be_read_is_refused_beyond_the_limit(store: Store) -> None:
     """Videos, voices and files, in the order of the day's messages."""
-    place = limited(store)
+    harness = limited(store)
     cannot = texts().get("line.kind_video", "en")
-    answers = [await hear(place, told(f"m{number}", "line.kind_video")) for number in range(5)]
+    answers = [await receive(harness, told(f"m{number}", "line.kind_video")) for number in range(5)]
     assert answers == [[cannot]] * 3 + [[REFUSED]] * 2
-    assert (await place.budgets.used(HERE, "u1"))[0].spent == Spent(messages=3)
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=3)
 
 
 async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_are(store: Store) -> None:
     """Three answers, one refusal, and then silence."""
-    place = limited(store)
+    harness = limited(store)
     arrivals = [said("/help", f"m{number}", group=True) for number in range(6)]
     arrivals += [told(f"v{number}", "line.kind_video", group=True) for number in range(6)]
-    answers = [text for arrival in arrivals for text in await hear(place, arrival)]
+    answers = [text for arrival in arrivals for text in await receive(harness, arrival)]
     assert len(answers) == 4
     assert answers[3] == REFUSED
 
 
 async def test_another_persons_command_is_not_refused_with_them(store: Store) -> None:
     """One that is refused does nothing, so a question it would have swept away is answered."""
-    place = limited(store, Limits(user_messages=1), Step("One"), Step("Two"))
-    await hear(place, said("hi", "m1", group=True))
-    await hear(place, said("and me?", "m2", "u2", group=True), said("/reset", "m3", group=True))
-    assert [text for text in place.box.texts if "limit" not in text] == ["One", "Two"]
-    assert "hi" in await place.past()
+    harness = limited(store, Limits(user_messages=1), Step("One"), Step("Two"))
+    await receive(harness, said("hi", "m1", group=True))
+    await receive(harness, said("and me?", "m2", "u2", group=True), said("/reset", "m3", group=True))
+    assert [text for text in harness.box.texts if "limit" not in text] == ["One", "Two"]
+    assert "hi" in await harness.past()
 
 
 async def test_stopping_always_works(store: Store) -> None:
     """Whoever has nothing left may stop what still waits; it costs nothing."""
-    place = limited(store, Limits(user_messages=1))
-    assert await hear(place, said("hello?", "m1"), said("/stop", "m2")) == ["Stopped."]
-    assert (await place.budgets.used(HERE, "u1"))[0].spent == Spent(messages=1)
+    harness = limited(store, Limits(user_messages=1))
+    assert await receive(harness, said("hello?", "m1"), said("/stop", "m2")) == ["Stopped."]
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=1)
 
 
 async def test_a_late_decision_is_no_message(store: Store) -> None:
     """Pressing a button costs nothing and is answered beyond every limit."""
-    place = limited(store)
+    harness = limited(store)
     presses = [
         InboundEvent(Message(f"m{number}", "user", (), 1_000, Author("u1")), event="decision", target="question_1")
         for number in range(4)
     ]
     over = texts().get("approval.over", "en")
-    assert [await hear(place, press) for press in presses] == [[over]] * 4
+    assert [await receive(harness, press) for press in presses] == [[over]] * 4
 
 
 async def test_what_is_taken_back_or_left_behind_is_not_counted(store: Store) -> None:
     """A message that was taken back before anybody read it, and those of whoever removes the bot."""
-    place = limited(store, Limits(user_messages=1), Step("Yes?"))
-    assert await hear(place, said("oops", "m1"), unsent("c1", "m1")) == []
+    harness = limited(store, Limits(user_messages=1), Step("Yes?"))
+    assert await receive(harness, said("oops", "m1"), unsent("c1", "m1")) == []
     left = InboundEvent(Message("c2", "user", (), 1_000, Author("u1")), event="left")
-    assert await hear(place, said("bye", "m2"), said("bye bye", "m3"), left) == []
-    assert await hear(place, said("hi", "m4")) == ["Yes?"]
+    assert await receive(harness, said("bye", "m2"), said("bye bye", "m3"), left) == []
+    assert await receive(harness, said("hi", "m4")) == ["Yes?"]
 
 
 async def test_a_greeting_is_not_counted(store: Store) -> None:
     """It comes from us."""
-    place = limited(store, Limits(user_messages=1), Step("Yes?"))
-    assert len(await hear(place, told("greeting", "line.greeting"))) == 1
-    assert await hear(place, said("hi", "m1")) == ["Yes?"]
+    harness = limited(store, Limits(user_messages=1), Step("Yes?"))
+    assert len(await receive(harness, told("greeting", "line.greeting"))) == 1
+    assert await receive(harness, said("hi", "m1")) == ["Yes?"]
 
 
 async def test_forgetting_works_beyond_every_limit(store: Store) -> None:
     """Nobody has to wait until tomorrow for that, and it costs no message."""
-    place = limited(store, Limits(user_messages=1, user_tokens=1), Step("One"))
-    await hear(place, said("hi", "m1"))
-    (answer,) = await hear(place, said("/forget me", "m2"))
+    harness = limited(store, Limits(user_messages=1, user_tokens=1), Step("One"))
+    await receive(harness, said("hi", "m1"))
+    (answer,) = await receive(harness, said("/forget me", "m2"))
     assert answer.startswith("Done: I have deleted what I kept of you: 2 messages")
-    assert await place.past() == []
+    assert await harness.past() == []
 
 
 async def test_forgetting_looks_at_the_store_so_often_a_day(store: Store, redis: Redis) -> None:
     """Then it is refused with the time when it works again, in a group once an hour."""
-    place = limited(store, Limits(user_forgets=2))
+    harness = limited(store, Limits(user_forgets=2))
     await redis.config_resetstat()
-    answers = [await hear(place, said("/forget me", f"m{number}", group=number > 2)) for number in range(6)]
+    answers = [await receive(harness, said("/forget me", f"m{number}", group=number > 2)) for number in range(6)]
     refused = texts().get("budget.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
     assert [len(answer) for answer in answers] == [1, 1, 1, 1, 0, 0]
     assert answers[2:4] == [[refused]] * 2
     assert (await redis.info("commandstats"))["cmdstat_scan"]["calls"] == 2 * SCANS
-    assert b'kaiwa_budget_refusals_total{scope="user",unit="forgets"} 4.0' in place.metrics.exposition()
+    assert b'kaiwa_budget_refusals_total{scope="user",unit="forgets"} 4.0' in harness.metrics.exposition()
 
 
 async def test_many_wishes_to_be_forgotten_at_once_are_one(store: Store, redis: Redis) -> None:
     """One look at the store, one answer."""
-    place = limited(store)
+    harness = limited(store)
     await redis.config_resetstat()
-    answers = await hear(place, *(said("/forget me", f"m{number}") for number in range(50)))
+    answers = await receive(harness, *(said("/forget me", f"m{number}") for number in range(50)))
     assert len(answers) == 1
     assert answers[0].startswith("Done: ")
     assert (await redis.info("commandstats"))["cmdstat_scan"]["calls"] == SCANS
@@ -167,18 +167,18 @@ async def test_people_are_erased_one_after_the_other(store: Store, redis: Redis)
 
 async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> None:
     """Page and terminal know the bot's tokens alone, and commands cost none."""
-    place = Place(store, [], Console(), limits=Limits(bot_tokens=1, user_messages=1), days=Days("UTC", Clock()))
-    await place.budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
+    harness = Harness(store, [], Console(), limits=Limits(bot_tokens=1, user_messages=1), days=Days("UTC", Clock()))
+    await harness.budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
         await store.inbox.accept(here, f"m{number}", encode(said(text, f"m{number}")))
-        await place.care.process(here)
-    usage, help_, refused = place.box.texts
+        await harness.runner.process(here)
+    usage, help_, refused = harness.box.texts
     assert "The whole bot: 5 of 1 tokens" in usage
     assert "/forget me" in help_
     assert refused.startswith("I have used up what I may spend in a day.")
     assert "m2" in [
-        message.id for message in await read_history(place.store, here)
+        message.id for message in await read_history(harness.store, here)
     ]  # where a terminal looks for its answer
 
 
@@ -190,8 +190,8 @@ class Console(Mailbox):
 
 async def test_a_sentence_of_ours_is_kept_nowhere(store: Store) -> None:
     """Nor is what it answers: only that something was refused."""
-    place = limited(store, Limits(user_messages=1))
-    await hear(place, told("m1", "line.kind_video"))
-    assert await place.past() == []
-    await hear(place, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1"))))
-    assert (await place.past())[0] == UNREAD.text
+    harness = limited(store, Limits(user_messages=1))
+    await receive(harness, told("m1", "line.kind_video"))
+    assert await harness.past() == []
+    await receive(harness, InboundEvent(Message("m2", "user", (Text("/help"),), 1_000, Author("u1"))))
+    assert (await harness.past())[0] == UNREAD.text

@@ -19,8 +19,8 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
 from bot.transcript import Author, Media, Message
-from tests.bot.conversation.midway import Held, calling
-from tests.bot.harness import HERE, Mailbox, Place, words
+from tests.bot.conversation.held_turns import Held, calling
+from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
 from toolset.tool import ToolContext
@@ -47,18 +47,18 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
 ) -> None:
     """The call has its one result, and what was said before stays said."""
     tool = Held()
-    place = Place(store, [calling("c1", "held")], tools=tool_map(tool))
-    await place.hear("go", "m1")
-    async with place.care.listening():
+    harness = Harness(store, [calling("c1", "held")], tools=tool_map(tool))
+    await harness.receive("go", "m1")
+    async with harness.runner.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.process(HERE))
+        attending = asyncio.create_task(harness.runner.process(HERE))
         await tool.called.wait()
         stopped = time.monotonic()
-        await place.arrive(wish)
+        await harness.arrive(wish)
         await attending
     assert time.monotonic() - stopped < 1
-    assert place.box.texts == [answer]
-    said = [message for message in await read_history(place.store, HERE) if message.text or message.results]
+    assert harness.box.texts == [answer]
+    said = [message for message in await read_history(harness.store, HERE) if message.text or message.results]
     assert [message.role for message in said][:2] == ["user", "tool"]
     assert said[1].results[0].response == {"error": CANCELLED}
     assert await store.leases.due(10) == []
@@ -80,13 +80,13 @@ class Gallery(Mailbox):
 async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redis: Redis) -> None:
     """As while it waits for anything else; the model is not asked."""
     box = Gallery()
-    place = Place(store, [], box)
-    await place.arrive(InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
-    async with place.care.listening():
+    harness = Harness(store, [], box)
+    await harness.arrive(InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
+    async with harness.runner.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.process(HERE))
+        attending = asyncio.create_task(harness.runner.process(HERE))
         await box.asked.wait()
-        await place.arrive(button())
+        await harness.arrive(button())
         await attending
     assert box.texts == ["Stopped."]
 
@@ -105,29 +105,29 @@ class Preparing(Mailbox):
 async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_being_asked(store: Store) -> None:
     """There is nothing to be ended at once yet, so it is heard before the first step."""
     box = Preparing()
-    place = Place(store, [], box)
-    box.meanwhile = partial(place.arrive, button())
-    await place.hear("go", "m1")
-    await place.care.process(HERE)
-    assert (box.texts, place.model.requests) == (["Stopped."], [])
+    harness = Harness(store, [], box)
+    box.meanwhile = partial(harness.arrive, button())
+    await harness.receive("go", "m1")
+    await harness.runner.process(HERE)
+    assert (box.texts, harness.model.requests) == (["Stopped."], [])
 
 
 async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Store, redis: Redis) -> None:
     """All processes are told of every stop."""
     step = Step("Here you are", gate=asyncio.Event())
-    place = Place(store, [step])
-    await place.hear("go", "m1")
+    harness = Harness(store, [step])
+    await harness.receive("go", "m1")
     assert step.gate is not None
-    async with place.care.listening():
+    async with harness.runner.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.process(HERE))
+        attending = asyncio.create_task(harness.runner.process(HERE))
         await step.at_gate.wait()
         async with store.live.subscribe(TOPIC) as told:
             await store.live.publish(TOPIC, b"mailbox:another")
             await anext(told)
         step.gate.set()
         await attending
-    assert place.box.texts == ["Here you are"]
+    assert harness.box.texts == ["Here you are"]
 
 
 class Unwinding(Held):
@@ -150,23 +150,23 @@ class Unwinding(Held):
 async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store: Store, redis: Redis) -> None:
     """Whoever is impatient presses again; the next turn can still be stopped."""
     slow, next_tool = Unwinding(), Held()
-    place = Place(store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool))
-    await place.hear("go", "m1")
-    async with place.care.listening():
+    harness = Harness(store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool))
+    await harness.receive("go", "m1")
+    async with harness.runner.listening():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(place.care.process(HERE))
+        attending = asyncio.create_task(harness.runner.process(HERE))
         await slow.called.wait()
-        await place.arrive(button("s1"))
+        await harness.arrive(button("s1"))
         await slow.cancelled.wait()
-        await place.arrive(button("s2"))
+        await harness.arrive(button("s2"))
         async with store.live.subscribe(TOPIC) as told:  # what is told now comes after what was told before
             await store.live.publish(TOPIC, b"mailbox:another")
             await anext(told)
         slow.may_end.set()
         await attending
-        await place.hear("again", "m2")
-        attending = asyncio.create_task(place.care.process(HERE))
+        await harness.receive("again", "m2")
+        attending = asyncio.create_task(harness.runner.process(HERE))
         await next_tool.called.wait()
-        await place.arrive(button("s3"))
+        await harness.arrive(button("s3"))
         await attending
-    assert place.box.texts[0] == place.box.texts[-1] == "Stopped."
+    assert harness.box.texts[0] == harness.box.texts[-1] == "Stopped."

@@ -15,7 +15,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import Message, Text, ToolCall
-from tests.bot.harness import HERE, Place
+from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Echo, tool_map
 from toolset.tool import ToolMap, ValidatedTool
 
@@ -94,22 +94,22 @@ def test_the_help_lists_a_command_for_each_tool(language: str, words: list[str])
 async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(store: Store) -> None:
     """Its words reach the model as they were written."""
     clock = Clock()
-    place = Place(store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock))
-    await place.hear("/time in Paris", "m1")
-    await place.care.process(HERE)
-    assert [request.tool_choice for request in place.model.requests] == [CLOCK, AUTO]
-    assert place.model.requests[0].messages[-1].text == "/time in Paris"
-    assert place.box.texts == ["Noon"]
+    harness = Harness(store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock))
+    await harness.receive("/time in Paris", "m1")
+    await harness.runner.process(HERE)
+    assert [request.tool_choice for request in harness.model.requests] == [CLOCK, AUTO]
+    assert harness.model.requests[0].messages[-1].text == "/time in Paris"
+    assert harness.box.texts == ["Noon"]
     assert len(clock.contexts) == 1
 
 
 async def test_the_last_request_of_a_turn_forbids_tools_also_after_a_command(store: Store) -> None:
     """Forced, free, and at last none."""
     calls = [Step(calls=(ToolCall(f"c{n}", "get_time", {"n": n}),)) for n in range(10)]
-    place = Place(store, [*calls, Step("Noon")], tools=tool_map(Clock()))
-    await place.hear("/time", "m1")
-    await place.care.process(HERE)
-    assert [request.tool_choice for request in place.model.requests] == [CLOCK, *[AUTO] * 9, NONE]
+    harness = Harness(store, [*calls, Step("Noon")], tools=tool_map(Clock()))
+    await harness.receive("/time", "m1")
+    await harness.runner.process(HERE)
+    assert [request.tool_choice for request in harness.model.requests] == [CLOCK, *[AUTO] * 9, NONE]
 
 
 @pytest.mark.parametrize(
@@ -117,22 +117,22 @@ async def test_the_last_request_of_a_turn_forbids_tools_also_after_a_command(sto
 )
 async def test_help_tells_the_commands(store: Store, asked: str, line: str) -> None:
     """At its end, in the reader's language."""
-    place = Place(store, [], tools=tool_map(Clock()))
-    await place.hear(asked, "m1")
-    await place.care.process(HERE)
-    assert line in place.box.texts[0].splitlines()[-1]
+    harness = Harness(store, [], tools=tool_map(Clock()))
+    await harness.receive(asked, "m1")
+    await harness.runner.process(HERE)
+    assert line in harness.box.texts[0].splitlines()[-1]
 
 
 async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) -> None:
     """Tools need not have one."""
-    place = Place(store, [])
-    await place.hear("/help", "m1")
-    await place.care.process(HERE)
-    assert "Begin a message" not in place.box.texts[0]
+    harness = Harness(store, [])
+    await harness.receive("/help", "m1")
+    await harness.runner.process(HERE)
+    assert "Begin a message" not in harness.box.texts[0]
 
 
 async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogue(store: Store) -> None:
     """Words without a row would do nothing; a row without words could not be said."""
-    services = Place(store, []).care.services
+    services = Harness(store, []).runner.services
     commands = Commands(services, HistoryEditor(store, 30), Admission(services), TOOLS)
     assert list(commands.table) == SpokenCommands(load()).names

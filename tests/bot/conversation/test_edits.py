@@ -11,7 +11,7 @@ from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
-from tests.bot.harness import HERE, Place
+from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import leased
 
 GROUP = "mailbox:group-0001"
@@ -43,98 +43,98 @@ async def letters(store: Store) -> set[tuple[str, bytes]]:
     return {(letter.conversation, letter.delivery or letter.arrivals[0]) for letter in await store.dead_letters.read()}
 
 
-async def words(place: Place, conversation: str = HERE) -> list[str]:
-    return [message.text for message in await read_history(place.store, conversation)]
+async def words(harness: Harness, conversation: str = HERE) -> list[str]:
+    return [message.text for message in await read_history(harness.store, conversation)]
 
 
 async def test_an_edit_changes_the_history(store: Store) -> None:
     """The model reads the corrected words from then on; an edit alone is not answered."""
-    place = Place(store, [Step("One"), Step("Two")])
-    await place.hear("Osaka", "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("One"), Step("Two")])
+    await harness.receive("Osaka", "m1")
+    await harness.runner.process(HERE)
     edited = Message("e1", "user", (Text("Tokyo"),), 2, Author("u1"))
     await arrive(store, HERE, InboundEvent(edited, event="edited", target="m1"))
-    await place.care.process(HERE)
-    await place.hear("and now?", "m2")
-    await place.care.process(HERE)
-    assert [message.text for message in place.model.requests[1].messages] == ["Tokyo", "One", "and now?"]
-    assert place.box.texts == ["One", "Two"]
+    await harness.runner.process(HERE)
+    await harness.receive("and now?", "m2")
+    await harness.runner.process(HERE)
+    assert [message.text for message in harness.model.requests[1].messages] == ["Tokyo", "One", "and now?"]
+    assert harness.box.texts == ["One", "Two"]
 
 
 async def test_a_message_taken_back_leaves_the_history_with_its_answer(store: Store) -> None:
     """A turn without its question makes no sense to a model and may quote what was taken back."""
-    place = Place(store, [Step("One"), Step("Two")])
-    await place.hear("secret", "m1")
-    await place.care.process(HERE)
-    await place.hear("public", "m2")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("One"), Step("Two")])
+    await harness.receive("secret", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("public", "m2")
+    await harness.runner.process(HERE)
     await arrive(store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1"))
-    await place.care.process(HERE)
-    assert await words(place) == ["public", "Two"]
+    await harness.runner.process(HERE)
+    assert await words(harness) == ["public", "Two"]
     assert await store.leases.due(10) == []
 
 
 async def test_reset_forgets_the_conversation_and_says_so(store: Store) -> None:
     """The next question starts from nothing."""
-    place = Place(store, [Step("One"), Step("Two")])
-    await place.hear("remember 42", "m1")
-    await place.care.process(HERE)
-    await place.hear("リセット", "m2")
-    await place.care.process(HERE)
-    assert place.box.texts[1].startswith("この会話の内容をすべて忘れました")
-    await place.hear("which number?", "m3")
-    await place.care.process(HERE)
-    assert "remember 42" not in [message.text for message in place.model.requests[1].messages]
+    harness = Harness(store, [Step("One"), Step("Two")])
+    await harness.receive("remember 42", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("リセット", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts[1].startswith("この会話の内容をすべて忘れました")
+    await harness.receive("which number?", "m3")
+    await harness.runner.process(HERE)
+    assert "remember 42" not in [message.text for message in harness.model.requests[1].messages]
 
 
 async def test_help_is_answered_without_the_model(store: Store) -> None:
     """Our own sentence, with the bot's name and how long things are kept."""
-    place = Place(store, [])
-    await place.hear("/help", "m1")
-    await place.care.process(HERE)
-    assert "Kaiwa" in place.box.texts[0]
-    assert "30 days" in place.box.texts[0]
-    assert place.model.requests == []
+    harness = Harness(store, [])
+    await harness.receive("/help", "m1")
+    await harness.runner.process(HERE)
+    assert "Kaiwa" in harness.box.texts[0]
+    assert "30 days" in harness.box.texts[0]
+    assert harness.model.requests == []
 
 
 async def test_our_own_sentences_go_out_as_they_are_told(store: Store) -> None:
     """A channel may have us say a sentence of the catalogue; it is no part of the history."""
-    place = Place(store, [])
+    harness = Harness(store, [])
     told = InboundEvent(Message("t1", "user", (), 1, Author("u1", locale="ja")), event="told", target="command.help")
     await arrive(store, HERE, told)
-    await place.care.process(HERE)
-    assert place.box.texts[0].startswith("Kaiwaです")
-    assert await words(place) == []
+    await harness.runner.process(HERE)
+    assert harness.box.texts[0].startswith("Kaiwaです")
+    assert await words(harness) == []
 
 
 async def test_leaving_deletes_the_conversation(store: Store) -> None:
     """Who unfollows is not answered and not kept."""
-    place = Place(store, [Step("One")])
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("One")])
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
     await arrive(store, HERE, InboundEvent(Message("l1", "user", (), 2), event="left"))
-    await place.care.process(HERE)
-    assert await words(place) == []
-    assert place.box.texts == ["One"]
+    await harness.runner.process(HERE)
+    assert await words(harness) == []
+    assert harness.box.texts == ["One"]
 
 
 async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: Store, redis: Redis) -> None:
     """Their own conversation, their words in a group, their notes; the others' words stay."""
     own = "mailbox:user:u1"
-    place = Place(store, [Step("One"), Step("Two"), Step("Three")])
+    harness = Harness(store, [Step("One"), Step("Two"), Step("Three")])
     await arrive(store, own, said("m1", "my secret"))
-    await place.care.process(own)
+    await harness.runner.process(own)
     await arrive(store, GROUP, said("g1", "mine in the group", group=True))
-    await place.care.process(GROUP)
+    await harness.runner.process(GROUP)
     await arrive(store, GROUP, said("g2", "somebody else's", "u2", group=True))
-    await place.care.process(GROUP)
+    await harness.runner.process(GROUP)
     await store.kv.set("mailbox:name:u1", b"Hanako", 60)
     await store.kv.set("mailbox:name:u2", b"Taro", 60)
     await arrive(store, own, said("m2", "forget me"))
-    await place.care.process(own)
-    assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you: 4 messages in 2 conversations")
-    assert await words(place, own) == []
-    assert await words(place, GROUP) == ["somebody else's", "Three"]
+    await harness.runner.process(own)
+    assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you: 4 messages in 2 conversations")
+    assert await words(harness, own) == []
+    assert await words(harness, GROUP) == ["somebody else's", "Three"]
     assert await store.kv.get("mailbox:name:u2") == b"Taro"
     assert [key async for key in redis.scan_iter("*u1*")] == []
 
@@ -142,9 +142,9 @@ async def test_forget_me_deletes_every_key_of_a_person_and_only_theirs(store: St
 async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     """All of a person's own conversations; of shared ones those that name them, readable or not; nobody else's."""
     own, alone, elsewhere = "mailbox:user:u1", "mailbox:room-0002", "post:user:u1"
-    place = Place(store, [Step("One")])
+    harness = Harness(store, [Step("One")])
     await arrive(store, alone, said("m1", "hello"))
-    await place.care.process(alone)
+    await harness.runner.process(alone)
     to_me = encode(Delivery("d1", "t1", Reply("For you"), address='{"user":"u1"}'))
     to_somebody = encode(Delivery("d2", "t2", Reply("For them"), address='{"user":"u12"}'))
     theirs = said("g3", "somebody else's", "u2", group=True)
@@ -157,49 +157,49 @@ async def test_forget_me_reaches_the_dead_letters(store: Store) -> None:
     await give_up(store, GROUP, theirs)
     await give_up(store, elsewhere, delivery=to_me)
     await arrive(store, own, said("m2", "forget me"))
-    await place.care.process(own)
-    assert place.box.texts[-1].startswith("Done: I have deleted what I kept of you")
+    await harness.runner.process(own)
+    assert harness.box.texts[-1].startswith("Done: I have deleted what I kept of you")
     assert await letters(store) == {(GROUP, to_somebody), (GROUP, encode(theirs)), (elsewhere, to_me)}
 
 
 async def test_somebody_without_an_id_forgets_no_others(store: Store) -> None:
     """Their own conversation's letters go; no id is no word that could be found elsewhere."""
-    place = Place(store, [])
+    harness = Harness(store, [])
     await give_up(store, HERE, delivery=b"mine")
     await give_up(store, GROUP, delivery=b'{"theirs": 1}')
     await arrive(store, HERE, InboundEvent(Message("m1", "user", (Text("forget me"),), 1)))
-    await place.care.process(HERE)
+    await harness.runner.process(HERE)
     assert await letters(store) == {(GROUP, b'{"theirs": 1}')}
 
 
 async def test_reset_deletes_the_dead_letters_of_the_conversation(store: Store) -> None:
     """What is forgotten must not be delivered afterwards; other conversations keep theirs."""
-    place = Place(store, [])
+    harness = Harness(store, [])
     await give_up(store, HERE, delivery=b"here")
     await give_up(store, GROUP, delivery=b"there")
-    await place.hear("/reset", "m1")
-    await place.care.process(HERE)
+    await harness.receive("/reset", "m1")
+    await harness.runner.process(HERE)
     assert await letters(store) == {(GROUP, b"there")}
 
 
 async def test_reset_leaves_answers_that_are_still_to_be_delivered(store: Store) -> None:
     """In a group they are others', who wait for them."""
-    place = Place(store, [Step("For somebody else")])
-    place.box.failures = [DeliverLater("503", 0.0)]
-    await place.hear("a question", "m1")
-    await place.care.process(HERE)
-    assert place.box.texts == []
-    await place.hear("/reset", "m2", "address")
-    await place.care.process(HERE)
-    assert place.box.texts[0] == "For somebody else"
-    assert place.box.texts[1].startswith("Done: I have forgotten this conversation")
-    assert await words(place) == ["/reset", place.box.texts[1]]
+    harness = Harness(store, [Step("For somebody else")])
+    harness.box.failures = [DeliverLater("503", 0.0)]
+    await harness.receive("a question", "m1")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == []
+    await harness.receive("/reset", "m2", "address")
+    await harness.runner.process(HERE)
+    assert harness.box.texts[0] == "For somebody else"
+    assert harness.box.texts[1].startswith("Done: I have forgotten this conversation")
+    assert await words(harness) == ["/reset", harness.box.texts[1]]
 
 
 async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: Store, redis: Redis) -> None:
     """Files too; what cannot be delivered becomes no dead letter, which would name its reader for 30 days."""
-    place = Place(store, [Step("One")])
-    place.box.failures = [DeliveryRefused("403 blocked")]
+    harness = Harness(store, [Step("One")])
+    harness.box.failures = [DeliveryRefused("403 blocked")]
     deleted: list[str] = []
 
     async def forget_files(conversation: str) -> int:
@@ -212,63 +212,63 @@ async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(store: St
     assert await editor.forget(lease, said("m2", "/forget me")) == Forgotten(1, 0, 3)
     assert deleted == [HERE]
     await store.leases.release(lease)
-    await place.hear("/forget me", "m3")
-    await place.care.process(HERE)
-    assert place.box.texts == []
+    await harness.receive("/forget me", "m3")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == []
     assert await letters(store) == set()
     assert await redis.keys(f"*{HERE}*") == []
 
 
 async def test_answers_to_somebody_in_the_group_they_leave_are_not_delivered(store: Store) -> None:
     """Those that name them; the wish itself is answered there."""
-    place = Place(store, [])
+    harness = Harness(store, [])
     lease = await leased(store, GROUP)
     to_them, to_others = (
         encode(Delivery(f"d_{user}", "t1", Reply(f"for {user}"), f'{{"user":"{user}"}}')) for user in ("u1", "u2")
     )
     await store.journal.commit(lease, None, [to_them, to_others], keep_turns=1)
-    place.box.failures = [DeliverLater("503", 0.0)]
+    harness.box.failures = [DeliverLater("503", 0.0)]
     await store.leases.release(lease)
     await arrive(store, GROUP, said("g1", "/forget me", group=True))
-    await place.care.process(GROUP)
-    assert [text[:6] for text in place.box.texts] == ["for u2", "Done: "]
+    await harness.runner.process(GROUP)
+    assert [text[:6] for text in harness.box.texts] == ["for u2", "Done: "]
 
 
 async def test_a_group_that_the_bot_has_left_is_forgotten(store: Store, redis: Redis) -> None:
     """With its files; what its people have said elsewhere stays."""
-    place = Place(store, [Step("One"), Step("Two")])
+    harness = Harness(store, [Step("One"), Step("Two")])
     await arrive(store, GROUP, said("g1", "in the group", group=True))
-    await place.care.process(GROUP)
+    await harness.runner.process(GROUP)
     await arrive(store, HERE, said("m1", "elsewhere"))
-    await place.care.process(HERE)
+    await harness.runner.process(HERE)
     await store.kv.set(f"mailbox:question:{GROUP}", b"x", 60)
     await arrive(store, GROUP, InboundEvent(Message("l1", "user", (), 2), group=True, event="left"))
-    await place.care.process(GROUP)
+    await harness.runner.process(GROUP)
     assert [key.decode() async for key in redis.scan_iter(f"*{GROUP}*")] == []
-    assert await words(place) == ["elsewhere", "Two"]
+    assert await words(harness) == ["elsewhere", "Two"]
 
 
 async def test_whoever_leaves_is_forgotten_everywhere(store: Store, redis: Redis) -> None:
     """As if they had said so, but nobody is answered."""
     own = "mailbox:user:u1"
-    place = Place(store, [Step("One"), Step("Two")])
+    harness = Harness(store, [Step("One"), Step("Two")])
     await arrive(store, own, said("m1", "my secret"))
-    await place.care.process(own)
+    await harness.runner.process(own)
     await arrive(store, GROUP, said("g1", "mine in the group", group=True))
-    await place.care.process(GROUP)
+    await harness.runner.process(GROUP)
     await arrive(store, own, InboundEvent(Message("l1", "user", (), 2, Author("u1")), event="left"))
-    await place.care.process(own)
-    assert place.box.texts == ["One", "Two"]
-    assert await words(place, GROUP) == []
+    await harness.runner.process(own)
+    assert harness.box.texts == ["One", "Two"]
+    assert await words(harness, GROUP) == []
     assert [key async for key in redis.scan_iter("*u1*")] == []
 
 
 async def test_a_message_taken_back_leaves_the_dead_letters(store: Store) -> None:
     """It is never answered, whatever an operator puts back; the words of others stay."""
-    place = Place(store, [])
+    harness = Harness(store, [])
     await give_up(store, HERE, said("m1", "secret"))
     await give_up(store, HERE, said("m12", "public"))
     await give_up(store, GROUP, said("m1", "elsewhere"))
     await arrive(store, HERE, InboundEvent(Message("e1", "user", (), 2), event="unsent", target="m1"))
-    await place.care.process(HERE)
+    await harness.runner.process(HERE)
     assert await letters(store) == {(HERE, encode(said("m12", "public"))), (GROUP, encode(said("m1", "elsewhere")))}

@@ -11,7 +11,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.conversation.test_edits import GROUP, arrive, said
-from tests.bot.harness import HERE, Place
+from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import leased
 
 OWN = "mailbox:user:u1"
@@ -20,9 +20,9 @@ WISH = InboundEvent(Message("m9", "user", (Text("/forget me"),), 1, Author("u1")
 
 async def talk(store: Store) -> None:
     """Somebody talks in one conversation, and is known to have done so."""
-    place = Place(store, [Step("One")])
-    await place.hear("my secret", "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("One")])
+    await harness.receive("my secret", "m1")
+    await harness.runner.process(HERE)
 
 
 async def kept(store: Store) -> list[str]:
@@ -50,16 +50,16 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     (told,) = await store.inbox.read(HERE)
     assert b"u1" not in told.frame
     await store.leases.release(other)
-    await Place(store, []).care.process(HERE)
+    await Harness(store, []).runner.process(HERE)
     assert await kept(store) == []
 
 
 async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: Store) -> None:
     """What is in its history, in its turn and in its inbox; the others' words stay, and are answered."""
-    place = Place(store, [Step("One"), Step("Two"), Step("Three")])
+    harness = Harness(store, [Step("One"), Step("Two"), Step("Three")])
     for message_id, author in (("g1", "u1"), ("g2", "u2")):
         await arrive(store, GROUP, said(message_id, f"old of {author}", author, group=True))
-        await place.care.process(GROUP)
+        await harness.runner.process(GROUP)
     for message_id, author in (("g3", "u1"), ("g4", "u2")):
         await arrive(store, GROUP, said(message_id, f"new of {author}", author, group=True))
     other, own = await leased(store, GROUP), await leased(store, OWN)
@@ -67,8 +67,8 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     await arrive(store, GROUP, said("g5", "newest of u1", "u1", group=True))
     await HistoryEditor(store, 30, rounds=1).forget(own, WISH)
     await store.leases.release(other)
-    await place.care.process(GROUP)
-    past = [message.text for message in await read_history(place.store, GROUP)]
+    await harness.runner.process(GROUP)
+    past = [message.text for message in await read_history(harness.store, GROUP)]
     assert not [text for text in past if "u1" in text]
     assert {"old of u2", "new of u2"} <= set(past)
 
@@ -88,9 +88,9 @@ async def test_a_question_that_waits_elsewhere_is_forgotten_with_its_turn(store:
 
 async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_answered(store: Store) -> None:
     """Their words wait for a turn of their own, in order; answers that name who is forgotten are not delivered."""
-    place = Place(store, [Step("One"), Step("Two")])
+    harness = Harness(store, [Step("One"), Step("Two")])
     await arrive(store, GROUP, said("g0", "hello", group=True))
-    await place.care.process(GROUP)
+    await harness.runner.process(GROUP)
     await arrive(store, GROUP, said("g1", "of the other", "u2", group=True))
     await arrive(store, GROUP, said("g2", "mine", group=True))
     other, own = await leased(store, GROUP), await leased(store, OWN)

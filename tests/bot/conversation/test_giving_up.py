@@ -13,8 +13,8 @@ from bot.channels import InboundEvent
 from bot.providers.scripted import Step
 from bot.store import CHANGE, DeadLetter, Depths, Store
 from bot.transcript import Message, encode
-from tests.bot.conversation.midway import asked, calling, cut_off, held
-from tests.bot.harness import HERE, Place, unsent, words
+from tests.bot.conversation.held_turns import asked, calling, cut_off, held
+from tests.bot.harness import HERE, Harness, unsent, words
 from tests.bot.store.turns import key
 
 SORRY = "Something went wrong on my side, so I have no answer. Please try again."
@@ -37,15 +37,15 @@ def collapse(messages: Sequence[Message]) -> Step:
     raise KeyError("another reason")
 
 
-async def rested(place: Place, redis: Redis) -> int:
+async def rested(harness: Harness, redis: Redis) -> int:
     """Attend, and let the turn's rest be over; how long it would have been, in ms."""
-    await place.care.process(HERE)
+    await harness.runner.process(HERE)
     retry_at = await redis.hget(key("turn", HERE), "retry_at")
     if retry_at is None:
         return 0
     assert await redis.zscore(key("due", HERE), HERE) == float(retry_at)
     await redis.hset(key("turn", HERE), "retry_at", 0)
-    return int(retry_at) - await place.store.now_ms()
+    return int(retry_at) - await harness.store.now_ms()
 
 
 async def letters(store: Store) -> list[DeadLetter]:
@@ -54,27 +54,27 @@ async def letters(store: Store) -> list[DeadLetter]:
 
 async def test_an_error_that_passes_is_not_seen(store: Store, redis: Redis) -> None:
     """The turn rests for a second, then for two, and goes on from its journal: what was called is not called again."""
-    place = Place(store, [calling(), explode, explode, Step("Here you are.")])
-    await place.hear("hi", "m1")
-    rests = [await rested(place, redis) for _ in range(3)]
+    harness = Harness(store, [calling(), explode, explode, Step("Here you are.")])
+    await harness.receive("hi", "m1")
+    rests = [await rested(harness, redis) for _ in range(3)]
     assert rests == [pytest.approx(1_000, abs=500), pytest.approx(2_000, abs=500), 0]
-    assert place.box.texts == ["Here you are."]
-    assert [len(asked(place, request)) for request in range(4)] == [1, 3, 3, 3]
+    assert harness.box.texts == ["Here you are."]
+    assert [len(asked(harness, request)) for request in range(4)] == [1, 3, 3, 3]
     assert await store.depths() == Depths(due=0, dead_letters=0)
 
 
 async def test_a_turn_that_rests_is_not_hurried_by_a_message(store: Store, redis: Redis) -> None:
     """Nor does anybody turn in circles meanwhile; both are answered together."""
-    place = Place(store, [explode, Step("Both.")])
-    await place.hear("one", "m1")
-    await place.care.process(HERE)
-    await place.hear("two", "m2")
+    harness = Harness(store, [explode, Step("Both.")])
+    await harness.receive("one", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("two", "m2")
     assert await store.leases.due(10) == [HERE]
-    await place.care.process(HERE)
-    assert (len(place.model.requests), await store.leases.due(10)) == (1, [])
+    await harness.runner.process(HERE)
+    assert (len(harness.model.requests), await store.leases.due(10)) == (1, [])
     await redis.hset(key("turn", HERE), "retry_at", 0)
-    await place.care.process(HERE)
-    assert place.box.texts == ["Both."]
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Both."]
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ async def test_a_turn_that_rests_is_not_hurried_by_a_message(store: Store, redis
 )
 async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: str, apology: str) -> None:
     """One apology in the user's language, and a dead letter with what was asked; the next message is answered."""
-    place = Place(store, [explode, explode, explode, Step("Hello!")])
-    await place.hear(text, "m1", "token-1")
+    harness = Harness(store, [explode, explode, explode, Step("Hello!")])
+    await harness.receive(text, "m1", "token-1")
     for _ in range(3):
-        await rested(place, redis)
-    [delivery] = place.box.delivered
+        await rested(harness, redis)
+    [delivery] = harness.box.delivered
     assert delivery.reply.text.startswith(apology)
     assert (delivery.address, delivery.reply.failed) == ("token-1", True)
     assert delivery.reply.note == "failed 3 times: ZeroDivisionError, see the log"
@@ -94,31 +94,31 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
     arrival = InboundEvent(words("m1", text), "token-1")
     assert (letter.reason, letter.arrivals) == ("failed 3 times: ZeroDivisionError", (encode(arrival),))
     assert await store.leases.due(10) == []
-    await place.hear("and now?", "m2")
-    await place.care.process(HERE)
-    assert place.box.texts[1:] == ["Hello!"]
+    await harness.receive("and now?", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts[1:] == ["Hello!"]
 
 
 async def test_another_reason_begins_anew(store: Store, redis: Redis) -> None:
     """Two outages of one kind and two of another are no hopeless turn."""
-    place = Place(store, [explode, explode, collapse, explode, Step("At last.")])
-    await place.hear("hi", "m1")
+    harness = Harness(store, [explode, explode, collapse, explode, Step("At last.")])
+    await harness.receive("hi", "m1")
     for _ in range(5):
-        await rested(place, redis)
-    assert place.box.texts == ["At last."]
+        await rested(harness, redis)
+    assert harness.box.texts == ["At last."]
 
 
 async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Redis) -> None:
     """Five starts without a step, none of them given back; there is no sixth."""
-    place = Place(store, [])
-    await place.hear("poison", "m1")
+    harness = Harness(store, [])
+    await harness.receive("poison", "m1")
     for number in range(5):
         lease = await store.leases.acquire(HERE)
         assert lease is not None
         await store.journal.begin(lease, f"turn_{number}")
         await redis.delete(key("lease", HERE))
-    await place.care.process(HERE)
-    assert (place.box.texts, place.model.requests) == ([SORRY], [])
+    await harness.runner.process(HERE)
+    assert (harness.box.texts, harness.model.requests) == ([SORRY], [])
     assert [letter.reason for letter in await letters(store)] == ["started 5 times without getting on"]
 
 
@@ -126,34 +126,34 @@ async def test_any_number_of_shutdowns_costs_no_answer(store: Store) -> None:
     """Each gives its start back."""
     for number in range(7):
         step = Step("never", gate=asyncio.Event())
-        place = Place(store, [step])
+        harness = Harness(store, [step])
         if number == 0:
-            await place.hear("hi", "m1")
-        await cut_off(place, step.at_gate)
-    then = Place(store, [Step("At last.")])
-    await then.care.process(HERE)
+            await harness.receive("hi", "m1")
+        await cut_off(harness, step.at_gate)
+    then = Harness(store, [Step("At last.")])
+    await then.runner.process(HERE)
     assert then.box.texts == ["At last."]
 
 
 async def test_a_turn_that_cannot_be_read_is_given_up(store: Store, redis: Redis) -> None:
     """It must not block the conversation for ever; its bytes are kept."""
-    place = Place(store, [Step("Fine")])
+    harness = Harness(store, [Step("Fine")])
     assert await store.inbox.accept(HERE, "m1", b"no JSON")
     for _ in range(3):
-        await rested(place, redis)
-    assert place.box.texts == [SORRY]
+        await rested(harness, redis)
+    assert harness.box.texts == [SORRY]
     assert [letter.arrivals for letter in await letters(store)] == [(b"no JSON",)]
-    await place.hear("hi", "m2")
-    await place.care.process(HERE)
-    assert place.box.texts[1] == "Fine"
+    await harness.receive("hi", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts[1] == "Fine"
 
 
 async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(store: Store) -> None:
     """What waited when a channel was switched off is kept and counted, not tried every second."""
-    place = Place(store, [])
+    harness = Harness(store, [])
     arrival = encode(InboundEvent(words("m1", "hi")))
     assert await store.inbox.accept("line:bot:user:u1", "m1", arrival)
-    await place.care.process("line:bot:user:u1")
+    await harness.runner.process("line:bot:user:u1")
     [letter] = await letters(store)
     assert (letter.reason, letter.arrivals) == ("the channel line is switched off", (arrival,))
     assert await store.leases.due(10) == []
@@ -162,39 +162,39 @@ async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(sto
 async def test_what_was_taken_back_is_not_kept_of_a_turn_that_is_given_up(store: Store, redis: Redis) -> None:
     """Even if that was during the last attempt; what had joined is given up with it."""
     first = calling(held=True)
-    place = Place(store, [explode, explode, first, explode])
-    await place.hear("Oops", "m1", "token-1")
+    harness = Harness(store, [explode, explode, first, explode])
+    await harness.receive("Oops", "m1", "token-1")
     for _ in range(2):
-        await rested(place, redis)
-    async with held(place, first):
-        await place.hear("hi", "m2", "token-2")
-        await place.arrive(unsent("e1", "m1"))
-    assert await place.past() == ["hi", SORRY]
-    assert [sent.address for sent in place.box.delivered] == ["token-2"]
+        await rested(harness, redis)
+    async with held(harness, first):
+        await harness.receive("hi", "m2", "token-2")
+        await harness.arrive(unsent("e1", "m1"))
+    assert await harness.past() == ["hi", SORRY]
+    assert [sent.address for sent in harness.box.delivered] == ["token-2"]
 
 
 async def test_nobody_is_told_of_a_turn_without_a_question(store: Store, redis: Redis) -> None:
     """An edit that could not be made, say, because another one cannot be read."""
-    place = Place(store, [Step("One")])
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    await place.arrive(unsent("e1", "m1"))
+    harness = Harness(store, [Step("One")])
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    await harness.arrive(unsent("e1", "m1"))
     await store.inbox.accept(HERE, "e2", b"no JSON", CHANGE)
     for _ in range(3):
-        await rested(place, redis)
-    assert place.box.texts == ["One"]
+        await rested(harness, redis)
+    assert harness.box.texts == ["One"]
     assert [letter.reason for letter in await letters(store)] == ["failed 3 times: DecodeError"]
 
 
 async def test_what_was_given_up_can_be_put_back_and_is_answered(store: Store, redis: Redis) -> None:
     """At once, when the reason is gone."""
-    place = Place(store, [explode, explode, explode, Step("Sorry for the wait.")])
-    await place.hear("hi", "m1", "token-1")
+    harness = Harness(store, [explode, explode, explode, Step("Sorry for the wait.")])
+    await harness.receive("hi", "m1", "token-1")
     for _ in range(3):
-        await rested(place, redis)
+        await rested(harness, redis)
     [letter] = await letters(store)
     assert await store.dead_letters.revive(letter)
     assert await store.leases.due(10) == [HERE]
-    await place.care.process(HERE)
-    assert place.box.texts == [SORRY, "Sorry for the wait."]
-    assert asked(place)[-1] == ("user", "hi")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == [SORRY, "Sorry for the wait."]
+    assert asked(harness)[-1] == ("user", "hi")

@@ -14,7 +14,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Opaque, ToolCall, decode_summary, encode
 from tests.bot.conversation.summaries import LONG, NOTED, NOTES, SPENT, sent, summaries, talk
-from tests.bot.harness import HERE, Place, edited, unsent, words
+from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.bot.store.turns import key, leased
 
 ELSEWHERE = "mailbox:room-0002"
@@ -22,14 +22,16 @@ ELSEWHERE = "mailbox:room-0002"
 
 async def test_older_turns_become_a_summary(store: Store) -> None:
     """It is written once there is too much, stands before the turns it does not tell of, and stays as it is."""
-    place = Place(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), Step("5")], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
-    [asked] = summaries(place)
+    harness = Harness(
+        store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), Step("5")], tokens=1_000, summarises=True
+    )
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
+    [asked] = summaries(harness)
     assert (asked.tools, len(asked.messages)) == ((), 1)
-    assert sent(place) == [SUMMARY + NOTES, f"three {LONG}", "3", "four"]
-    await talk(place, "five")
-    assert sent(place) == [SUMMARY + NOTES, f"three {LONG}", "3", "four", "4", "five"]
-    assert [text[:5].strip() for text in await place.past()] == [
+    assert sent(harness) == [SUMMARY + NOTES, f"three {LONG}", "3", "four"]
+    await talk(harness, "five")
+    assert sent(harness) == [SUMMARY + NOTES, f"three {LONG}", "3", "four", "4", "five"]
+    assert [text[:5].strip() for text in await harness.past()] == [
         *("one l", "1", "two l", "2", "three", "3", "four", "4", "five", "5")
     ]
 
@@ -38,22 +40,22 @@ async def test_the_next_summary_goes_on_from_the_last(store: Store) -> None:
     """What it said goes into the next one, with the turns since; what has been told is not read again."""
     again = Step("Hanako likes rain and tea.")
     steps = [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), Step("5"), again, Step("6")]
-    place = Place(store, steps, tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", f"four {LONG}", f"five {LONG}", "six")
-    first, second = (request.messages[0].text for request in summaries(place))
+    harness = Harness(store, steps, tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", f"four {LONG}", f"five {LONG}", "six")
+    first, second = (request.messages[0].text for request in summaries(harness))
     assert NOTES not in first
     assert f"<notes>\n{NOTES}\n</notes>" in second
     assert ("one" in first, "one" in second, "three" in second, "five" in second) == (True, False, True, False)
-    assert sent(place) == [SUMMARY + "Hanako likes rain and tea.", f"five {LONG}", "5", "six"]
+    assert sent(harness) == [SUMMARY + "Hanako likes rain and tea.", f"five {LONG}", "5", "six"]
 
 
 async def test_many_short_turns_become_a_summary_too(store: Store) -> None:
     """A turn reads no more than the newest ones, however short they are."""
-    place = Place(store, [*[Step("ok")] * 32, NOTED, Step("ok")], summarises=True)
-    await talk(place, *(f"word {number}" for number in range(33)))
+    harness = Harness(store, [*[Step("ok")] * 32, NOTED, Step("ok")], summarises=True)
+    await talk(harness, *(f"word {number}" for number in range(33)))
     kept = int(READ_TURNS * KEPT)
-    assert sent(place)[:2] == [SUMMARY + NOTES, f"word {32 - kept}"]
-    assert len(sent(place)) == 1 + 2 * kept + 1
+    assert sent(harness)[:2] == [SUMMARY + NOTES, f"word {32 - kept}"]
+    assert len(sent(harness)) == 1 + 2 * kept + 1
 
 
 async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their_turns(store: Store) -> None:
@@ -61,14 +63,14 @@ async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their
     call = ToolCall("c1", "echo", {"text": "rain in Kyoto"})
     signed = Opaque("scripted", "scripted", b"signature")
     steps = [Step("Let me see.", (call,), opaque=signed), Step("done"), Step("2"), Step("3"), NOTED, Step("4")]
-    place = Place(store, steps, tokens=1_000, summarises=True)
-    await talk(place, "one", f"two {LONG}", f"three {LONG}", "four")
-    [asked] = summaries(place)
+    harness = Harness(store, steps, tokens=1_000, summarises=True)
+    await talk(harness, "one", f"two {LONG}", f"three {LONG}", "four")
+    [asked] = summaries(harness)
     assert "Assistant: Let me see." in asked.messages[0].text
     assert 'Assistant calls echo: {"text":"rain in Kyoto"}' in asked.messages[0].text
     assert "Tool echo: " in asked.messages[0].text
     assert asked.messages[0].opaque is None
-    last = place.model.requests[-1].messages
+    last = harness.model.requests[-1].messages
     assert [message.opaque for message in last] == [None] * 4
     assert [message.calls for message in last] == [()] * 4
 
@@ -78,136 +80,136 @@ async def test_without_a_summary_the_turn_does_with_the_newest_turns(store: Stor
     failing = Step(error=TryAgain("model_down", "away"))
     steps = [Step("1"), Step("2"), Step("3"), failing, Step("4"), Step("5"), NOTED, Step("6")]
     time = [0.0]
-    place = Place(store, steps, tokens=1_000, summarises=True, clock=lambda: time[0])
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    harness = Harness(store, steps, tokens=1_000, summarises=True, clock=lambda: time[0])
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     time[0] = REST_S - 1
-    await talk(place, "four")
-    assert sent(place) == [f"two {LONG}", "2", f"three {LONG}", "3", "four"]
-    assert len(summaries(place)) == 1
+    await talk(harness, "four")
+    assert sent(harness) == [f"two {LONG}", "2", f"three {LONG}", "3", "four"]
+    assert len(summaries(harness)) == 1
     time[0] = REST_S
-    await talk(place, "five", "six")
-    assert sent(place)[0] == SUMMARY + NOTES
+    await talk(harness, "five", "six")
+    assert sent(harness)[0] == SUMMARY + NOTES
 
 
 @pytest.mark.parametrize("step", [Step("cut off", usage=SPENT, stop_reason="max_tokens"), Step(" ", usage=SPENT)])
 async def test_half_a_summary_is_none(store: Store, step: Step) -> None:
     """What breaks off has lost what came last; it is paid for all the same."""
-    place = Place(store, [Step("1"), Step("2"), Step("3"), step], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    harness = Harness(store, [Step("1"), Step("2"), Step("3"), step], tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     assert (await store.history.recall(HERE, 9)).summary == b""
-    assert place.box.texts == ["1", "2", "3"]
-    _, whole = await place.budgets.used(HERE, "u1")
+    assert harness.box.texts == ["1", "2", "3"]
+    _, whole = await harness.budgets.used(HERE, "u1")
     assert whole.spent.tokens == 110
 
 
 async def test_a_summary_leaves_room_for_what_is_said(store: Store) -> None:
     """A model that writes without end cannot fill what may be sent; no letter is cut in two."""
     endless = Step("記" * 5_000)
-    place = Place(store, [Step("1"), Step("2"), Step("3"), endless, Step("4")], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
-    assert sent(place) == [SUMMARY + "記" * 200, f"three {LONG}", "3", "four"]
-    place.model.window = 1_000  # it is another one
-    assert (await place.notes.load(HERE))[0].text == SUMMARY + "記" * 100
+    harness = Harness(store, [Step("1"), Step("2"), Step("3"), endless, Step("4")], tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
+    assert sent(harness) == [SUMMARY + "記" * 200, f"three {LONG}", "3", "four"]
+    harness.model.window = 1_000  # it is another one
+    assert (await harness.notes.load(HERE))[0].text == SUMMARY + "記" * 100
 
 
 async def test_one_conversation_without_a_summary_leaves_others_theirs(store: Store) -> None:
     """Whoever makes the model refuse does so for themselves."""
     steps = [Step("1"), Step("2"), Step("3"), Step("no", stop_reason="blocked")]
-    place = Place(store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    harness = Harness(store, [*steps, Step("4"), Step("5"), Step("6"), NOTED], tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     for number in range(3):
-        assert await place.intake(ELSEWHERE, InboundEvent(words(f"e{number}", LONG)))
-        await place.care.process(ELSEWHERE)
-    await asyncio.gather(*place.notes.writing.values())
+        assert await harness.intake(ELSEWHERE, InboundEvent(words(f"e{number}", LONG)))
+        await harness.runner.process(ELSEWHERE)
+    await asyncio.gather(*harness.notes.writing.values())
     assert [bool((await store.history.recall(one, 1)).summary) for one in (HERE, ELSEWHERE)] == [False, True]
 
 
 async def test_a_model_that_does_not_summarise_gets_the_newest_turns(store: Store) -> None:
     """Like the demo."""
-    place = Place(store, [Step(str(number)) for number in range(5)], tokens=1_000)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
-    assert sent(place) == [f"two {LONG}", "1", f"three {LONG}", "2", "four"]
+    harness = Harness(store, [Step(str(number)) for number in range(5)], tokens=1_000)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
+    assert sent(harness) == [f"two {LONG}", "1", f"three {LONG}", "2", "four"]
 
 
 async def test_the_newest_turn_is_sent_whatever_its_length(store: Store) -> None:
     """And is not summarised while it is the newest."""
-    place = Place(store, [Step("1"), Step("2"), NOTED], tokens=1_000, summarises=True)
-    await talk(place, LONG * 4, "two")
-    assert sent(place) == [LONG * 4, "1", "two"]
-    assert len(summaries(place)) == 1
-    assert "User: two" not in summaries(place)[0].messages[0].text
+    harness = Harness(store, [Step("1"), Step("2"), NOTED], tokens=1_000, summarises=True)
+    await talk(harness, LONG * 4, "two")
+    assert sent(harness) == [LONG * 4, "1", "two"]
+    assert len(summaries(harness)) == 1
+    assert "User: two" not in summaries(harness)[0].messages[0].text
 
 
 async def test_a_small_model_is_sent_less(store: Store) -> None:
     """Half of what it reads is for what was said."""
-    place = Place(store, [Step("1"), Step("2"), Step("3"), Step("4")])
-    place.model.window = 2_000
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
-    assert sent(place) == [f"two {LONG}", "2", f"three {LONG}", "3", "four"]
+    harness = Harness(store, [Step("1"), Step("2"), Step("3"), Step("4")])
+    harness.model.window = 2_000
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "four")
+    assert sent(harness) == [f"two {LONG}", "2", f"three {LONG}", "3", "four"]
 
 
 async def test_a_summary_is_paid_for(store: Store) -> None:
     """By the conversation, not by whoever spoke last, and as no message."""
-    place = Place(store, [Step("1"), Step("2"), Step("3"), NOTED], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
-    mine, whole = await place.budgets.used(HERE, "u1")
+    harness = Harness(store, [Step("1"), Step("2"), Step("3"), NOTED], tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    mine, whole = await harness.budgets.used(HERE, "u1")
     assert (mine.spent.messages, mine.spent.tokens) == (3, 0)
     assert (whole.spent.messages, whole.spent.tokens) == (3, 110)
-    assert b'kaiwa_model_calls_total{model="scripted",outcome="summary"} 1.0' in place.metrics.exposition()
+    assert b'kaiwa_model_calls_total{model="scripted",outcome="summary"} 1.0' in harness.metrics.exposition()
 
 
 async def test_what_a_summary_tells_is_taken_back_with_it(store: Store) -> None:
     """An edit or an unsent message of a later turn leaves it; one that it tells of has it written anew."""
     again = Step("Nobody likes anything.")
     steps = [Step("1"), Step("2"), Step("3"), NOTED, Step("4"), again, Step("5")]
-    place = Place(store, steps, tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
-    await place.arrive(edited("e1", "m2", f"THREE {LONG}"))
-    await talk(place, "four")
-    assert sent(place)[:2] == [SUMMARY + NOTES, f"THREE {LONG}"]
-    await place.arrive(unsent("e2", "m0"))
-    await place.care.process(HERE)
+    harness = Harness(store, steps, tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    await harness.arrive(edited("e1", "m2", f"THREE {LONG}"))
+    await talk(harness, "four")
+    assert sent(harness)[:2] == [SUMMARY + NOTES, f"THREE {LONG}"]
+    await harness.arrive(unsent("e2", "m0"))
+    await harness.runner.process(HERE)
     assert (await store.history.recall(HERE, 9)).summary == b""
 
 
 async def test_reset_forgets_the_summary(store: Store, redis: Redis) -> None:
     """Nothing of it is left."""
-    place = Place(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}", "/reset", "four")
-    assert [sent(place)[0], sent(place)[-1], len(sent(place))] == ["/reset", "four", 3]
+    harness = Harness(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}", "/reset", "four")
+    assert [sent(harness)[0], sent(harness)[-1], len(sent(harness))] == ["/reset", "four", 3]
     assert await redis.exists(key("summary", HERE)) == 0
 
 
 async def test_forgetting_a_person_forgets_the_summary_of_what_they_share(store: Store) -> None:
     """It does not say whose words it tells; what the others said is kept."""
-    place = Place(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True)
-    await talk(place, f"one {LONG}", f"two {LONG}", f"three {LONG}")
+    harness = Harness(store, [Step("1"), Step("2"), Step("3"), NOTED, Step("4")], tokens=1_000, summarises=True)
+    await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     assert decode_summary((await store.history.recall(HERE, 1)).summary).text == NOTES
-    await talk(place, "/forget me")
+    await talk(harness, "/forget me")
     assert await store.history.recall(HERE, 9) == (b"", [])
 
 
 async def test_forgetting_a_person_forgets_what_nobody_can_read(store: Store, redis: Redis) -> None:
     """It may hold their words; an edit leaves it, as it is not what the edit is about."""
-    place = Place(store, [Step("1"), Step("2")])
+    harness = Harness(store, [Step("1"), Step("2")])
     for number, author in enumerate(("u1", "u2"), 1):
-        await place.arrive(InboundEvent(words(f"m{number}", f"I am {author}", author), group=True))
-        await place.care.process(HERE)
+        await harness.arrive(InboundEvent(words(f"m{number}", f"I am {author}", author), group=True))
+        await harness.runner.process(HERE)
     await redis.rpush(key("history", HERE), b"no JSON")
-    await place.arrive(edited("e1", "m2", "I am you two"))
-    await place.care.process(HERE)
+    await harness.arrive(edited("e1", "m2", "I am you two"))
+    await harness.runner.process(HERE)
     assert len((await store.history.recall(HERE, 9)).entries) == 3
-    await place.arrive(InboundEvent(words("m3", "/forget me", "u1"), group=True))
-    await place.care.process(HERE)
-    assert await place.past() == ["I am you two", "2"]
+    await harness.arrive(InboundEvent(words("m3", "/forget me", "u1"), group=True))
+    await harness.runner.process(HERE)
+    assert await harness.past() == ["I am you two", "2"]
 
 
 async def test_a_summary_that_cannot_be_read_is_none(store: Store) -> None:
     """The turns are there, and are sent as they are."""
-    place = Place(store, [Step("1"), Step("2")], summarises=True)
-    await talk(place, "one")
+    harness = Harness(store, [Step("1"), Step("2")], summarises=True)
+    await talk(harness, "one")
     lease = await leased(store, HERE)
     await store.history.summarise(lease, encode({"v": "none of ours"}))
     await store.leases.release(lease)
-    await talk(place, "two")
-    assert sent(place) == ["one", "1", "two"]
+    await talk(harness, "two")
+    assert sent(harness) == ["one", "1", "two"]

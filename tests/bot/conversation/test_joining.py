@@ -20,8 +20,8 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import ToolResult
-from tests.bot.conversation.midway import Held, asked, calling, cut_off, held, messages
-from tests.bot.harness import HERE, Mailbox, Place, words
+from tests.bot.conversation.held_turns import Held, asked, calling, cut_off, held, messages
+from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.bot.store.turns import key
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
@@ -30,39 +30,39 @@ from tests.waiting import until_true
 async def test_a_message_joins_between_two_steps(store: Store) -> None:
     """Who adds "and Osaka?" gets one answer to both, where the newest message wants it."""
     first = calling(held=True)
-    place = Place(store, [first, Step("Both are sunny.")])
-    await place.hear("Tokyo?", "m1", "token-1")
-    async with held(place, first):
-        await place.hear("And Osaka?", "m2", "token-2")
-    assert asked(place) == [("user", "Tokyo?"), ("model", ""), ("tool", ""), ("user", "And Osaka?")]
-    assert messages(place)[-1].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
-    assert [(sent.reply.text, sent.address) for sent in place.box.delivered] == [("Both are sunny.", "token-2")]
-    assert await place.past() == ["Tokyo?", "", "", "And Osaka?", "Both are sunny."]
+    harness = Harness(store, [first, Step("Both are sunny.")])
+    await harness.receive("Tokyo?", "m1", "token-1")
+    async with held(harness, first):
+        await harness.receive("And Osaka?", "m2", "token-2")
+    assert asked(harness) == [("user", "Tokyo?"), ("model", ""), ("tool", ""), ("user", "And Osaka?")]
+    assert messages(harness)[-1].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
+    assert [(sent.reply.text, sent.address) for sent in harness.box.delivered] == [("Both are sunny.", "token-2")]
+    assert await harness.past() == ["Tokyo?", "", "", "And Osaka?", "Both are sunny."]
     assert await store.leases.due(10) == []
 
 
 async def test_several_messages_join_each_as_its_own(store: Store) -> None:
     """In their order, and those who watch are told once of each."""
     first = calling(held=True)
-    place = Place(store, [first, Step("All of it.")])
-    await place.hear("one", "m1")
-    async with held(place, first):
-        await place.hear("two", "m2")
-        await place.hear("three", "m3")
-    assert asked(place)[-2:] == [("user", "two"), ("user", "three")]
-    told = [event for event in place.box.seen if isinstance(event, TurnStarted | Joined)]
+    harness = Harness(store, [first, Step("All of it.")])
+    await harness.receive("one", "m1")
+    async with held(harness, first):
+        await harness.receive("two", "m2")
+        await harness.receive("three", "m3")
+    assert asked(harness)[-2:] == [("user", "two"), ("user", "three")]
+    told = [event for event in harness.box.seen if isinstance(event, TurnStarted | Joined)]
     assert [event.user_ids for event in told] == [("m1",), ("m2", "m3")]
 
 
 async def test_a_message_after_the_last_request_gets_the_next_turn(store: Store) -> None:
     """It cannot be in an answer that is being given already."""
     last = Step("One", gate=asyncio.Event())
-    place = Place(store, [calling(), last, Step("Two")])
-    await place.hear("first", "m1")
-    async with held(place, last):
-        await place.hear("second", "m2")
-    assert place.box.texts == ["One", "Two"]
-    assert await place.past() == ["first", "", "", "One", "second", "Two"]
+    harness = Harness(store, [calling(), last, Step("Two")])
+    await harness.receive("first", "m1")
+    async with held(harness, last):
+        await harness.receive("second", "m2")
+    assert harness.box.texts == ["One", "Two"]
+    assert await harness.past() == ["first", "", "", "One", "second", "Two"]
 
 
 class Unread(InboundMessages):
@@ -81,7 +81,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
-    services = Place(store, []).care.services
+    services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
     ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, Nobody())
 
@@ -114,14 +114,14 @@ async def test_a_command_waits_and_what_follows_waits_behind_it(
 ) -> None:
     """A turn under way is in no state to be forgotten; what was said after the command is answered after it."""
     first = calling(held=True)
-    place = Place(store, [first, Step("One"), Step("Two")])
-    await place.hear("first", "m1")
-    async with held(place, first):
-        await place.hear(command, "m2")
-        await place.hear("then?", "m3")
-    assert [("user", "then?") in asked(place, request) for request in range(3)] == [False, False, True]
-    assert starts(place.box.texts, "One", answer, "Two")
-    assert starts(await place.past(), *past)
+    harness = Harness(store, [first, Step("One"), Step("Two")])
+    await harness.receive("first", "m1")
+    async with held(harness, first):
+        await harness.receive(command, "m2")
+        await harness.receive("then?", "m3")
+    assert [("user", "then?") in asked(harness, request) for request in range(3)] == [False, False, True]
+    assert starts(harness.box.texts, "One", answer, "Two")
+    assert starts(await harness.past(), *past)
 
 
 def starts(texts: list[str], *beginnings: str) -> bool:
@@ -132,12 +132,12 @@ def starts(texts: list[str], *beginnings: str) -> bool:
 async def test_leaving_in_the_middle_lets_the_turn_end_and_deletes_everything(store: Store) -> None:
     """Who comes back at once begins anew: not even that message is lost."""
     first = calling(held=True)
-    place = Place(store, [first, Step("One"), Step("Welcome back")])
-    await place.hear("hi", "m1")
-    async with held(place, first):
-        await place.arrive(InboundEvent(words("l1", ""), event="left"))
-        await place.hear("I am back", "m2")
-    assert (place.box.texts, await place.past()) == (["One", "Welcome back"], ["I am back", "Welcome back"])
+    harness = Harness(store, [first, Step("One"), Step("Welcome back")])
+    await harness.receive("hi", "m1")
+    async with held(harness, first):
+        await harness.arrive(InboundEvent(words("l1", ""), event="left"))
+        await harness.receive("I am back", "m2")
+    assert (harness.box.texts, await harness.past()) == (["One", "Welcome back"], ["I am back", "Welcome back"])
 
 
 class Interrupting(Mailbox):
@@ -156,13 +156,13 @@ class Interrupting(Mailbox):
 async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: Store) -> None:
     """It came in after the turn began, and before the history was deleted."""
     box = Interrupting()
-    place = Place(store, [Step("Hello!")], box)
-    box.interrupt = partial(place.hear, "a new beginning", "m2")
-    await place.arrive(InboundEvent(words("t1", ""), event="told", target="command.help"))
-    await place.hear("/reset", "m1")
-    await place.care.process(HERE)
-    assert asked(place)[-1] == ("user", "a new beginning")
-    assert place.box.texts[-1] == "Hello!"
+    harness = Harness(store, [Step("Hello!")], box)
+    box.interrupt = partial(harness.receive, "a new beginning", "m2")
+    await harness.arrive(InboundEvent(words("t1", ""), event="told", target="command.help"))
+    await harness.receive("/reset", "m1")
+    await harness.runner.process(HERE)
+    assert asked(harness)[-1] == ("user", "a new beginning")
+    assert harness.box.texts[-1] == "Hello!"
 
 
 def picture(number: int) -> InboundEvent:
@@ -171,14 +171,14 @@ def picture(number: int) -> InboundEvent:
 
 async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
     """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of the model."""
-    place = Place(store, [])
-    await place.arrive(picture(0))
-    processing = asyncio.create_task(place.care.process(HERE))
+    harness = Harness(store, [])
+    await harness.arrive(picture(0))
+    processing = asyncio.create_task(harness.runner.process(HERE))
     await until_true(lambda: _has_journal(store))
-    await place.hear("/stop", "s1")
+    await harness.receive("/stop", "s1")
     await processing
-    assert place.box.texts == [load().get("apology.stopped", "en")]
-    assert await place.past() == ["picture 0", "/stop", *place.box.texts]
+    assert harness.box.texts == [load().get("apology.stopped", "en")]
+    assert await harness.past() == ["picture 0", "/stop", *harness.box.texts]
 
 
 async def _has_journal(store: Store) -> bool:
@@ -188,17 +188,17 @@ async def _has_journal(store: Store) -> bool:
 async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:
     """Its pictures come one by one; the turn waits a moment for the others."""
     first = calling(held=True)
-    place = Place(store, [first, Step("Three pictures.")])
-    await place.hear("look", "m1")
-    async with held(place, first):
-        await place.arrive(picture(1))
-        others = asyncio.create_task(arrive_later(place, redis))
+    harness = Harness(store, [first, Step("Three pictures.")])
+    await harness.receive("look", "m1")
+    async with held(harness, first):
+        await harness.arrive(picture(1))
+        others = asyncio.create_task(arrive_later(harness, redis))
     await others
-    assert [text for role, text in asked(place) if role == "user"] == ["look", "picture 1", "picture 2", "picture 3"]
-    assert place.box.texts == ["Three pictures."]
+    assert [text for role, text in asked(harness) if role == "user"] == ["look", "picture 1", "picture 2", "picture 3"]
+    assert harness.box.texts == ["Three pictures."]
 
 
-async def arrive_later(place: Place, redis: Redis) -> None:
+async def arrive_later(harness: Harness, redis: Redis) -> None:
     """The other two, each when the turn has already taken in the one before."""
 
     async def is_taken_in() -> bool:
@@ -206,23 +206,23 @@ async def arrive_later(place: Place, redis: Redis) -> None:
 
     for number in (2, 3):
         await until_true(is_taken_in)
-        await place.arrive(picture(number))
+        await harness.arrive(picture(number))
 
 
 async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -> None:
     """And is told to those who watch; what came in since joins before the model is asked again."""
     first, second = calling("c1", held=True), Step("never", gate=asyncio.Event())
-    place = Place(store, [first, second])
-    await place.hear("one", "m1", "token-1")
-    cutting = asyncio.create_task(cut_off(place, second.at_gate))
+    harness = Harness(store, [first, second])
+    await harness.receive("one", "m1", "token-1")
+    cutting = asyncio.create_task(cut_off(harness, second.at_gate))
     await first.at_gate.wait()
-    await place.hear("two", "m2", "token-2")
+    await harness.receive("two", "m2", "token-2")
     assert first.gate is not None
     first.gate.set()
     await cutting
-    await place.hear("three", "m3", "token-3")
-    then = Place(store, [Step("All three.")])
-    await then.care.process(HERE)
+    await harness.receive("three", "m3", "token-3")
+    then = Harness(store, [Step("All three.")])
+    await then.runner.process(HERE)
     assert [text for role, text in asked(then) if role == "user"] == ["one", "two", "three"]
     assert [message.role for message in messages(then)] == ["user", "model", "tool", "user", "user"]
     told = [event.user_ids for event in then.box.seen if isinstance(event, TurnStarted | Joined)]
@@ -233,12 +233,12 @@ async def test_after_a_crash_what_had_joined_stands_in_its_place(store: Store) -
 async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_has_come(store: Store) -> None:
     """Nothing has been said yet, so there is one answer to all."""
     first = Step("never", gate=asyncio.Event())
-    place = Place(store, [first])
-    await place.hear("one", "m1")
-    await cut_off(place, first.at_gate)
-    await place.hear("two", "m2")
-    then = Place(store, [Step("Both.")])
-    await then.care.process(HERE)
+    harness = Harness(store, [first])
+    await harness.receive("one", "m1")
+    await cut_off(harness, first.at_gate)
+    await harness.receive("two", "m2")
+    then = Harness(store, [Step("Both.")])
+    await then.runner.process(HERE)
     assert asked(then) == [("user", "one"), ("user", "two")]
     assert then.box.texts == ["Both."]
 
@@ -246,10 +246,10 @@ async def test_a_turn_that_is_gone_on_with_before_its_first_step_takes_in_what_h
 async def test_an_open_call_comes_before_what_has_come(store: Store) -> None:
     """No message stands between a call and its result."""
     tool = Held()
-    place = Place(store, [calling("c1", "held")], tools=tool_map(tool))
-    await place.hear("one", "m1")
-    await cut_off(place, tool.called)
-    await place.hear("two", "m2")
-    then = Place(store, [Step("Both.")])
-    await then.care.process(HERE)
+    harness = Harness(store, [calling("c1", "held")], tools=tool_map(tool))
+    await harness.receive("one", "m1")
+    await cut_off(harness, tool.called)
+    await harness.receive("two", "m2")
+    then = Harness(store, [Step("Both.")])
+    await then.runner.process(HERE)
     assert asked(then) == [("user", "one"), ("model", ""), ("tool", ""), ("user", "two")]

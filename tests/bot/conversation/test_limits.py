@@ -15,8 +15,8 @@ from bot.errors import LeaseLost
 from bot.providers.scripted import Step
 from bot.store import Spent, Store, open_store
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, encode
-from tests.bot.conversation.budgeting import Clock, make_budgets
-from tests.bot.harness import HERE, Place
+from tests.bot.conversation.budgets_harness import Clock, make_budgets
+from tests.bot.harness import HERE, Harness
 
 CALL = ToolCall("", "echo", {})
 
@@ -26,13 +26,13 @@ def said(text: str, message_id: str, user: str = "u1", *, group: bool = False, *
     return InboundEvent(Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group)
 
 
-async def hear(place: Place, *arrivals: InboundEvent) -> list[str]:
+async def receive(harness: Harness, *arrivals: InboundEvent) -> list[str]:
     """Have messages answered together; what is said to them."""
-    before = len(place.box.texts)
+    before = len(harness.box.texts)
     for arrival in arrivals:
-        assert await place.store.inbox.accept(HERE, arrival.message.id, encode(arrival))
-    await place.care.process(HERE)
-    return place.box.texts[before:]
+        assert await harness.store.inbox.accept(HERE, arrival.message.id, encode(arrival))
+    await harness.runner.process(HERE)
+    return harness.box.texts[before:]
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ async def test_beyond_a_limit_one_kind_sentence_and_no_model(
     store: Store, limits: Limits, english: str, japanese: str
 ) -> None:
     """In the user's language, with the time the limit renews; also the second time; the refusals in the history."""
-    place = Place(store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock()))
-    assert await hear(place, said("hi", "m1")) == ["Hello"]
-    assert await hear(place, said("again", "m2")) == [english]
-    assert await hear(place, said("もう一度", "m3")) == [japanese]
-    assert len(place.model.requests) == 1
-    assert (await place.past())[2:] == [UNREAD.text, english, UNREAD.text, japanese]
-    refused = place.box.delivered[-1].reply
+    harness = Harness(store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock()))
+    assert await receive(harness, said("hi", "m1")) == ["Hello"]
+    assert await receive(harness, said("again", "m2")) == [english]
+    assert await receive(harness, said("もう一度", "m3")) == [japanese]
+    assert len(harness.model.requests) == 1
+    assert (await harness.past())[2:] == [UNREAD.text, english, UNREAD.text, japanese]
+    refused = harness.box.delivered[-1].reply
     assert refused.failed
     assert "the limit in " in refused.note
     assert await store.leases.due(10) == []
@@ -89,37 +89,38 @@ async def test_at_midnight_of_the_bots_zone_everything_begins_anew(store: Store)
     """The sentence tells that midnight on the user's clock; one second before it is today still."""
     clock = Clock()
     steps = [Step("One"), Step("Two")]
-    place = Place(store, steps, limits=Limits(user_messages=1), days=Days("Asia/Tokyo", clock))
-    await hear(place, said("hi", "m1"))
+    harness = Harness(store, steps, limits=Limits(user_messages=1), days=Days("Asia/Tokyo", clock))
+    await receive(harness, said("hi", "m1"))
     clock.now = datetime(2026, 11, 21, 14, 59, 59, tzinfo=UTC).timestamp()
-    (refused,) = await hear(place, said("again", "m2", time_zone="Europe/Berlin"))
+    (refused,) = await receive(harness, said("again", "m2", time_zone="Europe/Berlin"))
     assert refused.endswith("from 2026-11-21 16:00 (Europe/Berlin).")
     clock.now += 1
-    assert await hear(place, said("and now?", "m3")) == ["Two"]
+    assert await receive(harness, said("and now?", "m3")) == ["Two"]
 
 
 async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> None:
     """Of messages answered together, those of whoever is over are left out, and cost the conversation nothing."""
-    place = Place(store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock()))
-    await hear(place, said("hi", "m1", group=True))
-    spoken = await hear(place, said("me again", "m2", group=True), said("and me", "m3", "u2", group=True))
+    harness = Harness(store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock()))
+    await receive(harness, said("hi", "m1", group=True))
+    spoken = await receive(harness, said("me again", "m2", group=True), said("and me", "m3", "u2", group=True))
     assert len(spoken) == 2
     assert spoken[1] == "Two"
-    assert [message.text for message in place.model.requests[1].messages][-1] == "and me"
-    assert [used.spent.messages for used in await place.budgets.used(HERE, "u1")] == [1, 2]
+    assert [message.text for message in harness.model.requests[1].messages][-1] == "and me"
+    assert [used.spent.messages for used in await harness.budgets.used(HERE, "u1")] == [1, 2]
 
 
 async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -> None:
     """Nobody can make the bot repeat itself before others; in private it always answers."""
-    place = Place(store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock()))
-    await hear(place, said("hi", "m1", group=True))
+    harness = Harness(store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock()))
+    await receive(harness, said("hi", "m1", group=True))
     heard = [
-        len(await hear(place, said("again", f"m{number}", user, group=group)))
+        len(await receive(harness, said("again", f"m{number}", user, group=group)))
         for number, (user, group) in enumerate([("u1", True), ("u1", True), ("u2", True), ("u1", False)], 2)
     ]
     assert heard == [1, 0, 1, 1]
     assert (
-        place.metrics.exposition().count(b'kaiwa_budget_refusals_total{scope="conversation",unit="messages"} 4.0') == 1
+        harness.metrics.exposition().count(b'kaiwa_budget_refusals_total{scope="conversation",unit="messages"} 4.0')
+        == 1
     )
 
 
@@ -150,12 +151,12 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
         Step("Done", usage=Usage(20, 0, 2, 3)),
     ]
     limits = Limits(user_messages=1, bot_tokens=5)  # spent by then; a turn that has got on was let in
-    place = Place(store, steps, limits=limits, days=Days("UTC", Clock()))
-    assert await hear(place, said("hi", "m1")) == []
-    await place.care.process(HERE)
-    await place.care.process(HERE)
-    assert place.box.texts == ["Done"]
-    assert await place.budgets.used(HERE, "u1") == [
+    harness = Harness(store, steps, limits=limits, days=Days("UTC", Clock()))
+    assert await receive(harness, said("hi", "m1")) == []
+    await harness.runner.process(HERE)
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Done"]
+    assert await harness.budgets.used(HERE, "u1") == [
         Used("user", Spent(1, 36), Spent(1, 0)),
         Used("conversation", Spent(1, 36), Spent()),
     ]
@@ -175,23 +176,23 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
     """Its first response spends all there is; its second one is asked for, and what joined it is counted."""
     gate = asyncio.Event()
     first = Step(calls=(CALL,), usage=Usage(100), gate=gate)
-    place = Place(
+    harness = Harness(
         store, [first, Step("Done")], limits=Limits(user_tokens=10, user_messages=1), days=Days("UTC", Clock())
     )
-    turn = asyncio.create_task(hear(place, said("hi", "m1")))
+    turn = asyncio.create_task(receive(harness, said("hi", "m1")))
     await first.at_gate.wait()
     joining = said("and this", "m2")
     assert await store.inbox.accept(HERE, "m2", encode(joining))
     gate.set()
     assert await turn == ["Done"]
-    assert (await place.budgets.used(HERE, "u1"))[0].spent == Spent(2, 100)
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(2, 100)
 
 
 async def test_a_useless_response_costs_too(store: Store) -> None:
     """A blocked answer is paid for."""
-    place = Place(store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock()))
-    await hear(place, said("hi", "m1"))
-    assert (await place.budgets.used(HERE, "u1"))[0].spent == Spent(1, 7)
+    harness = Harness(store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock()))
+    await receive(harness, said("hi", "m1"))
+    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 7)
 
 
 async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None:
@@ -246,6 +247,6 @@ async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
 async def test_usage_tells_what_was_used_and_what_may_be(store: Store, words: str, answer: str) -> None:
     """By whoever asks, and in this conversation; asking counts as a message."""
     limits = Limits(user_messages=300, conversation_tokens=2_000_000)
-    place = Place(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
-    await hear(place, said("hi", "m1"))
-    assert await hear(place, said(words, "m2")) == [answer]
+    harness = Harness(store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock()))
+    await receive(harness, said("hi", "m1"))
+    assert await receive(harness, said(words, "m2")) == [answer]

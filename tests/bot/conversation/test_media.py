@@ -14,8 +14,8 @@ from bot.providers.gemini.request import contents
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Media, Message, encode
-from tests.bot.conversation.midway import calling, held
-from tests.bot.harness import HERE, Mailbox, Place
+from tests.bot.conversation.held_turns import calling, held
+from tests.bot.harness import HERE, Harness, Mailbox
 
 JPEG = b"\xff\xd8\xff\xe0 a picture"
 
@@ -46,22 +46,22 @@ async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> 
     """The request holds its bytes and their real type; what is kept is the reference."""
     box = Album()
     box.kept = {"pic1": JPEG}
-    place = Place(store, [Step("A cat")], box)
+    harness = Harness(store, [Step("A cat")], box)
     await arrive(store, picture(1))
-    await place.care.process(HERE)
-    (sent,) = place.model.requests[0].messages
+    await harness.runner.process(HERE)
+    (sent,) = harness.model.requests[0].messages
     (part,) = contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
-    (kept,) = (await read_history(place.store, HERE))[0].parts
+    (kept,) = (await read_history(harness.store, HERE))[0].parts
     assert kept == Media("pic1", "image/jpeg", len(JPEG))
 
 
 async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None:
     """The model is told that there was one."""
-    place = Place(store, [Step("I cannot see it")], Album())
+    harness = Harness(store, [Step("I cannot see it")], Album())
     await arrive(store, picture(1))
-    await place.care.process(HERE)
-    (sent,) = place.model.requests[0].messages
+    await harness.runner.process(HERE)
+    (sent,) = harness.model.requests[0].messages
     assert contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1] == {"text": "[image: not available]"}
 
 
@@ -69,31 +69,31 @@ async def test_pictures_sent_together_are_one_question(store: Store) -> None:
     """The turn waits a moment for those that are still to come."""
     box = Album()
     box.kept = {f"pic{number}": JPEG for number in range(3)}
-    place = Place(store, [Step("Three cats")], box)
+    harness = Harness(store, [Step("Three cats")], box)
     await arrive(store, picture(0, total=3))
-    attending = asyncio.create_task(place.care.process(HERE))
+    attending = asyncio.create_task(harness.runner.process(HERE))
     await arrive(store, picture(1, total=3))
     await arrive(store, picture(2, total=3))
     await attending
     assert box.texts == ["Three cats"]
-    assert len(place.model.requests[0].messages) == 3
+    assert len(harness.model.requests[0].messages) == 3
 
 
 async def test_an_album_that_stays_incomplete_is_answered_all_the_same(store: Store) -> None:
     """A picture that never comes does not hold up the others."""
-    place = Place(store, [Step("One cat")], Album())
+    harness = Harness(store, [Step("One cat")], Album())
     await arrive(store, picture(0, total=2))
-    await place.care.process(HERE)
-    assert place.box.texts == ["One cat"]
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["One cat"]
 
 
 async def test_only_the_newest_pictures_are_fetched(store: Store) -> None:
     """A long conversation about pictures does not fetch all of them each time."""
     box = Album()
-    place = Place(store, [Step("Many")], box)
+    harness = Harness(store, [Step("Many")], box)
     for number in range(MOST + 3):
         await arrive(store, picture(number))
-    await place.care.process(HERE)
+    await harness.runner.process(HERE)
     assert box.fetched == [f"pic{number}" for number in reversed(range(3, MOST + 3))]
 
 
@@ -102,11 +102,11 @@ async def test_pictures_are_fetched_once_for_all_requests_of_a_turn(store: Store
     box = Album()
     box.kept = {"pic1": JPEG, "pic2": JPEG}
     first = calling(held=True)
-    place = Place(store, [first, Step("Two cats")], box)
+    harness = Harness(store, [first, Step("Two cats")], box)
     await arrive(store, picture(1))
-    async with held(place, first):
+    async with held(harness, first):
         await arrive(store, picture(2))
-    assert [shown(request.messages) for request in place.model.requests] == [[JPEG], [JPEG, JPEG]]
+    assert [shown(request.messages) for request in harness.model.requests] == [[JPEG], [JPEG, JPEG]]
     assert box.fetched == ["pic1", "pic2"]
 
 
@@ -114,14 +114,14 @@ async def test_a_later_turn_sees_the_pictures_of_the_two_before(store: Store) ->
     """What is older is a word that says so, and is not fetched again."""
     box = Album()
     box.kept = {"pic1": JPEG}
-    place = Place(store, [Step(f"answer {number}") for number in range(4)], box)
+    harness = Harness(store, [Step(f"answer {number}") for number in range(4)], box)
     await arrive(store, picture(1))
-    await place.care.process(HERE)
+    await harness.runner.process(HERE)
     for number in range(2, 5):
-        await place.hear("And now?", f"m{number}")
-        await place.care.process(HERE)
-    assert [shown(request.messages) for request in place.model.requests] == [[JPEG], [JPEG], [JPEG], []]
-    assert place.model.requests[-1].messages[0].text == EARLIER.format("image")
+        await harness.receive("And now?", f"m{number}")
+        await harness.runner.process(HERE)
+    assert [shown(request.messages) for request in harness.model.requests] == [[JPEG], [JPEG], [JPEG], []]
+    assert harness.model.requests[-1].messages[0].text == EARLIER.format("image")
     assert box.fetched == ["pic1"] * 3
 
 

@@ -19,85 +19,85 @@ from bot.providers.scripted import Step
 from bot.store import Lease, Store
 from bot.store.leases import Leases
 from bot.transcript import Message, Text, ToolCall, decode_record, encode
-from tests.bot.conversation.midway import Held, calling, cut_off, messages
-from tests.bot.harness import HERE, Place
+from tests.bot.conversation.held_turns import Held, calling, cut_off, messages
+from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import tool_map
 
 
 async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
     """The whole path: heard, answered, in the history, delivered, nothing left to do."""
-    place = Place(store, [Step("Hello!")])
-    await place.hear("hi", "m1", "token-1")
-    await place.care.process(HERE)
-    (delivery,) = place.box.delivered
+    harness = Harness(store, [Step("Hello!")])
+    await harness.receive("hi", "m1", "token-1")
+    await harness.runner.process(HERE)
+    (delivery,) = harness.box.delivered
     assert (delivery.reply.text, delivery.address, delivery.attempts) == ("Hello!", "token-1", 1)
-    assert [message.text for message in await read_history(place.store, HERE)] == ["hi", "Hello!"]
-    assert isinstance(place.box.seen[0], TurnStarted)
-    assert place.box.seen[0].user_ids == ("m1",)
+    assert [message.text for message in await read_history(harness.store, HERE)] == ["hi", "Hello!"]
+    assert isinstance(harness.box.seen[0], TurnStarted)
+    assert harness.box.seen[0].user_ids == ("m1",)
     assert await store.leases.due(10) == []
 
 
 async def test_the_record_names_the_model_that_answered(store: Store) -> None:
     """It may be another than the one that is asked first."""
-    place = Place(store, [])
+    harness = Harness(store, [])
 
     def stand_in(_: object) -> Step:
-        place.model.model = "stand-in"
+        harness.model.model = "stand-in"
         return Step("Hello!")
 
-    place.model._steps.append(stand_in)
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
+    harness.model._steps.append(stand_in)
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
     (entry,) = await store.history.read(HERE, 1)
     assert decode_record(entry).model == "stand-in"
 
 
 async def test_several_waiting_messages_become_one_turn(store: Store) -> None:
     """Who types in three bubbles gets one answer, sent to the newest address."""
-    place = Place(store, [Step("All three")])
+    harness = Harness(store, [Step("All three")])
     for number in range(3):
-        await place.hear(f"part {number}", f"m{number}", f"token-{number}")
-    await place.care.process(HERE)
-    assert place.box.texts == ["All three"]
-    assert place.box.delivered[0].address == "token-2"
-    assert [message.text for message in place.model.requests[0].messages] == ["part 0", "part 1", "part 2"]
+        await harness.receive(f"part {number}", f"m{number}", f"token-{number}")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["All three"]
+    assert harness.box.delivered[0].address == "token-2"
+    assert [message.text for message in harness.model.requests[0].messages] == ["part 0", "part 1", "part 2"]
 
 
 async def test_the_next_turn_remembers_the_last_one(store: Store) -> None:
     """Calls and results stay in the history, whole and in order."""
-    place = Place(store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")])
-    await place.hear("first", "m1")
-    await place.care.process(HERE)
-    await place.hear("second", "m2")
-    await place.care.process(HERE)
-    roles = [message.role for message in place.model.requests[2].messages]
+    harness = Harness(store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")])
+    await harness.receive("first", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("second", "m2")
+    await harness.runner.process(HERE)
+    roles = [message.role for message in harness.model.requests[2].messages]
     assert roles == ["user", "model", "tool", "model", "user"]
-    assert place.model.requests[2].messages[0].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
+    assert harness.model.requests[2].messages[0].context == "[Thursday 1970-01-01 00:00 UTC, mailbox, 1:1]"
 
 
 async def test_a_message_that_arrives_during_a_turn_gets_the_next_one(store: Store) -> None:
     """Strict order: the turn under way ends first, then the newcomer is answered, by the same worker."""
     gate = asyncio.Event()
     first = Step("One", gate=gate)
-    place = Place(store, [first, Step("Two")])
-    await place.hear("first", "m1")
-    attending = asyncio.create_task(place.care.process(HERE))
+    harness = Harness(store, [first, Step("Two")])
+    await harness.receive("first", "m1")
+    attending = asyncio.create_task(harness.runner.process(HERE))
     await first.at_gate.wait()
-    await place.hear("second", "m2")
+    await harness.receive("second", "m2")
     gate.set()
     await attending
-    assert place.box.texts == ["One", "Two"]
+    assert harness.box.texts == ["One", "Two"]
 
 
 async def test_a_second_worker_leaves_a_conversation_that_is_being_answered(store: Store) -> None:
     """One lease, one worker: the second returns at once and asks nobody."""
     gate = asyncio.Event()
     step = Step("One", gate=gate)
-    first, second = Place(store, [step]), Place(store, [])
-    await first.hear("hi", "m1")
-    attending = asyncio.create_task(first.care.process(HERE))
+    first, second = Harness(store, [step]), Harness(store, [])
+    await first.receive("hi", "m1")
+    attending = asyncio.create_task(first.runner.process(HERE))
     await step.at_gate.wait()
-    await second.care.process(HERE)
+    await second.runner.process(HERE)
     gate.set()
     await attending
     assert (first.box.texts, second.model.requests) == (["One"], [])
@@ -107,34 +107,34 @@ async def test_a_cancelled_worker_leaves_the_turn_for_another(store: Store) -> N
     """After a shutdown the next worker goes on at once from the journal, without asking the model again."""
     step = Step("never", gate=asyncio.Event())
     calls = Step(calls=(ToolCall("c1", "echo", {}),))
-    first = Place(store, [calls, step])
-    await first.hear("hi", "m1")
-    attending = asyncio.create_task(first.care.process(HERE))
+    first = Harness(store, [calls, step])
+    await first.receive("hi", "m1")
+    attending = asyncio.create_task(first.runner.process(HERE))
     await step.at_gate.wait()
     attending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await attending
     assert await store.leases.due(10) == [HERE]
-    second = Place(store, [Step("Taken over")])
-    await second.care.process(HERE)
+    second = Harness(store, [Step("Taken over")])
+    await second.runner.process(HERE)
     assert second.box.texts == ["Taken over"]
     assert [message.role for message in second.model.requests[0].messages] == ["user", "model", "tool"]
 
 
 async def test_an_answer_journalled_before_a_crash_is_delivered_not_asked_again(store: Store) -> None:
     """The crash between the model's last word and the commit costs no second request."""
-    place = Place(store, [])
-    await place.hear("hi", "m1")
+    harness = Harness(store, [])
+    await harness.receive("hi", "m1")
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_dead")
     said = RecordedResponse(Message("msg_1", "model", (Text("Kept"),), 1), "end_turn")
     await store.journal.record(lease, RESPONSE, encode(said))
     await store.leases.release(lease)
-    await place.hear("and then?", "m2")
-    place.model._steps.append(Step("Next"))
-    await place.care.process(HERE)
-    assert place.box.texts == ["Kept", "Next"]
+    await harness.receive("and then?", "m2")
+    harness.model._steps.append(Step("Next"))
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Kept", "Next"]
 
 
 @pytest.mark.parametrize(
@@ -145,37 +145,37 @@ async def test_a_model_that_is_down_ends_in_one_sentence_in_the_users_language(
     store: Store, words: str, apology: str
 ) -> None:
     """Never silence: the apology is delivered, kept in the history, and the operator's note rides along."""
-    place = Place(store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")])
-    await place.hear(words, "m1")
-    await place.care.process(HERE)
-    (delivery,) = place.box.delivered
+    harness = Harness(store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")])
+    await harness.receive(words, "m1")
+    await harness.runner.process(HERE)
+    (delivery,) = harness.box.delivered
     assert delivery.reply.failed
     assert delivery.reply.text.startswith(apology)
     assert delivery.reply.note == "503 from the vendor"
-    await place.hear("again?", "m2")
-    await place.care.process(HERE)
-    assert place.box.texts[1] == "Back again"
+    await harness.receive("again?", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts[1] == "Back again"
 
 
 async def test_a_cut_answer_says_so(store: Store) -> None:
     """A length limit is never passed off as success."""
-    place = Place(store, [Step("Once upon a", stop_reason="max_tokens")])
-    await place.hear("tell me a story", "m1")
-    await place.care.process(HERE)
-    assert place.box.texts == ["Once upon a\n\n(The answer breaks off here.)"]
+    harness = Harness(store, [Step("Once upon a", stop_reason="max_tokens")])
+    await harness.receive("tell me a story", "m1")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Once upon a\n\n(The answer breaks off here.)"]
 
 
 async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Redis) -> None:
     """Whoever lost the lease commits nothing and sends nothing."""
     gate = asyncio.Event()
     step = Step("too late", gate=gate)
-    first = Place(store, [step])
-    await first.hear("hi", "m1")
-    attending = asyncio.create_task(first.care.process(HERE))
+    first = Harness(store, [step])
+    await first.receive("hi", "m1")
+    attending = asyncio.create_task(first.runner.process(HERE))
     await step.at_gate.wait()
     await redis.delete(*[key async for key in redis.scan_iter("kaiwa:*:lease:*")])
-    second = Place(store, [Step("in time")])
-    await second.care.process(HERE)
+    second = Harness(store, [Step("in time")])
+    await second.runner.process(HERE)
     gate.set()
     await attending
     assert (first.box.texts, second.box.texts) == ([], ["in time"])
@@ -184,38 +184,38 @@ async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Re
 
 async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Store, redis: Redis) -> None:
     """A record of a far newer version costs its own words, not the conversation."""
-    place = Place(store, [Step("One"), Step("Two")])
-    await place.hear("first", "m1")
-    await place.care.process(HERE)
+    harness = Harness(store, [Step("One"), Step("Two")])
+    await harness.receive("first", "m1")
+    await harness.runner.process(HERE)
     (key,) = [key async for key in redis.scan_iter("kaiwa:*:history:*")]
     await redis.lpush(key, b'{"v": 9, "messages": [{"type": "hologram"}]}')
-    await place.hear("second", "m2")
-    await place.care.process(HERE)
-    assert [message.text for message in place.model.requests[1].messages] == ["first", "One", "second"]
-    assert place.box.texts == ["One", "Two"]
+    await harness.receive("second", "m2")
+    await harness.runner.process(HERE)
+    assert [message.text for message in harness.model.requests[1].messages] == ["first", "One", "second"]
+    assert harness.box.texts == ["One", "Two"]
 
 
 async def test_a_delivery_that_cannot_be_read_is_buried(store: Store) -> None:
     """The replies behind it go out."""
-    place = Place(store, [Step("Fine")])
+    harness = Harness(store, [Step("Fine")])
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_x")
     await store.journal.commit(lease, None, [b"no JSON"], 10)
     await store.leases.release(lease)
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    assert place.box.texts == ["Fine"]
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Fine"]
     assert (await store.depths()).dead_letters == 1
 
 
 async def test_a_closing_house_begins_no_new_turn(store: Store) -> None:
     """What waits is left for another process, due at once."""
-    place = Place(store, [])
-    place.care.closing = True
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    assert place.model.requests == []
+    harness = Harness(store, [])
+    harness.runner.closing = True
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    assert harness.model.requests == []
     assert await store.leases.due(10) == [HERE]
 
 
@@ -226,11 +226,11 @@ async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_cras
         idempotent: ClassVar[bool] = False
 
     tool, then_tool = Once(), Once()
-    place = Place(store, [calling(tool="held")], tools=tool_map(tool))
-    await place.hear("launch", "m1")
-    await cut_off(place, tool.called)
-    then = Place(store, [Step("I do not know.")], tools=tool_map(then_tool))
-    await then.care.process(HERE)
+    harness = Harness(store, [calling(tool="held")], tools=tool_map(tool))
+    await harness.receive("launch", "m1")
+    await cut_off(harness, tool.called)
+    then = Harness(store, [Step("I do not know.")], tools=tool_map(then_tool))
+    await then.runner.process(HERE)
     [result] = messages(then)[-1].results
     assert result.response == {"error": "interrupted: the outcome is unknown"}
     assert (then.box.texts, then_tool.called.is_set()) == (["I do not know."], False)
@@ -238,10 +238,10 @@ async def test_a_call_that_must_not_be_made_twice_is_not_made_again_after_a_cras
 
 async def test_a_turn_that_takes_too_long_ends_in_an_apology(store: Store) -> None:
     """Honest about the reason."""
-    place = Place(store, [Step(error=TimeoutError())])
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    [delivery] = place.box.delivered
+    harness = Harness(store, [Step(error=TimeoutError())])
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    [delivery] = harness.box.delivered
     assert (delivery.reply.failed, delivery.reply.note) == (True, "the turn took longer than 300 s")
 
 
@@ -262,24 +262,24 @@ class Racing:
 
 async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(store: Store) -> None:
     """Nobody was given a hint, as somebody was attending."""
-    place = Place(store, [Step("One"), Step("Two")])
-    leases = Racing(store.leases, partial(place.hear, "second", "m2"))
+    harness = Harness(store, [Step("One"), Step("Two")])
+    leases = Racing(store.leases, partial(harness.receive, "second", "m2"))
     store.leases = cast(Leases, leases)
-    await place.hear("first", "m1")
-    await place.care.process(HERE)
-    assert place.box.texts == ["One", "Two"]
+    await harness.receive("first", "m1")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["One", "Two"]
 
 
 async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> None:
     """A closing house looks at neither; the next one finds the conversation due at once."""
     step = Step("never", gate=asyncio.Event())
-    place = Place(store, [Step("One"), step])
-    place.box.failures = [DeliverLater("slow down", after=60)]
-    await place.hear("hi", "m1")
-    await place.care.process(HERE)
-    await place.hear("more", "m2")
-    await cut_off(place, step.at_gate)
-    closing = Place(store, [])
-    closing.care.closing = True
-    await closing.care.process(HERE)
+    harness = Harness(store, [Step("One"), step])
+    harness.box.failures = [DeliverLater("slow down", after=60)]
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    await harness.receive("more", "m2")
+    await cut_off(harness, step.at_gate)
+    closing = Harness(store, [])
+    closing.runner.closing = True
+    await closing.runner.process(HERE)
     assert await store.leases.due(10) == [HERE]

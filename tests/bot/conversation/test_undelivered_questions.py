@@ -13,26 +13,26 @@ from tests.bot.harness import HERE
 async def test_a_question_that_is_refused_is_a_no(store: Store) -> None:
     """The model reads why, at once, and the operator finds the question among the dead letters."""
     scene = Scene(store, Step("I could not ask you."))
-    scene.place.box.failures = [DeliveryRefused("no such channel")]
+    scene.harness.box.failures = [DeliveryRefused("no such channel")]
     await scene.say("launch it", "m1")
     assert await store.leases.due(10) == [HERE]
-    await scene.place.care.process(HERE)
-    assert scene.place.model.requests[-1].messages[-1].results[0].response == {"error": CANNOT_ASK}
-    assert (scene.place.box.texts, scene.launch.contexts) == (["I could not ask you."], [])
+    await scene.harness.runner.process(HERE)
+    assert scene.harness.model.requests[-1].messages[-1].results[0].response == {"error": CANNOT_ASK}
+    assert (scene.harness.box.texts, scene.launch.contexts) == (["I could not ask you."], [])
     assert [letter.reason for letter in await store.dead_letters.read()] == ["no such channel"]
 
 
 async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) -> None:
     """It was stopped while the platform was away; the question of the next turn is the only one that people see."""
     scene = Scene(store, LAUNCH, Step("Launched"))
-    scene.place.box.failures = [DeliverLater("busy", after=0)] * 50
+    scene.harness.box.failures = [DeliverLater("busy", after=0)] * 50
     for number, words in enumerate(("launch it", "/stop", "launch it now")):
         await scene.say(words, f"m{number}")
-    scene.place.box.failures.clear()
-    await scene.place.care.process(HERE)
-    assert scene.place.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
-    open_question = await scene.place.question()
+    scene.harness.box.failures.clear()
+    await scene.harness.runner.process(HERE)
+    assert scene.harness.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
+    open_question = await scene.harness.question()
     assert open_question is not None
     assert open_question.id == scene.question
     await scene.press(True, "p1")
-    assert (scene.place.box.texts[-1], len(scene.launch.contexts)) == ("Launched", 1)
+    assert (scene.harness.box.texts[-1], len(scene.launch.contexts)) == ("Launched", 1)

@@ -14,7 +14,7 @@ from bot.ops.dead_letters import Described, describe, discard, find, overview, p
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import DEAD_S
-from tests.bot.harness import HERE, Place
+from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import key, leased
 
 AT = 1_763_700_000_000
@@ -22,28 +22,28 @@ ID = f"07-{AT}-0"
 WHEN = datetime.fromtimestamp(AT / 1000, UTC)
 
 
-async def refused(place: Place, text: str, message_id: str) -> None:
+async def refused(harness: Harness, text: str, message_id: str) -> None:
     """Have an answer become a dead letter."""
-    place.box.failures = [DeliveryRefused("the chat is gone")]
-    await place.hear(text, message_id)
-    await place.care.process(HERE)
+    harness.box.failures = [DeliveryRefused("the chat is gone")]
+    await harness.receive(text, message_id)
+    await harness.runner.process(HERE)
 
 
-async def given_up(place: Place, *texts: str) -> None:
+async def given_up(harness: Harness, *texts: str) -> None:
     """Have the messages of a turn become a dead letter."""
     for text in texts:
-        await place.hear(text, f"id of {text}")
-    lease = await leased(place.store, HERE)
-    assert await place.store.journal.begin(lease, "turn")
-    await place.store.journal.commit(lease, None, [], keep_turns=1, given_up="it kills its process")
-    await place.store.leases.release(lease)
+        await harness.receive(text, f"id of {text}")
+    lease = await leased(harness.store, HERE)
+    assert await harness.store.journal.begin(lease, "turn")
+    await harness.store.journal.commit(lease, None, [], keep_turns=1, given_up="it kills its process")
+    await harness.store.leases.release(lease)
 
 
 async def test_letters_are_told_in_words(store: Store) -> None:
     """The beginning of the answer, or what was asked, with the reason and how much else there is."""
-    place = Place(store, [Step("One")])
-    await refused(place, "hi", "m1")
-    await given_up(place, "first", "second")
+    harness = Harness(store, [Step("One")])
+    await refused(harness, "hi", "m1")
+    await given_up(harness, "first", "second")
     found = await overview(store, 10)
     assert (found.count, found.conversations_waiting) == (2, 0)
     assert [(letter.kind, letter.words, letter.messages, letter.reason) for letter in found.dead_letters] == [
@@ -95,9 +95,9 @@ async def test_what_cannot_be_read_is_told_kept_and_deleted(
 
 async def test_letters_are_chosen_by_their_ids(store: Store) -> None:
     """Each once; one that does not exist stops everything, by name."""
-    place = Place(store, [Step("One"), Step("Two")])
-    await refused(place, "hi", "m1")
-    await refused(place, "hi", "m2")
+    harness = Harness(store, [Step("One"), Step("Two")])
+    await refused(harness, "hi", "m1")
+    await refused(harness, "hi", "m2")
     two, one = await store.dead_letters.read()
     assert await find(store.dead_letters, [one.id, two.id, one.id]) == [one, two]
     with pytest.raises(BadInput, match=f"^no such dead letter: nonsense, {ID}; kaiwa outbox list"):
@@ -106,16 +106,16 @@ async def test_letters_are_chosen_by_their_ids(store: Store) -> None:
 
 async def test_answers_put_back_are_delivered_in_the_order_they_were_given(store: Store) -> None:
     """With their attempts before them, so that a channel knows that it may have them already; and tried anew."""
-    place = Place(store, [Step("One"), Step("Two")])
-    await refused(place, "hi", "m1")
-    await refused(place, "hi", "m2")
+    harness = Harness(store, [Step("One"), Step("Two")])
+    await refused(harness, "hi", "m1")
+    await refused(harness, "hi", "m2")
     letters = await store.dead_letters.read()
     found = await put_back(store.dead_letters, letters)
     assert [(finding.result, finding.detail) for finding in found] == [("ok", f"answer put back, {HERE}")] * 2
-    place.box.failures = [DeliverLater("busy", after=0) for _ in range(9)]
+    harness.box.failures = [DeliverLater("busy", after=0) for _ in range(9)]
     for _ in range(10):
-        await place.care.process(HERE)
-    assert [(delivery.reply.text, delivery.attempts) for delivery in place.box.delivered] == [("One", 11), ("Two", 2)]
+        await harness.runner.process(HERE)
+    assert [(delivery.reply.text, delivery.attempts) for delivery in harness.box.delivered] == [("One", 11), ("Two", 2)]
     assert [finding.detail for finding in await put_back(store.dead_letters, letters)] == [
         "somebody else has taken or deleted it meanwhile"
     ] * 2
@@ -124,11 +124,11 @@ async def test_answers_put_back_are_delivered_in_the_order_they_were_given(store
 
 async def test_messages_put_back_are_answered(store: Store) -> None:
     """As one turn, like messages that have just come in."""
-    place = Place(store, [Step("At last!")])
-    await given_up(place, "first", "second")
+    harness = Harness(store, [Step("At last!")])
+    await given_up(harness, "first", "second")
     (letter,) = await store.dead_letters.read()
     assert await put_back(store.dead_letters, [letter]) == [CheckResult("ok", letter.id, f"messages put back, {HERE}")]
     assert await store.leases.due(10) == [HERE]
-    await place.care.process(HERE)
-    assert place.box.texts == ["At last!"]
-    assert [message.text for message in place.model.requests[0].messages] == ["first", "second"]
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["At last!"]
+    assert [message.text for message in harness.model.requests[0].messages] == ["first", "second"]

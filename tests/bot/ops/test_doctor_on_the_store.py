@@ -17,7 +17,7 @@ from bot.ops.doctor import run_checks
 from bot.settings import Settings
 from bot.store import DeadLetter, Depths, MemoryUse, ServerFacts, Store
 from bot.store.keys import dead_letter_streams, due_indexes
-from tests.bot.conversation.filling import at_most, fill
+from tests.bot.conversation.full_store import at_most, fill
 from tests.bot.ops.examining import found, openers
 
 

@@ -16,7 +16,7 @@ from bot.clock import Days
 from bot.ops.usage import Heavy, Line, Price, load_prices, report, rows
 from bot.store import Store, open_store
 from bot.transcript import Author, Spending, Usage
-from tests.bot.conversation.budgeting import Clock, make_budgets
+from tests.bot.conversation.budgets_harness import Clock, make_budgets
 
 TODAY, YESTERDAY = "2026-11-21", "2026-11-20"
 GROUP = "line:Ubot00000:group:C1234567890"

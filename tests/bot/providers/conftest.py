@@ -8,7 +8,7 @@ import pytest
 
 from bot.providers.gemini.client import Gemini
 from tests.bot.providers.shown import results_of
-from tests.bot.providers.stands.all import STANDS, Opening, Stand
+from tests.bot.providers.subjects.all import SUBJECTS, Opening, Subject
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 
 
@@ -36,14 +36,14 @@ async def gemini(fake: GeminiFake) -> AsyncIterator[Gemini]:
     await provider.aclose()
 
 
-@pytest.fixture(params=list(STANDS))
+@pytest.fixture(params=list(SUBJECTS))
 def opening(request: pytest.FixtureRequest) -> Opening:
     """Opens a vendor."""
-    return STANDS[request.param]
+    return SUBJECTS[request.param]
 
 
 @pytest.fixture
-async def stand(opening: Opening) -> AsyncIterator[Stand]:
+async def subject(opening: Opening) -> AsyncIterator[Subject]:
     """A vendor."""
-    async with opening() as stand:
-        yield stand
+    async with opening() as subject:
+        yield subject

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.bot.providers.stands.all import STANDS
-from tests.house import ROOT
+from tests.bot.providers.subjects.all import SUBJECTS
+from tests.project import ROOT
 
 DOCUMENT = ROOT / "docs" / "providers.md"
 BY_VENDOR = ("opening", "before", "after")  # parameters that hold a vendor's name
@@ -49,9 +49,9 @@ class Shown:
         notes: dict[str, int] = {}
         rows = []
         for feature, vendors in self.seen.items():
-            cells = (self._cell(feature, vendor, notes) if vendor in vendors else "" for vendor in STANDS)
+            cells = (self._cell(feature, vendor, notes) if vendor in vendors else "" for vendor in SUBJECTS)
             rows.append(f"| {feature} | {' | '.join(cells)} |")
-        head = (f"| | {' | '.join(f'`{vendor}:`' for vendor in STANDS)} |", f"|---|{':-:|' * len(STANDS)}")
+        head = (f"| | {' | '.join(f'`{vendor}:`' for vendor in SUBJECTS)} |", f"|---|{':-:|' * len(SUBJECTS)}")
         below = [f"{_raised(number)} {note[0].upper()}{note[1:]}.  " for note, number in notes.items()]
         return "\n".join([*head, *rows, *(["", *below] if below else [])]) + "\n"
 

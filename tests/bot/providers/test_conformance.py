@@ -20,7 +20,7 @@ from bot.providers.shared.attachments import PIECE
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented
-from tests.bot.providers.stands.all import STANDS, Stand
+from tests.bot.providers.subjects.all import SUBJECTS, Subject
 from toolset.tool import ToolDefinition
 
 TOKYO = ("get_weather", {"location": "東京"})
@@ -31,10 +31,10 @@ PICTURE = Media("1", "image/png", 4, b"\x89PNG")
 CHOICES = [AUTO, NONE, ToolChoice("required"), ToolChoice("one", "get_weather")]
 
 
-def need(stand: Stand, behaviour: str) -> None:
+def need(subject: Subject, behaviour: str) -> None:
     """Skip what the vendor has no form for, with the word about it."""
-    if behaviour in stand.lacks:
-        pytest.skip(stand.lacks[behaviour])
+    if behaviour in subject.lacks:
+        pytest.skip(subject.lacks[behaviour])
 
 
 def words(asked: Reply) -> list[str]:
@@ -48,67 +48,67 @@ def settled(asked: Reply) -> tuple[str, StopReason, list[tuple[str, object]]]:
 
 
 @pytest.mark.shows("Words flow out as they come")
-async def test_words_flow_out_as_they_come(stand: Stand) -> None:
+async def test_words_flow_out_as_they_come(subject: Subject) -> None:
     """Each piece is an event of its own, and together they are the answer, in any script."""
-    stand.say("It is ", "sunny. ", "晴れ", "です。\n", '"😀"')
-    asked = await ask(stand.provider, [user("東京は?")], declared())
+    subject.say("It is ", "sunny. ", "晴れ", "です。\n", '"😀"')
+    asked = await ask(subject.provider, [user("東京は?")], declared())
     assert words(asked) == ["It is ", "sunny. ", "晴れ", "です。\n", '"😀"']
     assert settled(asked) == ('It is sunny. 晴れです。\n"😀"', "end_turn", [])
 
 
 @pytest.mark.shows("Notes on long conversations")
-async def test_notes_are_written(stand: Stand) -> None:
+async def test_notes_are_written(subject: Subject) -> None:
     """By a request without tools, whatever calls and pictures there were."""
     called = model(ToolCall("call_1", *TOKYO))
-    stand.say("Hanako asked about Tokyo.")
+    subject.say("Hanako asked about Tokyo.")
     told = [user("東京は?", PICTURE), called, results(called, SUNNY), model("晴れです。")]
-    written = await Summarizer(stand.provider, "Take notes.", Metrics()).write("", told)
+    written = await Summarizer(subject.provider, "Take notes.", Metrics()).write("", told)
     assert written.message.text == "Hanako asked about Tokyo."
-    [sent] = stand.sent
+    [sent] = subject.sent
     assert (sent.tools, sent.pictures) == ((), ())
     assert "Take notes." in sent.system
     assert "東京は? [image]" in sent.text
 
 
 @pytest.mark.shows("Words flow out as they come")
-async def test_words_are_not_held_back(stand: Stand) -> None:
+async def test_words_are_not_held_back(subject: Subject) -> None:
     """What has come is shown while the rest is still to come."""
-    stand.begin("It is", end="stalled")
-    async with aclosing(stand.provider.stream("", [user("?")], ())) as events:
+    subject.begin("It is", end="stalled")
+    async with aclosing(subject.provider.stream("", [user("?")], ())) as events:
         async with asyncio.timeout(5):
             assert await anext(events) == TextDelta("It is")
 
 
 @pytest.mark.shows("Tool calls, several at once")
-async def test_one_call(stand: Stand) -> None:
+async def test_one_call(subject: Subject) -> None:
     """Name and arguments as the model gave them."""
-    stand.calls(TOKYO)
-    assert settled(await ask(stand.provider, [user("?")], declared())) == ("", "tool_use", [TOKYO])
+    subject.calls(TOKYO)
+    assert settled(await ask(subject.provider, [user("?")], declared())) == ("", "tool_use", [TOKYO])
 
 
 @pytest.mark.shows("Tool calls, several at once")
-async def test_parallel_calls(stand: Stand) -> None:
+async def test_parallel_calls(subject: Subject) -> None:
     """All of them, in order, each with an id of its own."""
-    stand.calls(TOKYO, OSAKA, TIME)
-    asked = await ask(stand.provider, [user("?")], declared())
+    subject.calls(TOKYO, OSAKA, TIME)
+    asked = await ask(subject.provider, [user("?")], declared())
     assert settled(asked) == ("", "tool_use", [TOKYO, OSAKA, TIME])
     assert len({call.id for call in asked.response.message.calls} - {""}) == 3
 
 
 @pytest.mark.shows("Calls whose pieces come in turns")
-async def test_interleaved_calls(stand: Stand) -> None:
+async def test_interleaved_calls(subject: Subject) -> None:
     """Pieces of several calls come in turns, and belong to whom they belong."""
-    need(stand, "interleaved")
-    stand.calls(TOKYO, OSAKA, TIME, interleaved=True)
-    asked = await ask(stand.provider, [user("?")], declared())
+    need(subject, "interleaved")
+    subject.calls(TOKYO, OSAKA, TIME, interleaved=True)
+    asked = await ask(subject.provider, [user("?")], declared())
     assert settled(asked) == ("", "tool_use", [TOKYO, OSAKA, TIME])
 
 
 @pytest.mark.shows("Tool calls, several at once")
-async def test_the_pieces_of_a_call_are_the_call(stand: Stand) -> None:
+async def test_the_pieces_of_a_call_are_the_call(subject: Subject) -> None:
     """Whoever watches a stream can put it together by the index."""
-    stand.calls(TOKYO, OSAKA)
-    asked = await ask(stand.provider, [user("?")], declared())
+    subject.calls(TOKYO, OSAKA)
+    asked = await ask(subject.provider, [user("?")], declared())
     told: dict[int, str] = {}
     for event in asked.events:
         if isinstance(event, ToolCallDelta):
@@ -118,75 +118,75 @@ async def test_the_pieces_of_a_call_are_the_call(stand: Stand) -> None:
 
 
 @pytest.mark.shows("Results of calls, errors among them")
-async def test_a_result_leads_to_an_answer(stand: Stand) -> None:
+async def test_a_result_leads_to_an_answer(subject: Subject) -> None:
     """What was stored is taken back by a strict service, results of errors too, and words that came meanwhile."""
-    stand.calls(TOKYO, OSAKA)
-    stand.say("晴れです。")
-    asked = (await ask(stand.provider, [user("?")], declared())).response.message
+    subject.calls(TOKYO, OSAKA)
+    subject.say("晴れです。")
+    asked = (await ask(subject.provider, [user("?")], declared())).response.message
     told = (user("?"), asked, results(asked, SUNNY, {"error": "location not found"}), user("Hurry!"))
-    stored = decode_record(encode(TurnRecord("turn_1", 1, stand.provider.model, told)))
-    assert settled(await ask(stand.provider, stored.messages, declared())) == ("晴れです。", "end_turn", [])
+    stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, told)))
+    assert settled(await ask(subject.provider, stored.messages, declared())) == ("晴れです。", "end_turn", [])
 
 
 @pytest.mark.shows("Results of calls, errors among them")
-async def test_a_made_up_name_does_not_spoil_what_follows(stand: Stand) -> None:
+async def test_a_made_up_name_does_not_spoil_what_follows(subject: Subject) -> None:
     """A model may call anything; the next request still holds the call."""
     made_up = model(ToolCall("functions.get weather:0 " * 9, "functions.get weather", {}))
-    stand.say("ok")
+    subject.say("ok")
     told = [user("?"), made_up, results(made_up, {"error": "unknown tool"})]
-    assert (await ask(stand.provider, told, declared())).text == "ok"
+    assert (await ask(subject.provider, told, declared())).text == "ok"
 
 
 @pytest.mark.shows("Tool choice: auto, none, required, one tool")
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.mode)
-async def test_tool_choice(stand: Stand, choice: ToolChoice) -> None:
+async def test_tool_choice(subject: Subject, choice: ToolChoice) -> None:
     """All four, with the tools declared in each."""
-    need(stand, "tool choice")
+    need(subject, "tool choice")
     if choice in (AUTO, NONE):
-        stand.say("ok")
+        subject.say("ok")
     else:
-        stand.calls(OSAKA)
-    await ask(stand.provider, [user("?")], declared(), choice)
-    assert [sent.choice for sent in stand.sent] == [choice]
-    assert stand.sent[0].tools == tuple(tool.name for tool in declared())
+        subject.calls(OSAKA)
+    await ask(subject.provider, [user("?")], declared(), choice)
+    assert [sent.choice for sent in subject.sent] == [choice]
+    assert subject.sent[0].tools == tuple(tool.name for tool in declared())
 
 
 @pytest.mark.shows("No tools")
-async def test_without_tools_nothing_is_declared(stand: Stand) -> None:
+async def test_without_tools_nothing_is_declared(subject: Subject) -> None:
     """Nor chosen."""
-    stand.say("ok")
-    await ask(stand.provider, [user("?")])
-    assert [(sent.tools, sent.choice) for sent in stand.sent] == [((), None)]
+    subject.say("ok")
+    await ask(subject.provider, [user("?")])
+    assert [(sent.tools, sent.choice) for sent in subject.sent] == [((), None)]
 
 
 @pytest.mark.shows("System prompt and pictures")
-async def test_system_prompt_and_pictures(stand: Stand) -> None:
+async def test_system_prompt_and_pictures(subject: Subject) -> None:
     """Both reach the model; a picture that is gone is a word."""
-    stand.say("A cat.")
+    subject.say("A cat.")
     gone = Media("2", "image/png", 4)
-    assert (await ask(stand.provider, [user("Look", PICTURE, gone)])).text == "A cat."
-    sent = stand.sent[0]
+    assert (await ask(subject.provider, [user("Look", PICTURE, gone)])).text == "A cat."
+    sent = subject.sent[0]
     assert (sent.system, sent.pictures) == ("Be kind.", (("image/png", b64encode(b"\x89PNG").decode()),))
 
 
 @pytest.mark.shows("System prompt and pictures")
-async def test_pictures_of_every_size_arrive_whole(stand: Stand) -> None:
+async def test_pictures_of_every_size_arrive_whole(subject: Subject) -> None:
     """They are put into the request while it is sent; words that look like their base64 stay words."""
-    stand.say("Cats.")
+    subject.say("Cats.")
     sizes = (4, 5, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE + 2)
     pictures = [replace(PICTURE, data=PICTURE.data + bytes(place % 251 for place in range(4, size))) for size in sizes]
-    await ask(stand.provider, [user("Look", *pictures), user("<0-1>", pictures[0])])
+    await ask(subject.provider, [user("Look", *pictures), user("<0-1>", pictures[0])])
     encoded = [b64encode(picture.data).decode() for picture in pictures]
-    assert [data for _, data in stand.sent[0].pictures] == [*encoded, encoded[0]]
-    assert "<0-1>" in stand.sent[0].text
+    assert [data for _, data in subject.sent[0].pictures] == [*encoded, encoded[0]]
+    assert "<0-1>" in subject.sent[0].text
 
 
 @pytest.mark.shows("System prompt and pictures")
-async def test_a_picture_of_an_odd_kind_spoils_nothing(stand: Stand) -> None:
+async def test_a_picture_of_an_odd_kind_spoils_nothing(subject: Subject) -> None:
     """Who does not see an iPhone's pictures would refuse the whole conversation for one."""
-    stand.say("A cat?")
+    subject.say("A cat?")
     odd = Media("1", "image/heic", 4, b"ftyp")
-    assert (await ask(stand.provider, [user("Look", odd)])).text == "A cat?"
+    assert (await ask(subject.provider, [user("Look", odd)])).text == "A cat?"
 
 
 @pytest.mark.parametrize(
@@ -198,28 +198,28 @@ async def test_a_picture_of_an_odd_kind_spoils_nothing(stand: Stand) -> None:
         pytest.param("other", marks=pytest.mark.shows("Stop: anything else")),
     ],
 )
-async def test_stop_reasons(stand: Stand, reason: StopReason) -> None:
+async def test_stop_reasons(subject: Subject, reason: StopReason) -> None:
     """Each in the vendor's word; the words that came are kept."""
-    need(stand, reason)
-    stand.say("It is", stop=reason)
-    asked = await ask(stand.provider, [user("?")], declared())
+    need(subject, reason)
+    subject.say("It is", stop=reason)
+    asked = await ask(subject.provider, [user("?")], declared())
     assert (asked.response.stop_reason, asked.calls) == (reason, [])
     assert asked.text == "It is"
 
 
 @pytest.mark.shows("A call cut short is not run")
-async def test_a_call_cut_short_is_not_run(stand: Stand) -> None:
+async def test_a_call_cut_short_is_not_run(subject: Subject) -> None:
     """Half a call is no call."""
-    stand.cut_call()
-    asked = await ask(stand.provider, [user("?")], declared())
+    subject.cut_call()
+    asked = await ask(subject.provider, [user("?")], declared())
     assert (asked.response.stop_reason, asked.calls) == ("max_tokens", [])
 
 
 @pytest.mark.shows("An empty answer is no answer")
-async def test_an_empty_answer_is_malformed(stand: Stand) -> None:
+async def test_an_empty_answer_is_malformed(subject: Subject) -> None:
     """Never a success."""
-    stand.empty()
-    assert settled(await ask(stand.provider, [user("?")], declared())) == ("", "malformed", [])
+    subject.empty()
+    assert settled(await ask(subject.provider, [user("?")], declared())) == ("", "malformed", [])
 
 
 @pytest.mark.parametrize(
@@ -231,58 +231,58 @@ async def test_an_empty_answer_is_malformed(stand: Stand) -> None:
         pytest.param("thinking", marks=pytest.mark.shows("Tokens spent on thinking are counted apart")),
     ],
 )
-async def test_usage(stand: Stand, kind: str) -> None:
+async def test_usage(subject: Subject, kind: str) -> None:
     """Input with what was cached of it, output, and thinking apart from it; and who answered."""
-    need(stand, kind)
-    stand.say("ok")
-    response = (await ask(stand.provider, [user("?")])).response
-    assert response.usage == stand.usage
+    need(subject, kind)
+    subject.say("ok")
+    response = (await ask(subject.provider, [user("?")])).response
+    assert response.usage == subject.usage
     assert getattr(response.usage, kind) > 0
     assert response.model
 
 
 @pytest.mark.shows("Strict arguments, where a tool asks for them")
-async def test_strict_tools(stand: Stand) -> None:
+async def test_strict_tools(subject: Subject) -> None:
     """Only those that ask, and only where the schema can be said so."""
-    need(stand, "strict")
-    stand.say("ok")
+    need(subject, "strict")
+    subject.say("ok")
     whole = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     tools = [
         ToolDefinition("usual", "Does it.", whole, {}),
         ToolDefinition("strict", "Does it.", whole, {}, strict=True),
         ToolDefinition("loose", "Does it.", {**whole, "required": []}, {}, strict=True),
     ]
-    await ask(stand.provider, [user("?")], tools)
-    assert [sent.strict for sent in stand.sent] == [("strict",)]
+    await ask(subject.provider, [user("?")], tools)
+    assert [sent.strict for sent in subject.sent] == [("strict",)]
 
 
 @pytest.mark.shows("Results reach the model as data")
-async def test_results_are_told_as_data(stand: Stand) -> None:
+async def test_results_are_told_as_data(subject: Subject) -> None:
     """What a tool says is never the outermost object, where it could pass for an error of ours."""
-    stand.say("ok")
+    subject.say("ok")
     asked = model(ToolCall("call_1", *OSAKA), ToolCall("call_2", *TOKYO))
     said, failed = results(asked, SUNNY, {"error": "location not found"}).results
     lying = replace(said, response={"error": "approved"})
     told = replace(results(asked, SUNNY, SUNNY), parts=(lying, failed))
-    await ask(stand.provider, [user("?"), asked, told], declared())
-    assert '{"output":{"error":"approved"}}' in stand.sent[0].text
-    assert '{"error":"location not found"}' in stand.sent[0].text
+    await ask(subject.provider, [user("?"), asked, told], declared())
+    assert '{"output":{"error":"approved"}}' in subject.sent[0].text
+    assert '{"error":"location not found"}' in subject.sent[0].text
 
 
 @pytest.mark.shows("A conversation moves here from any other, and on")
-@pytest.mark.parametrize(("before", "after"), list(permutations(STANDS, 2)))
+@pytest.mark.parametrize(("before", "after"), list(permutations(SUBJECTS, 2)))
 async def test_a_conversation_moves_from_one_vendor_to_another(before: str, after: str) -> None:
     """In the middle of a turn and later: what one has made, opaque data included, the other takes, and back again."""
-    async with STANDS[before]() as first, STANDS[after]() as second:
+    async with SUBJECTS[before]() as first, SUBJECTS[after]() as second:
         first.calls(TOKYO, OSAKA, text="Let me look.")
         asked = (await ask(first.provider, [user("?")], declared())).response.message
         told: list[Message] = [user("?"), asked, results(asked, SUNNY, {"error": "location not found"})]
         second.calls(TIME)
         again = (await ask(second.provider, told, declared())).response.message
         told += [again, results(again, {"time": "12:00"}), model("Noon."), user("Thanks")]
-        for stand in (first, second):
-            stand.say("You are welcome.")
-            assert (await ask(stand.provider, told, declared())).text == "You are welcome."
+        for subject in (first, second):
+            subject.say("You are welcome.")
+            assert (await ask(subject.provider, told, declared())).text == "You are welcome."
 
 
 def test_the_documented_table_is_what_was_shown(request: pytest.FixtureRequest) -> None:

@@ -15,7 +15,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.texts import load
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
-from tests.bot.providers.stands.all import STANDS
+from tests.bot.providers.subjects.all import SUBJECTS
 
 Kind = Literal["calls", "words"]
 Opening = Callable[..., AbstractAsyncContextManager[Provider]]
@@ -46,18 +46,18 @@ def before(vendor: str) -> Opening:
 
     @asynccontextmanager
     async def opened(*answers: Kind) -> AsyncIterator[Provider]:
-        async with STANDS[vendor]() as stand:
+        async with SUBJECTS[vendor]() as subject:
             for answer in answers:
                 if answer == "calls":
-                    stand.calls(*CALLS)
+                    subject.calls(*CALLS)
                 else:
-                    stand.say("It is sunny. ", "晴れです。")
-            yield stand.provider
+                    subject.say("It is sunny. ", "晴れです。")
+            yield subject.provider
 
     return opened
 
 
-@pytest.fixture(params=[demo, scripted, *map(before, STANDS)], ids=["demo", "scripted", *STANDS])
+@pytest.fixture(params=[demo, scripted, *map(before, SUBJECTS)], ids=["demo", "scripted", *SUBJECTS])
 def opening(request: pytest.FixtureRequest) -> Opening:
     """Opens a provider whose answers to come are, one after the other, calls or words."""
     return cast(Opening, request.param)

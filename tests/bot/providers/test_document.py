@@ -8,7 +8,7 @@ import pytest
 
 from bot.providers.registry import open_model
 from bot.settings import load
-from tests.house import ROOT
+from tests.project import ROOT
 
 DOCUMENT = (ROOT / "docs" / "providers.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```\n(MODEL=.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)

@@ -19,7 +19,7 @@ from bot.providers.shared.entry import ProviderEntry
 from bot.providers.shared.options import Options
 from bot.settings import Secret, load
 from bot.transcript import Message, Text, ToolCall
-from tests.bot.conversation.rounds import Diary
+from tests.bot.conversation.tool_rounds import Diary
 from tests.bot.providers.asking import model, user
 from tests.fakes.tools import Echo, tool_map
 from toolset.tool import ToolDefinition

@@ -13,7 +13,7 @@ from bot.metrics import Metrics
 from bot.providers.registry import PROVIDERS, check_models, open_model, open_models
 from bot.settings import load
 from tests.fakes.openai import KEY, openai_fake
-from tests.house import environment
+from tests.project import environment
 
 SDKS = {"anthropic", "google.genai", "openai"}
 EVERY_KEY = {

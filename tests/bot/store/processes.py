@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from redis.asyncio import Redis
 
-from tests.house import ROOT
+from tests.project import ROOT
 from tests.waiting import until
 
 USER = """

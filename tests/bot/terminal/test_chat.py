@@ -12,7 +12,7 @@ from bot.terminal.background import Background, background
 from bot.terminal.exchange import answer_to
 from bot.terminal.plain_screen import PlainScreen
 from bot.transcript import ToolCall
-from tests.bot.terminal.chat_room import CALLED, JOINED, STARTED, WORDS, Impatient, Room, said
+from tests.bot.terminal.harness import CALLED, JOINED, STARTED, WORDS, ChatHarness, Impatient, said
 
 
 @pytest.fixture
@@ -22,92 +22,92 @@ def loop() -> Iterator[Background]:
 
 
 @pytest.fixture
-def room(loop: Background) -> Room:
-    return Room(loop)
+def harness(loop: Background) -> ChatHarness:
+    return ChatHarness(loop)
 
 
 @pytest.fixture
-def hasty(loop: Background) -> Room:
+def hasty(loop: Background) -> ChatHarness:
     """A room with a reader who does not wait."""
-    return Room(loop, Impatient)
+    return ChatHarness(loop, Impatient)
 
 
-def test_a_message_that_joins_a_turn_gets_its_answer(room: Room) -> None:
+def test_a_message_that_joins_a_turn_gets_its_answer(harness: ChatHarness) -> None:
     """What the turn did before it joined was shown to whoever asked first."""
     earlier: list[LiveEvent] = [TurnStarted("t1", ("another",)), AnswerText("Let me look.")]
-    room.scripts = [[*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]]
-    assert room.chat.hold(["and Osaka?"])
-    assert room.printed == ("Both\n", "")
+    harness.scripts = [[*earlier, JOINED, AnswerText("Bo"), AnswerText("th"), Answered("t1", "Both")]]
+    assert harness.chat.hold(["and Osaka?"])
+    assert harness.printed == ("Both\n", "")
 
 
-def test_a_message_gets_its_answer(room: Room) -> None:
+def test_a_message_gets_its_answer(harness: ChatHarness) -> None:
     """Said with the person's language and place, and shown as it came."""
-    room.scripts = [[STARTED, AnswerText("Hel"), AnswerText("lo"), Answered("t1", "Hello")]]
-    assert room.chat.hold(["  hi there \n"])
-    assert room.printed == ("Hello\n", "")
-    [message] = room.said
+    harness.scripts = [[STARTED, AnswerText("Hel"), AnswerText("lo"), Answered("t1", "Hello")]]
+    assert harness.chat.hold(["  hi there \n"])
+    assert harness.printed == ("Hello\n", "")
+    [message] = harness.said
     assert message.author is not None
     assert (message.text, message.author.locale, message.author.time_zone) == ("hi there", "en-GB", "Asia/Tokyo")
 
 
-def test_the_turns_of_others_are_not_shown(room: Room) -> None:
+def test_the_turns_of_others_are_not_shown(harness: ChatHarness) -> None:
     """Somebody may talk in the same conversation from another window."""
     others: list[LiveEvent] = [TurnStarted("t0", ("theirs",)), AnswerText("theirs"), Answered("t0", "theirs")]
-    room.scripts = [[*others, STARTED, Answered("t1", "ours")]]
-    assert room.chat.ask("hi")
-    assert room.printed == ("ours\n", "")
+    harness.scripts = [[*others, STARTED, Answered("t1", "ours")]]
+    assert harness.chat.ask("hi")
+    assert harness.printed == ("ours\n", "")
 
 
-def test_an_apology_is_no_answer(room: Room) -> None:
+def test_an_apology_is_no_answer(harness: ChatHarness) -> None:
     """It is shown with its note, and a pipe's exit code will tell; a later answer makes it good."""
-    room.scripts = [[STARTED, Answered("t1", "Too slow.", failed=True, note="cause")]]
-    assert not room.chat.hold(["hi"])
-    assert room.printed == ("", "Too slow.\ncause\n")
-    room.scripts = [[STARTED, Answered("t1", "Sorry.", failed=True)], [STARTED, Answered("t2", "Yes.")]]
-    assert room.chat.hold(["one", "two"])
+    harness.scripts = [[STARTED, Answered("t1", "Too slow.", failed=True, note="cause")]]
+    assert not harness.chat.hold(["hi"])
+    assert harness.printed == ("", "Too slow.\ncause\n")
+    harness.scripts = [[STARTED, Answered("t1", "Sorry.", failed=True)], [STARTED, Answered("t2", "Yes.")]]
+    assert harness.chat.hold(["one", "two"])
 
 
-def test_an_answer_whose_live_events_are_lost_comes_from_the_history(room: Room) -> None:
+def test_an_answer_whose_live_events_are_lost_comes_from_the_history(harness: ChatHarness) -> None:
     """Live events are lossy; the history is the truth."""
-    room.scripts = [[room.commit]]
-    assert room.chat.ask("hi")
-    assert room.printed == ("answer to hi\n", "")
+    harness.scripts = [[harness.commit]]
+    assert harness.chat.ask("hi")
+    assert harness.printed == ("answer to hi\n", "")
 
 
-def test_a_broken_subscription_does_not_lose_the_answer(room: Room) -> None:
+def test_a_broken_subscription_does_not_lose_the_answer(harness: ChatHarness) -> None:
     """What was shown stays, the rest is taken from the history."""
-    room.scripts = [[STARTED, AnswerText("answer"), room.break_off, room.commit]]
-    assert room.chat.ask("hi")
-    assert room.printed == ("answer to hi\n", "")
+    harness.scripts = [[STARTED, AnswerText("answer"), harness.break_off, harness.commit]]
+    assert harness.chat.ask("hi")
+    assert harness.printed == ("answer to hi\n", "")
 
 
-def test_a_store_that_goes_away_meanwhile_ends_the_waiting(room: Room) -> None:
+def test_a_store_that_goes_away_meanwhile_ends_the_waiting(harness: ChatHarness) -> None:
     """The message is kept; as soon as the store is back, its answer is shown."""
-    room.scripts = [[STARTED, room.commit, room.lose_the_store]]
-    assert not room.chat.ask("hi")
-    assert room.printed[1] == f"{WORDS['store_away']}\nno answer within 2.5 s\n{WORDS['left']}\n"
-    room.chat.hold([""])
-    assert room.printed[0] == ""
-    room.away = False
-    room.chat.hold([""])
-    assert room.printed[0] == "answer to hi\n"
+    harness.scripts = [[STARTED, harness.commit, harness.lose_the_store]]
+    assert not harness.chat.ask("hi")
+    assert harness.printed[1] == f"{WORDS['store_away']}\nno answer within 2.5 s\n{WORDS['left']}\n"
+    harness.chat.hold([""])
+    assert harness.printed[0] == ""
+    harness.away = False
+    harness.chat.hold([""])
+    assert harness.printed[0] == "answer to hi\n"
 
 
-def test_a_message_that_was_not_kept_is_not_promised_an_answer(room: Room) -> None:
+def test_a_message_that_was_not_kept_is_not_promised_an_answer(harness: ChatHarness) -> None:
     """Nothing was taken, so nothing is in the background."""
-    room.away = True
-    assert not room.chat.ask("hi")
-    assert room.printed == ("", f"{WORDS['store_away']}\nno answer within 2.5 s\n")
+    harness.away = True
+    assert not harness.chat.ask("hi")
+    assert harness.printed == ("", f"{WORDS['store_away']}\nno answer within 2.5 s\n")
 
 
-def test_what_cannot_be_taken_is_told_in_one_sentence(room: Room) -> None:
+def test_what_cannot_be_taken_is_told_in_one_sentence(harness: ChatHarness) -> None:
     """The console knows why; the next line is read as if nothing had been."""
-    room.scripts = [[STARTED, Answered("t1", "Yes.")]]
-    assert room.chat.hold(["red \x1b[31m", "hi"])
-    assert room.printed == ("Yes.\n", "This message contains control characters. Please remove them.\n")
+    harness.scripts = [[STARTED, Answered("t1", "Yes.")]]
+    assert harness.chat.hold(["red \x1b[31m", "hi"])
+    assert harness.printed == ("Yes.\n", "This message contains control characters. Please remove them.\n")
 
 
-def test_ctrl_c_leaves_the_waiting_and_the_answer_is_kept(hasty: Room) -> None:
+def test_ctrl_c_leaves_the_waiting_and_the_answer_is_kept(hasty: ChatHarness) -> None:
     """Back at the prompt with a word about it; the answer is shown once it is there, and once only."""
     hasty.scripts = [[STARTED, CALLED]]
     assert not hasty.chat.ask("hi")
@@ -119,14 +119,14 @@ def test_ctrl_c_leaves_the_waiting_and_the_answer_is_kept(hasty: Room) -> None:
     assert hasty.printed == ("answer to hi\n", f"{WORDS['left']}\n{WORDS['earlier']}\n")
 
 
-def test_an_answer_nobody_waited_for_comes_before_the_next_one(hasty: Room) -> None:
+def test_an_answer_nobody_waited_for_comes_before_the_next_one(hasty: ChatHarness) -> None:
     """Turns come in order, and so do their answers on the screen."""
     hasty.scripts = [[STARTED, CALLED], [hasty.commit, STARTED, Answered("t2", "second")]]
     hasty.chat.hold(["one", "two"])
     assert hasty.printed == ("answer to one\nsecond\n", f"{WORDS['left']}\n{WORDS['earlier']}\n")
 
 
-def test_messages_that_shared_a_turn_share_its_answer(hasty: Room) -> None:
+def test_messages_that_shared_a_turn_share_its_answer(hasty: ChatHarness) -> None:
     """Two that nobody waited for are answered at once: the answer is shown once."""
     hasty.scripts = [[STARTED, CALLED], [STARTED, CALLED]]
     hasty.chat.hold(["one", "two"])
@@ -135,17 +135,17 @@ def test_messages_that_shared_a_turn_share_its_answer(hasty: Room) -> None:
     assert hasty.printed[0] == "to both\n"
 
 
-def test_commands_stay_here(room: Room) -> None:
+def test_commands_stay_here(harness: ChatHarness) -> None:
     """/help explains, /exit ends whatever follows; neither is said to anybody, and an empty line is nothing."""
-    assert room.chat.hold(["/help", "", "  ", "/exit", "not reached"])
-    assert room.printed == ("", f"{WORDS['help']}\n")
-    assert room.said == []
+    assert harness.chat.hold(["/help", "", "  ", "/exit", "not reached"])
+    assert harness.printed == ("", f"{WORDS['help']}\n")
+    assert harness.said == []
 
 
-def test_a_path_is_a_message(room: Room) -> None:
+def test_a_path_is_a_message(harness: ChatHarness) -> None:
     """Only what we know is a command."""
-    room.scripts = [[STARTED, Answered("t1", "A folder.")]]
-    assert room.chat.hold(["/etc/hosts"])
+    harness.scripts = [[STARTED, Answered("t1", "A folder.")]]
+    assert harness.chat.hold(["/etc/hosts"])
 
 
 class Remembering(PlainScreen):
@@ -157,25 +157,25 @@ class Remembering(PlainScreen):
 
 def test_a_conversation_goes_on_with_its_last_exchange(loop: Background) -> None:
     """The last question and the last answer are shown, and all questions are there to be asked again."""
-    room = Room(loop, Remembering)
+    harness = ChatHarness(loop, Remembering)
     call = ToolCall("c1", "look", {})
-    room.history = [said("user", "one"), said("model", "1"), said("user", "two"), said("model", "…", call)]
-    assert room.chat.resume() == ["one", "two"]
-    assert room.printed == ("", "two → 1\n")
+    harness.history = [said("user", "one"), said("model", "1"), said("user", "two"), said("model", "…", call)]
+    assert harness.chat.resume() == ["one", "two"]
+    assert harness.printed == ("", "two → 1\n")
 
 
 def test_a_new_conversation_recalls_nothing(loop: Background) -> None:
     """There is no last exchange."""
-    room = Room(loop, Remembering)
-    assert room.chat.resume() == []
-    assert room.printed == ("", "")
+    harness = ChatHarness(loop, Remembering)
+    assert harness.chat.resume() == []
+    assert harness.printed == ("", "")
 
 
-def test_a_store_that_is_away_at_the_start_is_an_error(room: Room) -> None:
+def test_a_store_that_is_away_at_the_start_is_an_error(harness: ChatHarness) -> None:
     """The command line tells it in one line."""
-    room.away = True
+    harness.away = True
     with pytest.raises(StoreUnavailable):
-        room.chat.resume()
+        harness.chat.resume()
 
 
 def test_the_answer_to_a_message_is_the_last_word_of_its_turn() -> None:

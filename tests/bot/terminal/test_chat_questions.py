@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bot.live_events import Answered, AnswerText, Noticed, ToolFinished, TurnStarted
 from bot.terminal.background import Background, background
-from tests.bot.terminal.chat_room import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, Impatient, Room, said
+from tests.bot.terminal.harness import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, ChatHarness, Impatient, said
 
 RESUMED = TurnStarted("t1", ("the first message",))
 LAUNCHED = ToolFinished("c2", "launch", {"ok": True}, False, 3)
@@ -23,77 +23,77 @@ def loop() -> Iterator[Background]:
 
 
 @pytest.fixture
-def room(loop: Background) -> Room:
-    return Room(loop)
+def harness(loop: Background) -> ChatHarness:
+    return ChatHarness(loop)
 
 
 @pytest.fixture
-def hasty(loop: Background) -> Room:
+def hasty(loop: Background) -> ChatHarness:
     """A room with a reader who does not wait."""
-    return Room(loop, Impatient)
+    return ChatHarness(loop, Impatient)
 
 
-def test_the_next_line_answers_a_question(room: Room) -> None:
+def test_the_next_line_answers_a_question(harness: ChatHarness) -> None:
     """The turn that waited goes on, is followed to its end, and its answer is shown once."""
-    room.scripts = [
-        [STARTED, room.ask, ASKED],
-        [room.decide, RESUMED, LAUNCHED, AnswerText("Up"), Answered("t1", "Up")],
+    harness.scripts = [
+        [STARTED, harness.ask, ASKED],
+        [harness.decide, RESUMED, LAUNCHED, AnswerText("Up"), Answered("t1", "Up")],
         [STARTED, Answered("t2", "Fine")],
     ]
-    assert room.chat.hold(["launch it", "yes", "how are you?"])
-    assert room.printed == ("Up\nFine\n", f"{SHOWN}{MADE}")
-    assert [message.text for message in room.said] == ["launch it", "yes", "how are you?"]
-    assert room.forgotten == 1
+    assert harness.chat.hold(["launch it", "yes", "how are you?"])
+    assert harness.printed == ("Up\nFine\n", f"{SHOWN}{MADE}")
+    assert [message.text for message in harness.said] == ["launch it", "yes", "how are you?"]
+    assert harness.forgotten == 1
 
 
-def test_one_question_may_follow_another(room: Room) -> None:
+def test_one_question_may_follow_another(harness: ChatHarness) -> None:
     """Each is asked and answered by itself."""
     another = replace(ASKED, question_id="question_2")
 
     def ask_another() -> None:
-        room.question = replace(LAUNCH, id="question_2")
+        harness.question = replace(LAUNCH, id="question_2")
 
-    room.scripts = [
-        [STARTED, room.ask, ASKED],
+    harness.scripts = [
+        [STARTED, harness.ask, ASKED],
         [ask_another, RESUMED, LAUNCHED, another],
-        [room.decide, RESUMED, Answered("t1", "Both up")],
+        [harness.decide, RESUMED, Answered("t1", "Both up")],
     ]
-    assert room.chat.hold(["launch both", "yes", "yes"])
-    assert room.printed == ("Both up\n", f"{SHOWN}{MADE}{SHOWN}")
+    assert harness.chat.hold(["launch both", "yes", "yes"])
+    assert harness.printed == ("Both up\n", f"{SHOWN}{MADE}{SHOWN}")
 
 
-def test_a_question_nobody_answers_stays_open(room: Room) -> None:
+def test_a_question_nobody_answers_stays_open(harness: ChatHarness) -> None:
     """The input has ended: until when it can be answered is told, and that there was no answer."""
-    room.scripts = [[STARTED, room.ask, ASKED]]
-    assert not room.chat.hold(["launch it"])
-    assert room.printed == ("", f"{SHOWN}{OPEN}")
+    harness.scripts = [[STARTED, harness.ask, ASKED]]
+    assert not harness.chat.hold(["launch it"])
+    assert harness.printed == ("", f"{SHOWN}{OPEN}")
 
 
-def test_a_question_of_an_earlier_run_is_asked_again(room: Room) -> None:
+def test_a_question_of_an_earlier_run_is_asked_again(harness: ChatHarness) -> None:
     """The first line answers it, whatever run asked it."""
-    room.ask()
-    room.scripts = [[room.decide, RESUMED, Answered("t1", "Up")]]
-    assert room.chat.hold(["yes"])
-    assert room.printed == ("Up\n", SHOWN)
+    harness.ask()
+    harness.scripts = [[harness.decide, RESUMED, Answered("t1", "Up")]]
+    assert harness.chat.hold(["yes"])
+    assert harness.printed == ("Up\n", SHOWN)
 
 
-def test_a_question_whose_event_is_lost_comes_from_the_store(room: Room) -> None:
+def test_a_question_whose_event_is_lost_comes_from_the_store(harness: ChatHarness) -> None:
     """And so does the end of the turn that it held up; the question that was answered is not asked again."""
-    room.scripts = [[STARTED, room.ask], [room.commit]]
-    assert not room.chat.ask("launch it")
-    assert room.printed == ("", SHOWN)
-    assert room.chat.ask("yes")
-    assert room.printed == ("answer to launch it\n", SHOWN)
+    harness.scripts = [[STARTED, harness.ask], [harness.commit]]
+    assert not harness.chat.ask("launch it")
+    assert harness.printed == ("", SHOWN)
+    assert harness.chat.ask("yes")
+    assert harness.printed == ("answer to launch it\n", SHOWN)
 
 
-def test_a_question_that_was_answered_is_not_asked_again(room: Room) -> None:
+def test_a_question_that_was_answered_is_not_asked_again(harness: ChatHarness) -> None:
     """The store holds it until a worker has read the answer, which may take a while."""
-    room.scripts = [[STARTED, room.ask, ASKED], [room.take_its_time]]
-    assert room.chat.hold(["launch it", "yes"])
-    assert room.printed == ("answer to launch it\n", SHOWN)
+    harness.scripts = [[STARTED, harness.ask, ASKED], [harness.take_its_time]]
+    assert harness.chat.hold(["launch it", "yes"])
+    assert harness.printed == ("answer to launch it\n", SHOWN)
 
 
-def test_a_question_asked_meanwhile_comes_first(hasty: Room) -> None:
+def test_a_question_asked_meanwhile_comes_first(hasty: ChatHarness) -> None:
     """Whoever did not wait for the answer does not decide by a line typed before the question was read."""
     hasty.scripts = [[STARTED, CALLED], [hasty.decide, RESUMED, Answered("t1", "Up")]]
     hasty.chat.ask("launch it")
@@ -102,7 +102,7 @@ def test_a_question_asked_meanwhile_comes_first(hasty: Room) -> None:
     assert hasty.printed == ("Up\n", f"{WORDS['left']}\n{SHOWN}")
 
 
-def test_a_line_typed_before_the_question_is_not_sent(hasty: Room) -> None:
+def test_a_line_typed_before_the_question_is_not_sent(hasty: ChatHarness) -> None:
     """It is said so; what was typed ahead is thrown away too."""
     hasty.scripts = [[STARTED, CALLED]]
     hasty.chat.ask("launch it")
@@ -117,49 +117,49 @@ def test_a_line_typed_before_the_question_is_not_sent(hasty: Room) -> None:
     assert hasty.forgotten == 1
 
 
-def test_an_answer_to_a_question_that_is_open_no_more_is_not_sent(room: Room) -> None:
+def test_an_answer_to_a_question_that_is_open_no_more_is_not_sent(harness: ChatHarness) -> None:
     """A yes without a question means nothing; what came of it is shown."""
-    room.scripts = [[STARTED, room.ask, ASKED]]
+    harness.scripts = [[STARTED, harness.ask, ASKED]]
 
     def lines() -> Iterator[str]:
         yield "launch it"
-        room.decide()
-        room.commit()
+        harness.decide()
+        harness.commit()
         yield "yes"
 
-    room.chat.hold(lines())
+    harness.chat.hold(lines())
     told = f"{SHOWN}{WORDS['earlier']}\n{WORDS['asked_over']}\n"
-    assert room.printed == ("answer to launch it\n", told)
-    assert [message.text for message in room.said] == ["launch it"]
+    assert harness.printed == ("answer to launch it\n", told)
+    assert [message.text for message in harness.said] == ["launch it"]
 
 
-def test_a_decision_while_the_store_is_away_is_not_lost_in_silence(room: Room) -> None:
+def test_a_decision_while_the_store_is_away_is_not_lost_in_silence(harness: ChatHarness) -> None:
     """The question stays the next line's business."""
-    room.scripts = [[STARTED, room.ask, ASKED], [room.decide, RESUMED, Answered("t1", "Up")]]
-    assert not room.chat.ask("launch it")
-    room.away = True
-    assert not room.chat.hold(["yes"])
-    room.away = False
-    assert room.chat.hold(["yes"])
+    harness.scripts = [[STARTED, harness.ask, ASKED], [harness.decide, RESUMED, Answered("t1", "Up")]]
+    assert not harness.chat.ask("launch it")
+    harness.away = True
+    assert not harness.chat.hold(["yes"])
+    harness.away = False
+    assert harness.chat.hold(["yes"])
     told = f"{WORDS['store_away']}\nno answer within 2.5 s\n"
-    assert room.printed == ("Up\n", f"{SHOWN}{told}{OPEN}")
+    assert harness.printed == ("Up\n", f"{SHOWN}{told}{OPEN}")
 
 
-def test_stop_ends_the_turn_that_was_left(hasty: Room) -> None:
+def test_stop_ends_the_turn_that_was_left(hasty: ChatHarness) -> None:
     """Only its end is shown: its words would begin in the middle; and nothing of it is shown again."""
     hasty.scripts = [[STARTED, CALLED], [AnswerText("the end of a sen"), hasty.commit, Answered("t1", "Stopped.")]]
     hasty.chat.hold(["tell me a story", "/stop", ""])
     assert hasty.printed == ("Stopped.\n", f"{WORDS['left']}\n")
 
 
-def test_a_command_is_answered_without_a_turn(room: Room) -> None:
+def test_a_command_is_answered_without_a_turn(harness: ChatHarness) -> None:
     """Nothing else is under way, so what comes is its answer."""
-    room.scripts = [[Noticed("by the way"), Answered("t1", "There was nothing to stop.")], [Answered("t2", "Gone.")]]
-    assert room.chat.hold(["/stop", "/forget me"])
-    assert room.printed == ("There was nothing to stop.\nGone.\n", "by the way\n")
+    harness.scripts = [[Noticed("by the way"), Answered("t1", "There was nothing to stop.")], [Answered("t2", "Gone.")]]
+    assert harness.chat.hold(["/stop", "/forget me"])
+    assert harness.printed == ("There was nothing to stop.\nGone.\n", "by the way\n")
 
 
-def test_an_answer_to_a_question_may_be_left_too(hasty: Room) -> None:
+def test_an_answer_to_a_question_may_be_left_too(hasty: ChatHarness) -> None:
     """Ctrl-C while the approved call runs; the answer is shown once it is there."""
     hasty.scripts = [[STARTED, hasty.ask, ASKED], [hasty.decide, RESUMED, CALLED]]
     hasty.chat.hold(["launch it", "yes"])

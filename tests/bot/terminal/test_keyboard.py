@@ -1,4 +1,4 @@
-"""What is typed where Python has no line editing; with it, whole terminals are tested (``tests/run/test_chat.py``)."""
+"""What is typed where Python has no line editing; with it, whole terminals are tested (tests/process/test_chat.py)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from bot.safe_text.arguments import BULLET, described
 from bot.terminal import clock_time
 from bot.terminal.rich_screen import RichScreen
 from tests.bot.safe_text.corpus import ATTACKS
-from tests.fakes.glass import Glass
+from tests.fakes.terminal import TerminalFake
 
 WORDS = texts.load().table("terminal", "en")
 LONG = "\n".join(f"- item {number}" for number in range(30))
@@ -34,7 +34,7 @@ class Room:
     """A terminal and the screen that draws on it."""
 
     def __init__(self, width: int = 60, height: int = 12) -> None:
-        self.glass = Glass(width, height)
+        self.glass = TerminalFake(width, height)
         console = Console(
             file=cast(IO[str], self.glass), width=width, height=height, force_terminal=True, highlight=False
         )

@@ -11,7 +11,7 @@ import pytest
 
 from bot.errors import SettingsError
 from bot.web.console_token import load_or_create_token
-from tests.house import environment
+from tests.project import environment
 
 MAKE = """
 import pathlib, sys

@@ -20,7 +20,7 @@ from tests.fakes.live import LocalLive
 HERE = "console:conversation"
 
 
-class Desk:
+class Rig:
     """A console with everything around it in plain sight."""
 
     def __init__(self) -> None:
@@ -41,17 +41,17 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def rig() -> Rig:
+    return Rig()
 
 
-async def test_what_is_said_arrives_as_a_message(desk: Desk) -> None:
+async def test_what_is_said_arrives_as_a_message(rig: Rig) -> None:
     """The words, who wrote them, and where and in which language that person is."""
     before = time.time_ns() // 1_000_000
-    said = await desk.console.say(
+    said = await rig.console.say(
         HERE, " 明日は？\r\n雨？ ", message_id="message_1", locale="ja-JP", time_zone="Asia/Tokyo", author="terminal"
     )
-    [(conversation, arrival)] = desk.accepted
+    [(conversation, arrival)] = rig.accepted
     at = arrival.message.at
     assert (said, conversation) == ("message_1", HERE)
     assert before <= at <= time.time_ns() // 1_000_000
@@ -59,10 +59,10 @@ async def test_what_is_said_arrives_as_a_message(desk: Desk) -> None:
     assert arrival == InboundEvent(Message("message_1", "user", (Text("明日は？\n雨？"),), at, author=sender))
 
 
-async def test_a_message_without_an_id_gets_one(desk: Desk) -> None:
+async def test_a_message_without_an_id_gets_one(rig: Rig) -> None:
     """Two equal sentences are two messages."""
-    ids = [await desk.console.say(HERE, "Hello") for _ in range(2)]
-    assert ids == [arrival.message.id for _, arrival in desk.accepted]
+    ids = [await rig.console.say(HERE, "Hello") for _ in range(2)]
+    assert ids == [arrival.message.id for _, arrival in rig.accepted]
     assert len(set(ids)) == 2
 
 
@@ -70,10 +70,10 @@ async def test_a_message_without_an_id_gets_one(desk: Desk) -> None:
     ("locale", "time_zone"),
     [("", ""), ("x" * 80, "Mars/Olympus"), ("../../etc", "../../etc/passwd"), ("en_US", "/etc/localtime")],
 )
-async def test_places_we_do_not_know_are_left_out(desk: Desk, locale: str, time_zone: str) -> None:
+async def test_places_we_do_not_know_are_left_out(rig: Rig, locale: str, time_zone: str) -> None:
     """A device may know more zones than this system: that is no reason to refuse its words."""
-    await desk.console.say(HERE, "Hello", locale=locale, time_zone=time_zone)
-    assert desk.accepted[0][1].message.author == Author("conversation")
+    await rig.console.say(HERE, "Hello", locale=locale, time_zone=time_zone)
+    assert rig.accepted[0][1].message.author == Author("conversation")
 
 
 @pytest.mark.parametrize(
@@ -87,63 +87,63 @@ async def test_places_we_do_not_know_are_left_out(desk: Desk, locale: str, time_
     ],
     ids=["empty", "invisible", "too long", "escape sequence", "no UTF-8"],
 )
-async def test_what_cannot_be_read_is_refused(desk: Desk, text: str, complaint: str) -> None:
+async def test_what_cannot_be_read_is_refused(rig: Rig, text: str, complaint: str) -> None:
     """The sender gets the reason, and nothing is kept."""
     with pytest.raises(BadInput) as refused:
-        await desk.console.say(HERE, text)
+        await rig.console.say(HERE, text)
     assert str(refused.value) == complaint
-    assert desk.accepted == []
+    assert rig.accepted == []
 
 
 @pytest.mark.parametrize("text", ["x" * 8000, "👨‍👩‍👧", "a\tb\nc", "。"])
-async def test_everything_else_is_taken(desk: Desk, text: str) -> None:
+async def test_everything_else_is_taken(rig: Rig, text: str) -> None:
     """Joined emoji, tabs and the very longest message are all words."""
-    await desk.console.say(HERE, text)
-    assert desk.accepted[0][1].message.text == text
+    await rig.console.say(HERE, text)
+    assert rig.accepted[0][1].message.text == text
 
 
-async def test_a_complaint_speaks_the_senders_language(desk: Desk) -> None:
+async def test_a_complaint_speaks_the_senders_language(rig: Rig) -> None:
     """The locale decides, before anything is known of the words."""
     with pytest.raises(BadInput, match="メッセージに文字がありません。"):
-        await desk.console.say(HERE, "", locale="ja-JP")
+        await rig.console.say(HERE, "", locale="ja-JP")
 
 
-async def test_an_id_must_be_one(desk: Desk) -> None:
+async def test_an_id_must_be_one(rig: Rig) -> None:
     """Ids become parts of keys."""
     with pytest.raises(BadInput, match="An id is 8 to 64 letters"):
-        await desk.console.say(HERE, "Hello", message_id="a:b:c:d:e")
+        await rig.console.say(HERE, "Hello", message_id="a:b:c:d:e")
 
 
-async def test_who_watches_sees_the_turn_and_its_end(desk: Desk) -> None:
+async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
     """The end comes after the words, however quickly it follows."""
-    channel: Channel = desk.console
+    channel: Channel = rig.console
     reply = Reply("It is sunny.", failed=True, note="cause and fix")
-    async with desk.console.watch(HERE) as events, channel.live_view(HERE, "") as watcher:
+    async with rig.console.watch(HERE) as events, channel.live_view(HERE, "") as watcher:
         await watcher.show(AnswerText("It is sunny."))
         await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply), ours)
         seen: list[LiveEvent] = [await anext(events), await anext(events)]
     assert seen == [AnswerText("It is sunny."), Answered("turn_1", "It is sunny.", True, "cause and fix")]
-    assert desk.live.viewers == 0
+    assert rig.live.viewers == 0
 
 
-async def test_an_answer_nobody_sees_is_delivered(desk: Desk) -> None:
+async def test_an_answer_nobody_sees_is_delivered(rig: Rig) -> None:
     """The history holds it; a viewer who is away, or a store that cannot pass it on, changes nothing."""
-    desk.live.away = True
-    await desk.console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
-    assert desk.live.published == []
+    rig.live.away = True
+    await rig.console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
+    assert rig.live.published == []
 
 
-async def test_watchers_are_kept_as_long_as_somebody_uses_them(desk: Desk) -> None:
+async def test_watchers_are_kept_as_long_as_somebody_uses_them(rig: Rig) -> None:
     """Two steps of one turn share a watcher; finished turns leave none behind."""
-    watcher = desk.console.watcher(HERE)
-    assert desk.console.watcher(HERE) is watcher
-    assert desk.console.watcher("console:another_one") is not watcher
+    watcher = rig.console.watcher(HERE)
+    assert rig.console.watcher(HERE) is watcher
+    assert rig.console.watcher("console:another_one") is not watcher
 
 
 async def test_the_console_works_over_the_store(store: Store) -> None:
-    """Redis carries the events to another part of the house, and back to the words that were sent."""
-    desk = Desk()
-    console = Console(desk._accept, store.live, desk._past, desk._question, texts.load(), "en")
+    """Redis carries the events to another process, and back to the words that were sent."""
+    rig = Rig()
+    console = Console(rig._accept, store.live, rig._past, rig._question, texts.load(), "en")
     async with AsyncExitStack() as stack:
         events = await stack.enter_async_context(console.watch(HERE))
         await console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
@@ -154,18 +154,18 @@ LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until
 ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"', 1_763_703_600_000)
 
 
-async def test_a_question_and_its_outcome_are_shown(desk: Desk) -> None:
+async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
     """With the arguments as they may be shown; what is said beside the turns ends none."""
-    desk.question = LAUNCH
-    assert await desk.console.open_question(HERE) == ASKED
-    assert await desk.console.open_question("console:elsewhere") is None
-    async with desk.console.watch(HERE) as events:
+    rig.question = LAUNCH
+    assert await rig.console.open_question(HERE) == ASKED
+    assert await rig.console.open_question("console:elsewhere") is None
+    async with rig.console.watch(HERE) as events:
         for reply in (
             Reply("May I?", question=LAUNCH),
             Reply("Only the person who asked can decide this.", private=True),
             Reply("Allowed: launch.", settles="question_1"),
         ):
-            await desk.console.deliver(HERE, Delivery("d1", "t1", reply), ours)
+            await rig.console.deliver(HERE, Delivery("d1", "t1", reply), ours)
         assert [await anext(events) for _ in range(3)] == [
             ASKED,
             Noticed("Only the person who asked can decide this."),
@@ -173,23 +173,23 @@ async def test_a_question_and_its_outcome_are_shown(desk: Desk) -> None:
         ]
 
 
-async def test_a_decision_is_accepted_for_the_open_question_alone(desk: Desk) -> None:
+async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> None:
     """Each press is an event of its own, by the person who talks here; the first counts, which the turn sees to."""
-    assert not await desk.console.decide(HERE, "question_1", approved=True)
-    desk.question = LAUNCH
-    assert not await desk.console.decide(HERE, "question_2", approved=True)
-    assert await desk.console.decide(HERE, "question_1", approved=True, locale="ja-JP")
-    assert await desk.console.decide(HERE, "question_1", approved=False, locale="*")
-    (_, yes), (_, no) = desk.accepted
+    assert not await rig.console.decide(HERE, "question_1", approved=True)
+    rig.question = LAUNCH
+    assert not await rig.console.decide(HERE, "question_2", approved=True)
+    assert await rig.console.decide(HERE, "question_1", approved=True, locale="ja-JP")
+    assert await rig.console.decide(HERE, "question_1", approved=False, locale="*")
+    (_, yes), (_, no) = rig.accepted
     assert (yes.event, yes.target, yes.approved) == ("decision", "question_1", True)
     assert (no.event, no.target, no.approved) == ("decision", "question_1", False)
     assert (yes.message.author, no.message.author) == (Author("conversation", locale="ja-JP"), Author("conversation"))
     assert yes.message.id != no.message.id
 
 
-async def test_a_wish_to_stop_is_accepted(desk: Desk) -> None:
+async def test_a_wish_to_stop_is_accepted(rig: Rig) -> None:
     """Without words, and each time anew."""
     for _ in range(2):
-        await desk.console.stop(HERE)
-    assert [(arrival.event, arrival.message.parts) for _, arrival in desk.accepted] == [("stop", ()), ("stop", ())]
-    assert len({arrival.message.id for _, arrival in desk.accepted}) == 2
+        await rig.console.stop(HERE)
+    assert [(arrival.event, arrival.message.parts) for _, arrival in rig.accepted] == [("stop", ()), ("stop", ())]
+    assert len({arrival.message.id for _, arrival in rig.accepted}) == 2

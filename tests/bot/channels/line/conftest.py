@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.bot.channels.line.desk import Desk, open_desk
+from tests.bot.channels.line.rig import Rig, open_rig
 from tests.fakes.line import LineFake, line_fake
 
 
@@ -18,7 +18,7 @@ def fake() -> Iterator[LineFake]:
 
 
 @pytest.fixture
-async def desk(fake: LineFake) -> AsyncIterator[Desk]:
+async def rig(fake: LineFake) -> AsyncIterator[Rig]:
     """The channel with its settings as they come."""
-    async with open_desk(fake) as desk:
-        yield desk
+    async with open_rig(fake) as rig:
+        yield rig

@@ -9,7 +9,7 @@ from bot.channels.line.approvals import approval_messages, read_press
 from bot.errors import DeliveryRefused
 from bot.safe_text.arguments import BULLET, SHOWN, described, fenced
 from bot.texts import LANGUAGES
-from tests.bot.channels.line.desk import IN_GROUP, Desk, open_desk
+from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.bot.harness import texts
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.line import LineFake
@@ -26,39 +26,39 @@ def question_of(**arguments: object) -> Reply:
     return Reply(text, question=Question("question_1", "c1", "launch", arguments, "Hanako", USER))
 
 
-async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, desk: Desk) -> None:
+async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, rig: Rig) -> None:
     """A command must not lose a letter on its way to whoever approves it."""
     hostile = {"a": "**rm** -rf `x` [y](https://a.example) ~~z~~ | - # > 1\\.", "b": "````", "c_d": "_e_ <br> &amp;"}
-    await desk.say(question_of(**hostile), desk.address(fake.token()))
+    await rig.say(question_of(**hostile), rig.address(fake.token()))
     assert fake.texts[0][0].split("\n\n")[1] == described(hostile)
 
 
-async def test_no_argument_looks_like_another(fake: LineFake, desk: Desk) -> None:
+async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:
     """Whatever is in it, and wherever LINE wraps it: each begins its line with what no value has."""
     for arguments in ATTACKS.values():
-        await desk.say(question_of(**{"of": arguments} if "" in arguments else arguments), desk.address(fake.token()))
+        await rig.say(question_of(**{"of": arguments} if "" in arguments else arguments), rig.address(fake.token()))
         begun = [line for line in fake.texts[-1][0].split("\n") if line.startswith(BULLET)]
         assert fake.texts[-1][0] == "\n".join(("May I do this? launch with", "", *begun, "", "Answer yes or no."))
         assert all(line.count(BULLET) == 1 for line in begun)
 
 
-async def test_the_longest_question_fits_one_bubble(fake: LineFake, desk: Desk) -> None:
+async def test_the_longest_question_fits_one_bubble(fake: LineFake, rig: Rig) -> None:
     """So that the core's limit is the only one."""
-    await desk.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), desk.address(fake.token()))
+    await rig.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), rig.address(fake.token()))
     assert [len(sent.texts) for sent in fake.sent] == [2]
 
 
-async def test_a_question_is_never_cut(fake: LineFake, desk: Desk) -> None:
+async def test_a_question_is_never_cut(fake: LineFake, rig: Rig) -> None:
     """LINE refuses it as a whole, which the core takes for a no."""
     with pytest.raises(DeliveryRefused):
-        await desk.say(question_of(text="x" * 5_000), desk.address(fake.token()))
+        await rig.say(question_of(text="x" * 5_000), rig.address(fake.token()))
     assert fake.sent == []
 
 
-async def test_a_question_may_be_pushed(fake: LineFake, desk: Desk) -> None:
+async def test_a_question_may_be_pushed(fake: LineFake, rig: Rig) -> None:
     """Both bubbles count as one message for each who reads along."""
     fake.limit, fake.members[GROUP] = 10, 4
-    await desk.say(question_of(what="rocket"), conversation=IN_GROUP)
+    await rig.say(question_of(what="rocket"), conversation=IN_GROUP)
     assert [(sent.call, len(sent.messages)) for sent in fake.sent] == [("push", 2)]
     assert fake.used == 4
 
@@ -68,14 +68,14 @@ async def test_what_is_for_one_pair_of_eyes_is_pushed_to_nobody(
     fake: LineFake, push: str, seen: list[list[str]]
 ) -> None:
     """Without a token it is left out, quietly; where everything is pushed, so is this."""
-    async with open_desk(fake, line_push=push) as desk:
-        await desk.say(Reply("Not you.", private=True), desk.address("unknown"), conversation=IN_GROUP)
+    async with open_rig(fake, line_push=push) as rig:
+        await rig.say(Reply("Not you.", private=True), rig.address("unknown"), conversation=IN_GROUP)
     assert fake.texts == seen
 
 
-async def test_a_settled_question_stays_as_it_is(fake: LineFake, desk: Desk) -> None:
+async def test_a_settled_question_stays_as_it_is(fake: LineFake, rig: Rig) -> None:
     """LINE cannot change what it has shown, and a message more would have to be pushed."""
-    await desk.say(Reply("Allowed: launch.", settles="question_1"), desk.address(fake.token()))
+    await rig.say(Reply("Allowed: launch.", settles="question_1"), rig.address(fake.token()))
     assert fake.requests == []
 
 
@@ -106,9 +106,9 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
 
 
 @pytest.mark.parametrize("argument", ["月", "moon"])
-async def test_the_buttons_speak_the_language_of_the_question(fake: LineFake, desk: Desk, argument: str) -> None:
+async def test_the_buttons_speak_the_language_of_the_question(fake: LineFake, rig: Rig, argument: str) -> None:
     """Not that of what is run."""
-    await desk.say(question_of(to=argument), desk.address(fake.token()))
+    await rig.say(question_of(to=argument), rig.address(fake.token()))
     assert list(fake.sent[0].buttons) == ["Yes", "No"]
 
 

@@ -12,8 +12,8 @@ from bot.conversation.services import Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
-from tests.bot.channels.line.desk import IN_PRIVATE
-from tests.bot.channels.line.room import Room, room
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_PRIVATE
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
@@ -41,12 +41,12 @@ class Pad:
         """How often."""
         return len(self.launch.contexts)
 
-    def open(self) -> AbstractAsyncContextManager[Room]:
+    def open(self) -> AbstractAsyncContextManager[LinePipeline]:
         """A process; after a first one is gone, another goes on in its place."""
-        return room(self._store, self._fake, self._steps, self.launch, policy=self._policy)
+        return open_pipeline(self._store, self._fake, self._steps, self.launch, policy=self._policy)
 
 
-def result(here: Room) -> ToolResult:
+def result(here: LinePipeline) -> ToolResult:
     """What the model was told of the call."""
     return here.model.requests[-1].messages[-1].results[0]
 
@@ -219,7 +219,7 @@ async def test_nobodys_decision_is_no(store: Store, fake: LineFake) -> None:
     pad = Pad(store, fake, "Too late", policy=Policy(ttl_s=0))
     async with pad.open() as here:
         await here.hear(fake.event(message=text_message("launch it")))
-        await here.care.process(IN_PRIVATE)
+        await here.runner.process(IN_PRIVATE)
         assert result(here).response == {"error": "approval expired"}
         await here.hear(fake.press("Yes"))
     assert pad.launched == 0
@@ -232,7 +232,7 @@ async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake:
     async with asking.open() as here:
         await here.hear(fake.event(message=text_message("launch it")))
     answering = Launch()
-    async with room(store, fake, [Step("Launched")], answering) as here:
+    async with open_pipeline(store, fake, [Step("Launched")], answering) as here:
         await here.hear(fake.press("Yes"))
     assert (asking.launched, len(answering.contexts)) == (0, 1)
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [("reply", ["Launched"])]
@@ -241,7 +241,7 @@ async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake:
 async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> None:
     """Any member may say so, with a mention; the last word goes by the token of that."""
     endless = Step("A long story", gate=asyncio.Event())
-    async with store.live.subscribe(TOPIC), room(store, fake, [endless]) as here, here.care.listening():
+    async with store.live.subscribe(TOPIC), open_pipeline(store, fake, [endless]) as here, here.runner.listening():
         await here.receive(in_group(fake, "tell me a story"))
         telling = asyncio.create_task(here.process())
         await endless.at_gate.wait()

@@ -11,48 +11,48 @@ from bot import texts
 from bot.channels import Delivery, Reply
 from bot.channels.line.text import LIMIT
 from bot.channels.utf16 import units
-from tests.bot.channels.line.desk import Desk
+from tests.bot.channels.line.rig import Rig
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
-from tests.house import ROOT, environment
+from tests.project import ROOT, environment
 
 PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
 
 
-async def test_an_answer_is_plain_text(fake: LineFake, desk: Desk) -> None:
+async def test_an_answer_is_plain_text(fake: LineFake, rig: Rig) -> None:
     """LINE would show the marks."""
-    await desk.deliver("**Sunny**, see [the map](https://a.example/x_y_z).", desk.address(fake.token()))
+    await rig.deliver("**Sunny**, see [the map](https://a.example/x_y_z).", rig.address(fake.token()))
     assert fake.texts == [["Sunny, see the map https://a.example/x_y_z."]]
 
 
-async def test_a_long_answer_is_parted_at_its_paragraphs(fake: LineFake, desk: Desk) -> None:
+async def test_a_long_answer_is_parted_at_its_paragraphs(fake: LineFake, rig: Rig) -> None:
     """All bubbles go by one token."""
     paragraph = PARAGRAPH.strip()
-    await desk.deliver(f"{paragraph}\n\n{paragraph}", desk.address(fake.token()))
+    await rig.deliver(f"{paragraph}\n\n{paragraph}", rig.address(fake.token()))
     assert fake.texts == [[paragraph, paragraph]]
 
 
 @pytest.mark.parametrize(("word", "language"), [("All work. ", "en"), ("仕事ばかり。", "ja")])
-async def test_a_very_long_answer_asks_whether_to_go_on(fake: LineFake, desk: Desk, word: str, language: str) -> None:
+async def test_a_very_long_answer_asks_whether_to_go_on(fake: LineFake, rig: Rig, word: str, language: str) -> None:
     """After three bubbles, in the language of the answer."""
-    await desk.deliver(word * (20_000 // len(word)), desk.address(fake.token()))
+    await rig.deliver(word * (20_000 // len(word)), rig.address(fake.token()))
     [bubbles] = fake.texts
     assert bubbles[2].endswith(texts.load().get("line.more", language))
     assert [units(bubble) <= LIMIT for bubble in bubbles] == [True] * 3
 
 
-async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, desk: Desk) -> None:
+async def test_a_text_of_emoji_is_counted_as_line_counts(fake: LineFake, rig: Rig) -> None:
     """Each is two units, and none is torn."""
-    await desk.deliver("🍎" * 3_000, desk.address(fake.token()))
+    await rig.deliver("🍎" * 3_000, rig.address(fake.token()))
     assert [len(bubble) for bubble in fake.texts[0]] == [2_500, 500]
 
 
 @pytest.mark.parametrize("recipient", [USER, GROUP, ROOM])
-async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, desk: Desk, recipient: str) -> None:
+async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, rig: Rig, recipient: str) -> None:
     """A person, a group or a room, by the id alone."""
-    conversation, address = desk.line.notice_target(recipient)
-    await desk.line.deliver(conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours)
+    conversation, address = rig.line.notice_target(recipient)
+    await rig.line.deliver(conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours)
     assert [(sent.call, sent.to) for sent in fake.sent] == [("push", recipient)]
     assert fake.texts == [["Look!"]]
 

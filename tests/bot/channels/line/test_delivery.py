@@ -8,7 +8,7 @@ import pytest
 
 from bot.channels.line.types import Address
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable, TokenRefused
-from tests.bot.channels.line.desk import IN_GROUP, IN_ROOM, Desk, open_desk
+from tests.bot.channels.line.rig import IN_GROUP, IN_ROOM, Rig, open_rig
 from tests.fakes.line import LineFake, Trouble
 from tests.fakes.line_events import GROUP, ROOM, USER
 
@@ -18,9 +18,9 @@ def ways(fake: LineFake) -> list[str]:
     return [sent.call for sent in fake.sent]
 
 
-async def test_a_reply_goes_by_its_token(fake: LineFake, desk: Desk) -> None:
+async def test_a_reply_goes_by_its_token(fake: LineFake, rig: Rig) -> None:
     """It costs nothing, and carries no retry key."""
-    await desk.deliver("Hi!", desk.address(fake.token()))
+    await rig.deliver("Hi!", rig.address(fake.token()))
     [sent] = fake.sent
     assert (sent.call, sent.to, sent.messages) == ("reply", USER, [{"type": "text", "text": "Hi!"}])
     [request] = fake.requests
@@ -28,231 +28,231 @@ async def test_a_reply_goes_by_its_token(fake: LineFake, desk: Desk) -> None:
     assert "X-Line-Retry-Key" not in request.headers
 
 
-async def test_among_several_the_answer_quotes_the_question(fake: LineFake, desk: Desk) -> None:
+async def test_among_several_the_answer_quotes_the_question(fake: LineFake, rig: Rig) -> None:
     """In its first bubble; alone with the bot nobody needs that."""
     text = "a" * 6_000
-    await desk.deliver(text, desk.address(fake.token(GROUP), quote_token="q"), conversation=IN_GROUP)
+    await rig.deliver(text, rig.address(fake.token(GROUP), quote_token="q"), conversation=IN_GROUP)
     assert [message.get("quoteToken") for message in fake.sent[0].messages] == ["q", None]
-    await desk.deliver("Hi!", desk.address(fake.token(), quote_token="q"), delivery_id="2")
+    await rig.deliver("Hi!", rig.address(fake.token(), quote_token="q"), delivery_id="2")
     assert [message.get("quoteToken") for message in fake.sent[1].messages] == [None]
 
 
 @pytest.mark.parametrize("age_s", [50, 3_600])
-async def test_a_token_that_is_too_old_is_not_tried(fake: LineFake, desk: Desk, age_s: float) -> None:
+async def test_a_token_that_is_too_old_is_not_tried(fake: LineFake, rig: Rig, age_s: float) -> None:
     """The answer is pushed, under a retry key made of the delivery's id."""
-    await desk.deliver("Hi!", desk.address(fake.token(), age_s))
+    await rig.deliver("Hi!", rig.address(fake.token(), age_s))
     assert [request.call for request in fake.requests] == ["quota", "consumption", "push"]
     key = fake.requests[-1].headers["X-Line-Retry-Key"]
     assert uuid.UUID(key).version == 5
-    await desk.deliver("Hi!", desk.address(fake.token(), age_s), delivery_id="another")
+    await rig.deliver("Hi!", rig.address(fake.token(), age_s), delivery_id="another")
     assert fake.requests[-1].headers["X-Line-Retry-Key"] != key
 
 
-async def test_a_token_that_line_refuses_leads_to_a_push(fake: LineFake, desk: Desk) -> None:
+async def test_a_token_that_line_refuses_leads_to_a_push(fake: LineFake, rig: Rig) -> None:
     """At a first attempt it cannot have been used by us."""
-    await desk.deliver("Hi!", desk.address("unknown"))
+    await rig.deliver("Hi!", rig.address("unknown"))
     assert ways(fake) == ["push"]
 
 
-async def test_words_without_a_token_are_pushed(fake: LineFake, desk: Desk) -> None:
+async def test_words_without_a_token_are_pushed(fake: LineFake, rig: Rig) -> None:
     """As a reminder is."""
-    await desk.deliver("Hi!", conversation=IN_ROOM)
+    await rig.deliver("Hi!", conversation=IN_ROOM)
     assert [(sent.call, sent.to) for sent in fake.sent] == [("push", ROOM)]
 
 
 async def test_always_pushes_without_trying_the_token(fake: LineFake) -> None:
     """LINE_PUSH=always."""
-    async with open_desk(fake, line_push="always") as desk:
-        await desk.deliver("Hi!", desk.address(fake.token()))
+    async with open_rig(fake, line_push="always") as rig:
+        await rig.deliver("Hi!", rig.address(fake.token()))
     assert ways(fake) == ["push"]
 
 
 async def test_never_means_that_a_late_answer_is_given_up(fake: LineFake) -> None:
     """LINE_PUSH=never: the dead letter names the setting; what is in time still goes."""
-    async with open_desk(fake, line_push="never") as desk:
+    async with open_rig(fake, line_push="never") as rig:
         with pytest.raises(DeliveryRefused, match="LINE_PUSH is never"):
-            await desk.deliver("Hi!", desk.address(fake.token(), 55))
+            await rig.deliver("Hi!", rig.address(fake.token(), 55))
         with pytest.raises(DeliveryRefused, match="LINE_PUSH is never"):
-            await desk.deliver("Hi!", desk.address("unknown"))
-        await desk.deliver("Hi!", desk.address(fake.token()))
+            await rig.deliver("Hi!", rig.address("unknown"))
+        await rig.deliver("Hi!", rig.address(fake.token()))
     assert ways(fake) == ["reply"]
 
 
 @pytest.mark.parametrize("trouble", ["cut", "garbled", "stalled"])
 async def test_a_reply_with_unknown_outcome_is_tried_again_and_said_once(fake: LineFake, trouble: Trouble) -> None:
     """LINE took it, but its answer was lost; the token, used now, tells so at the second attempt."""
-    async with open_desk(fake, timeout_s=0.3) as desk:
-        address = desk.address(fake.token())
+    async with open_rig(fake, timeout_s=0.3) as rig:
+        address = rig.address(fake.token())
         fake.trouble("reply", trouble)
         with pytest.raises(DeliverLater) as later:
-            await desk.deliver("Hi!", address)
+            await rig.deliver("Hi!", address)
         assert later.value.after == 1
-        await desk.deliver("Hi!", address, attempt=2)
+        await rig.deliver("Hi!", address, attempt=2)
     assert (ways(fake), len(fake.calls("reply"))) == (["reply"], 2)
 
 
-async def test_a_reply_that_did_not_get_through_is_sent_by_the_same_token(fake: LineFake, desk: Desk) -> None:
+async def test_a_reply_that_did_not_get_through_is_sent_by_the_same_token(fake: LineFake, rig: Rig) -> None:
     """A 500 may mean anything; the second attempt finds the token unused."""
-    address = desk.address(fake.token())
+    address = rig.address(fake.token())
     fake.fail("reply", 500)
     with pytest.raises(DeliverLater, match="500"):
-        await desk.deliver("Hi!", address)
-    await desk.deliver("Hi!", address, attempt=2)
+        await rig.deliver("Hi!", address)
+    await rig.deliver("Hi!", address, attempt=2)
     assert ways(fake) == ["reply"]
 
 
-async def test_a_crash_between_record_and_answer_says_nothing_twice(fake: LineFake, desk: Desk) -> None:
+async def test_a_crash_between_record_and_answer_says_nothing_twice(fake: LineFake, rig: Rig) -> None:
     """All that is known then is that an attempt was begun: a used, young token means that it got through."""
-    address = desk.address(fake.token())
-    await desk.deliver("Hi!", address)
-    await desk.deliver("Hi!", address, attempt=2)
+    address = rig.address(fake.token())
+    await rig.deliver("Hi!", address)
+    await rig.deliver("Hi!", address, attempt=2)
     assert ways(fake) == ["reply"]
 
 
-async def test_an_attempt_known_to_have_failed_is_not_taken_for_delivered(fake: LineFake, desk: Desk) -> None:
+async def test_an_attempt_known_to_have_failed_is_not_taken_for_delivered(fake: LineFake, rig: Rig) -> None:
     """LINE refused it (429); should the token die meanwhile, the answer is pushed."""
-    address = desk.address(fake.token())
+    address = rig.address(fake.token())
     fake.fail("reply", 429, "The API rate limit has been exceeded. Try again later.")
     with pytest.raises(DeliverLater):
-        await desk.deliver("Hi!", address)
+        await rig.deliver("Hi!", address)
     fake.advance(61)
-    await desk.deliver("Hi!", address, attempt=2)
+    await rig.deliver("Hi!", address, attempt=2)
     assert ways(fake) == ["push"]
 
 
-async def test_what_is_known_of_one_attempt_says_nothing_of_the_next(fake: LineFake, desk: Desk) -> None:
+async def test_what_is_known_of_one_attempt_says_nothing_of_the_next(fake: LineFake, rig: Rig) -> None:
     """The first was refused, the second got through and was lost sight of: the third must not push."""
-    address = desk.address(fake.token())
+    address = rig.address(fake.token())
     fake.fail("reply", 429)
     with pytest.raises(DeliverLater):
-        await desk.deliver("Hi!", address)
+        await rig.deliver("Hi!", address)
     fake.trouble("reply", "cut")
     with pytest.raises(DeliverLater):
-        await desk.deliver("Hi!", address, attempt=2)
-    await desk.deliver("Hi!", address, attempt=3)
+        await rig.deliver("Hi!", address, attempt=2)
+    await rig.deliver("Hi!", address, attempt=3)
     assert ways(fake) == ["reply"]
 
 
-async def test_an_unknown_outcome_whose_token_grew_old_is_pushed(fake: LineFake, desk: Desk) -> None:
+async def test_an_unknown_outcome_whose_token_grew_old_is_pushed(fake: LineFake, rig: Rig) -> None:
     """LINE was away for a minute: rather twice than never."""
     fake.fail("reply", 503)
     with pytest.raises(DeliverLater):
-        await desk.deliver("Hi!", desk.address(fake.token()))
-    await desk.deliver("Hi!", desk.address(fake.token(), 61), attempt=2)
+        await rig.deliver("Hi!", rig.address(fake.token()))
+    await rig.deliver("Hi!", rig.address(fake.token(), 61), attempt=2)
     assert ways(fake) == ["push"]
 
 
 @pytest.mark.parametrize("trouble", ["cut", "garbled"])
 async def test_a_push_with_unknown_outcome_is_repeated_under_its_key(
-    fake: LineFake, desk: Desk, trouble: Trouble
+    fake: LineFake, rig: Rig, trouble: Trouble
 ) -> None:
     """LINE answers 409, which means delivered; the month's last message is not asked for twice."""
     fake.limit = 1
-    address = desk.address("unknown")
+    address = rig.address("unknown")
     fake.trouble("push", trouble)
     with pytest.raises(DeliverLater):
-        await desk.deliver("Hi!", address)
-    await desk.deliver("Hi!", address, attempt=2)
+        await rig.deliver("Hi!", address)
+    await rig.deliver("Hi!", address, attempt=2)
     assert ways(fake) == ["push"]
     keys = {request.headers["X-Line-Retry-Key"] for request in fake.calls("push")}
     assert (len(keys), len(fake.calls("push")), len(fake.calls("reply"))) == (1, 2, 1)
 
 
-async def test_too_many_requests_wait_as_long_as_line_asks(fake: LineFake, desk: Desk) -> None:
+async def test_too_many_requests_wait_as_long_as_line_asks(fake: LineFake, rig: Rig) -> None:
     """And no shorter than our own growing wait."""
     fake.fail("push", 429, "The API rate limit has been exceeded.", times=2, retry_after="7")
     waits: list[float] = []
     for attempt in (1, 5):
         with pytest.raises(DeliverLater) as later:
-            await desk.deliver("Hi!", attempt=attempt)
+            await rig.deliver("Hi!", attempt=attempt)
         waits.append(later.value.after)
     assert waits == [7, 2.5**4]
 
 
-async def test_waits_grow_to_ten_minutes(fake: LineFake, desk: Desk) -> None:
+async def test_waits_grow_to_ten_minutes(fake: LineFake, rig: Rig) -> None:
     """Quick at first, so that a token's minute is used; patient with an outage."""
     fake.fail("push", 500, times=9)
     waits: list[float] = []
     for attempt in range(1, 10):
         with pytest.raises(DeliverLater) as later:
-            await desk.deliver("Hi!", attempt=attempt)
+            await rig.deliver("Hi!", attempt=attempt)
         waits.append(later.value.after)
     assert waits[:4] == [1, 2.5, 6.25, 15.625]
     assert waits[-1] == 600
 
 
-async def test_a_refused_access_token_waits_for_a_new_one(fake: LineFake, desk: Desk) -> None:
+async def test_a_refused_access_token_waits_for_a_new_one(fake: LineFake, rig: Rig) -> None:
     """At whatever attempt, by reply and by push; the reason names the variable and holds no secret."""
     secret = fake.access_token
     fake.access_token = "new"
     for attempt, token in ((1, fake.token()), (9, fake.token()), (2, "")):
         with pytest.raises(TokenRefused, match="LINE_CHANNEL_ACCESS_TOKEN") as later:
-            await desk.deliver("Hi!", desk.address(token), attempt=attempt)
+            await rig.deliver("Hi!", rig.address(token), attempt=attempt)
         assert later.value.after == 60
         assert secret not in str(later.value)
 
 
-async def test_a_reply_refused_with_its_access_token_was_not_sent(fake: LineFake, desk: Desk) -> None:
+async def test_a_reply_refused_with_its_access_token_was_not_sent(fake: LineFake, rig: Rig) -> None:
     """The minute may be over when the new token is there: then the answer is pushed."""
     secret, fake.access_token = fake.access_token, "new"
     with pytest.raises(TokenRefused):
-        await desk.deliver("Hi!", desk.address(token := fake.token()))
+        await rig.deliver("Hi!", rig.address(token := fake.token()))
     fake.access_token = secret
     fake.advance(61)
-    await desk.deliver("Hi!", desk.address(token), attempt=2)
+    await rig.deliver("Hi!", rig.address(token), attempt=2)
     assert ways(fake) == ["push"]
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "The request body has 1 error"), (403, "Not available")])
-async def test_what_line_will_never_take_is_given_up(fake: LineFake, desk: Desk, status: int, reason: str) -> None:
+async def test_what_line_will_never_take_is_given_up(fake: LineFake, rig: Rig, status: int, reason: str) -> None:
     """The dead letter holds LINE's own words."""
     fake.fail("reply", status, reason)
     with pytest.raises(DeliveryRefused, match=f"{status}: {reason}"):
-        await desk.deliver("Hi!", desk.address(fake.token()))
+        await rig.deliver("Hi!", rig.address(fake.token()))
     assert fake.sent == []
 
 
-async def test_an_error_in_words_that_are_not_lines_is_told_by_its_status(fake: LineFake, desk: Desk) -> None:
+async def test_an_error_in_words_that_are_not_lines_is_told_by_its_status(fake: LineFake, rig: Rig) -> None:
     """A proxy's page, say."""
     fake.fail("reply", 403, raw=b"<html>")
     with pytest.raises(DeliveryRefused, match="403: Forbidden"):
-        await desk.deliver("Hi!", desk.address(fake.token()))
+        await rig.deliver("Hi!", rig.address(fake.token()))
 
 
 async def test_a_line_that_cannot_be_reached_is_tried_again() -> None:
     """Nothing was sent then, and that much is known."""
-    async with open_desk() as desk:
+    async with open_rig() as rig:
         with pytest.raises(DeliverLater, match="cannot be reached"):
-            await desk.deliver("Hi!", desk.address("token"))
-        assert desk.notes.kept["line:sent:turn_1_1"] == b"1"
+            await rig.deliver("Hi!", rig.address("token"))
+        assert rig.notes.kept["line:sent:turn_1_1"] == b"1"
 
 
-async def test_without_the_store_nothing_is_guessed(fake: LineFake, desk: Desk) -> None:
+async def test_without_the_store_nothing_is_guessed(fake: LineFake, rig: Rig) -> None:
     """A second attempt must know of the first."""
-    desk.notes.away = True
+    rig.notes.away = True
     with pytest.raises(StoreUnavailable):
-        await desk.deliver("Hi!", desk.address(fake.token()), attempt=2)
+        await rig.deliver("Hi!", rig.address(fake.token()), attempt=2)
     assert fake.requests == []
 
 
-async def test_an_answer_without_words_is_given_up(fake: LineFake, desk: Desk) -> None:
+async def test_an_answer_without_words_is_given_up(fake: LineFake, rig: Rig) -> None:
     """LINE takes no empty message; marks alone are shown as they are."""
     with pytest.raises(DeliveryRefused):
-        await desk.deliver(" \n ", desk.address(fake.token()))
-    await desk.deliver("---", desk.address(fake.token()))
+        await rig.deliver(" \n ", rig.address(fake.token()))
+    await rig.deliver("---", rig.address(fake.token()))
     assert fake.texts == [["---"]]
 
 
-async def test_an_empty_address_has_no_token(fake: LineFake, desk: Desk) -> None:
+async def test_an_empty_address_has_no_token(fake: LineFake, rig: Rig) -> None:
     """Old enough for any clock."""
-    await desk.deliver("Hi!", Address())
+    await rig.deliver("Hi!", Address())
     assert ways(fake) == ["push"]
 
 
-async def test_an_unknown_outcome_is_looked_into_while_the_token_can_tell(fake: LineFake, desk: Desk) -> None:
+async def test_an_unknown_outcome_is_looked_into_while_the_token_can_tell(fake: LineFake, rig: Rig) -> None:
     """However long the wait would be otherwise, the next attempt falls into the token's minute."""
-    address = desk.address(fake.token(), 46)
+    address = rig.address(fake.token(), 46)
     fake.fail("reply", 500)
     with pytest.raises(DeliverLater) as later:
-        await desk.deliver("Hi!", address, attempt=4)
+        await rig.deliver("Hi!", address, attempt=4)
     assert later.value.after == 12.0

@@ -9,10 +9,10 @@ from bot.channels.line.doctor import run_checks, set_webhook
 from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
 from bot.checks import CheckResult
 from bot.errors import BadInput
-from tests.bot.channels.line.desk import NOW, Desk
+from tests.bot.channels.line.rig import NOW, Rig
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import TOKEN, event, text_message, webhook
-from tests.fakes.notes import LocalNotes
 
 HERE = "https://kaiwa.example/webhooks/line"
 HOUR = 3_600_000
@@ -27,13 +27,13 @@ def in_use(fake: LineFake) -> LineFake:
     return fake
 
 
-async def found(fake: LineFake, notes: LocalNotes | None = None, token: str = TOKEN) -> list[CheckResult]:
+async def found(fake: LineFake, notes: LocalKeyValue | None = None, token: str = TOKEN) -> list[CheckResult]:
     """The whole report."""
     async with open_client(token, fake.base_url) as client:
-        return await run_checks(client, notes or LocalNotes(), lambda: NOW)
+        return await run_checks(client, notes or LocalKeyValue(), lambda: NOW)
 
 
-async def one(fake: LineFake, name: str, notes: LocalNotes | None = None) -> CheckResult:
+async def one(fake: LineFake, name: str, notes: LocalKeyValue | None = None) -> CheckResult:
     """One line of the report."""
     return next(finding for finding in await found(fake, notes) if finding.name == name)
 
@@ -176,19 +176,19 @@ async def test_redelivery_is_known_by_what_came_of_a_refusal(
     in_use: LineFake, refused: int, came_again: int, expected: CheckResult
 ) -> None:
     """No call tells it; a refusal of a moment ago tells nothing yet."""
-    notes = LocalNotes()
+    notes = LocalKeyValue()
     notes.kept = {f"line:{LAST_REFUSED}": str(refused).encode(), f"line:{LAST_REDELIVERY}": str(came_again).encode()}
     assert await one(in_use, "LINE redelivery", notes) == expected
 
 
-async def test_a_wrong_secret_shows_in_the_traffic(in_use: LineFake, desk: Desk) -> None:
+async def test_a_wrong_secret_shows_in_the_traffic(in_use: LineFake, rig: Rig) -> None:
     """A good webhook, a reply, and then nothing but bad signatures."""
-    await desk.receive(event(message=text_message("hi")))
-    await desk.deliver("Hi!", desk.address(in_use.token()))
-    desk.now += 1
-    assert await desk.post(*webhook(secret="another")) == 400
-    await desk.line.aclose()
-    assert await one(in_use, "LINE traffic", desk.notes) == CheckResult(
+    await rig.receive(event(message=text_message("hi")))
+    await rig.deliver("Hi!", rig.address(in_use.token()))
+    rig.now += 1
+    assert await rig.post(*webhook(secret="another")) == 400
+    await rig.line.aclose()
+    assert await one(in_use, "LINE traffic", rig.notes) == CheckResult(
         "warning",
         "LINE traffic",
         "last webhook 0 s ago, last delivery 0 s ago, bad signatures: 1",
@@ -198,7 +198,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(in_use: LineFake, desk: Desk)
 
 async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> None:
     """One line is missing its facts then."""
-    notes = LocalNotes()
+    notes = LocalKeyValue()
     notes.away = True
     assert (await found(in_use, notes))[5:] == [
         CheckResult("warning", "LINE traffic", "not known: the store does not answer")

@@ -10,7 +10,7 @@ import pytest
 from bot.channels import InboundEvent
 from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
-from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Desk, open_desk
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, open_rig
 from tests.fakes.line_events import GROUP, JSON, ROOM, USER, addressed_message, event, mention, source, text_message
 
 STRANGER = "U" + "9" * 32
@@ -18,10 +18,10 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
+async def rig() -> AsyncIterator[Rig]:
     """The channel alone: nobody answers at LINE's address."""
-    async with open_desk() as desk:
-        yield desk
+    async with open_rig() as rig:
+        yield rig
 
 
 def content(kind: str, **fields: Any) -> JSON:
@@ -29,33 +29,33 @@ def content(kind: str, **fields: Any) -> JSON:
     return {"id": "325708", "type": kind, **fields}
 
 
-async def test_a_text_arrives_with_its_way_back(desk: Desk) -> None:
+async def test_a_text_arrives_with_its_way_back(rig: Rig) -> None:
     """Words, author and time; tokens and our time of receipt in the address."""
     tokens = {"quoteToken": "quote", "markAsReadToken": "read"}
     said = event(timestamp=5, replyToken="reply", message={**text_message("Hello"), "id": "1", **tokens})
-    [arrival] = await desk.receive(said)
+    [arrival] = await rig.receive(said)
     address = Address(NOW, "reply", "quote", "read")
     message = Message("1", "user", (Text("Hello"),), 5, Author(USER))
     assert arrival == InboundEvent(message, encode(address).decode())
-    assert desk.inbox[0][0] == IN_PRIVATE
+    assert rig.inbox[0][0] == IN_PRIVATE
 
 
 @pytest.mark.parametrize(("timestamp", "since"), [(NOW - 5_000, NOW - 5_000), (NOW + 5_000, NOW), (0, NOW)])
-async def test_a_redelivered_token_is_as_old_as_its_event(desk: Desk, timestamp: int, since: int) -> None:
+async def test_a_redelivered_token_is_as_old_as_its_event(rig: Rig, timestamp: int, since: int) -> None:
     """Its minute began with the event; a clock ahead of ours, and an event without a time, change nothing."""
     again: JSON = {"timestamp": timestamp, "deliveryContext": {"isRedelivery": True}}
-    [arrival] = await desk.receive(event(replyToken="reply", message=text_message("Hello"), **again))
+    [arrival] = await rig.receive(event(replyToken="reply", message=text_message("Hello"), **again))
     assert read_address(arrival.address).received_at == since
 
 
 @pytest.mark.parametrize(("place", "conversation"), [(GROUP, IN_GROUP), (ROOM, IN_ROOM)])
-async def test_where_several_talk_the_bot_is_called_by_name(desk: Desk, place: str, conversation: str) -> None:
+async def test_where_several_talk_the_bot_is_called_by_name(rig: Rig, place: str, conversation: str) -> None:
     """Only what mentions it is accepted, and the mention is no part of the words."""
-    await desk.receive(event(place=place, message=text_message("not for the bot")))
+    await rig.receive(event(place=place, message=text_message("not for the bot")))
     other = text_message("@Taro hi", mention=mention("@Taro hi", "@Taro", is_self=False))
-    await desk.receive(event(place=place, message=other))
-    await desk.receive(event(place=place, message=addressed_message("What time is it?")))
-    [(where, arrival)] = desk.inbox
+    await rig.receive(event(place=place, message=other))
+    await rig.receive(event(place=place, message=addressed_message("What time is it?")))
+    [(where, arrival)] = rig.inbox
     assert (where, arrival.message.text, arrival.group) == (conversation, "What time is it?", True)
 
 
@@ -69,24 +69,24 @@ async def test_where_several_talk_the_bot_is_called_by_name(desk: Desk, place: s
         ("hi @bot\n\nand more", "@bot", "hi and more"),
     ],
 )
-async def test_the_mention_is_cut_out_by_utf_16_places(desk: Desk, text: str, called: str, words: str) -> None:
+async def test_the_mention_is_cut_out_by_utf_16_places(rig: Rig, text: str, called: str, words: str) -> None:
     """LINE counts code units, so an emoji counts twice; a mention alone stays, as a call without words."""
     message = text_message(text, mention=mention(text, called))
-    [arrival] = await desk.receive(event(place=GROUP, message=message))
+    [arrival] = await rig.receive(event(place=GROUP, message=message))
     assert arrival.message.text == words
 
 
 @pytest.mark.parametrize("place", [{"index": -3, "length": 99}, {"index": 50, "length": 2}, {"index": 1, "length": -1}])
-async def test_a_mention_at_an_impossible_place_breaks_nothing(desk: Desk, place: JSON) -> None:
+async def test_a_mention_at_an_impossible_place_breaks_nothing(rig: Rig, place: JSON) -> None:
     """What can be read of the words is."""
     message = text_message("🍎 hello", mention={"mentionees": [{"type": "user", "isSelf": True, **place}]})
-    [arrival] = await desk.receive(event(place=GROUP, message=message))
+    [arrival] = await rig.receive(event(place=GROUP, message=message))
     assert arrival.message.text
 
 
-async def test_a_speaker_whom_line_does_not_name_has_no_author(desk: Desk) -> None:
+async def test_a_speaker_whom_line_does_not_name_has_no_author(rig: Rig) -> None:
     """In groups the user id may be absent."""
-    [arrival] = await desk.receive(event(place=GROUP, user=None, message=addressed_message("hi")))
+    [arrival] = await rig.receive(event(place=GROUP, user=None, message=addressed_message("hi")))
     assert arrival.message.author is None
 
 
@@ -105,19 +105,19 @@ async def test_a_speaker_whom_line_does_not_name_has_no_author(desk: Desk) -> No
         (content("image"), Media("325708", "image/jpeg")),
     ],
 )
-async def test_stickers_places_and_images_are_given_to_the_model(desk: Desk, message: JSON, part: Part) -> None:
+async def test_stickers_places_and_images_are_given_to_the_model(rig: Rig, message: JSON, part: Part) -> None:
     """In 1:1; in a group nobody can mention the bot in them."""
-    [arrival] = await desk.receive(event(message=message))
+    [arrival] = await rig.receive(event(message=message))
     assert (arrival.event, arrival.message.parts) == ("message", (part,))
-    assert await desk.receive(event(place=GROUP, message=message)) == []
+    assert await rig.receive(event(place=GROUP, message=message)) == []
 
 
-async def test_images_sent_together_are_one_album(desk: Desk) -> None:
+async def test_images_sent_together_are_one_album(rig: Rig) -> None:
     """Each says of how many; an older app leaves that out."""
     album = content("image", imageSet={"id": "E0", "index": 1, "total": 2})
-    [arrival] = await desk.receive(event(message=album))
+    [arrival] = await rig.receive(event(message=album))
     assert (arrival.album, arrival.album_size) == ("E0", 2)
-    [arrival] = await desk.receive(event(message=album | {"id": "2", "imageSet": {"id": "E0"}}))
+    [arrival] = await rig.receive(event(message=album | {"id": "2", "imageSet": {"id": "E0"}}))
     assert (arrival.album, arrival.album_size) == ("E0", 0)
 
 
@@ -134,152 +134,152 @@ async def test_images_sent_together_are_one_album(desk: Desk) -> None:
         ),
     ],
 )
-async def test_what_the_model_cannot_take_is_answered_with_a_sentence(desk: Desk, message: JSON, sentence: str) -> None:
+async def test_what_the_model_cannot_take_is_answered_with_a_sentence(rig: Rig, message: JSON, sentence: str) -> None:
     """In 1:1; in a group with silence. An image at somebody's own address is not fetched either."""
-    [arrival] = await desk.receive(event(message=message, replyToken="reply"))
+    [arrival] = await rig.receive(event(message=message, replyToken="reply"))
     assert (arrival.event, arrival.target, arrival.message.parts) == ("told", sentence, ())
     assert '"replyToken":"reply"' in arrival.address
-    assert await desk.receive(event(place=GROUP, message=message)) == []
+    assert await rig.receive(event(place=GROUP, message=message)) == []
 
 
 @pytest.mark.parametrize(("kind", "place"), [("follow", USER), ("join", GROUP), ("join", ROOM)])
-async def test_the_bot_greets_once(desk: Desk, kind: str, place: str) -> None:
+async def test_the_bot_greets_once(rig: Rig, kind: str, place: str) -> None:
     """Whoever follows it, or the group it joins; not again at every click on Block."""
-    greetings = await desk.receive(event(kind, place, replyToken="reply"), event(kind, place, replyToken="again"))
+    greetings = await rig.receive(event(kind, place, replyToken="reply"), event(kind, place, replyToken="again"))
     assert [(arrival.event, arrival.target) for arrival in greetings] == [("told", "line.greeting")]
 
 
 @pytest.mark.parametrize(("kind", "place"), [("unfollow", USER), ("leave", GROUP)])
-async def test_whoever_goes_is_forgotten(desk: Desk, kind: str, place: str) -> None:
+async def test_whoever_goes_is_forgotten(rig: Rig, kind: str, place: str) -> None:
     """The conversation ends."""
-    [arrival] = await desk.receive(event(kind, place))
+    [arrival] = await rig.receive(event(kind, place))
     assert (arrival.event, arrival.message.parts) == ("left", ())
 
 
-async def test_a_message_taken_back_is_named(desk: Desk) -> None:
+async def test_a_message_taken_back_is_named(rig: Rig) -> None:
     """By its own id, in an event with another."""
-    [arrival] = await desk.receive(event("unsend", GROUP, webhookEventId="E1", unsend={"messageId": "325708"}))
+    [arrival] = await rig.receive(event("unsend", GROUP, webhookEventId="E1", unsend={"messageId": "325708"}))
     assert (arrival.event, arrival.target, arrival.message.id) == ("unsent", "325708", "E1")
-    assert await desk.receive(event("unsend")) == []
+    assert await rig.receive(event("unsend")) == []
 
 
-async def test_an_edited_message_has_new_words(desk: Desk) -> None:
+async def test_an_edited_message_has_new_words(rig: Rig) -> None:
     """In 1:1 as they stand, in a group without the mention."""
-    [arrival] = await desk.receive(event("messageEdited", webhookEventId="E1", message=content("text", text="New")))
+    [arrival] = await rig.receive(event("messageEdited", webhookEventId="E1", message=content("text", text="New")))
     assert (arrival.event, arrival.target, arrival.message.id) == ("edited", "325708", "E1")
     assert arrival.message.text == "New"
     edited = addressed_message("Newer") | {"id": "325708"}
-    [arrival] = await desk.receive(event("messageEdited", GROUP, message=edited))
+    [arrival] = await rig.receive(event("messageEdited", GROUP, message=edited))
     assert (arrival.target, arrival.message.text) == ("325708", "Newer")
-    assert await desk.receive(event("messageEdited", message=content("image"))) == []
+    assert await rig.receive(event("messageEdited", message=content("image"))) == []
 
 
 @pytest.mark.parametrize(("data", "approved"), [("approve:q1", True), ("reject:q1", False)])
-async def test_a_pressed_button_is_a_decision(desk: Desk, data: str, approved: bool) -> None:
+async def test_a_pressed_button_is_a_decision(rig: Rig, data: str, approved: bool) -> None:
     """Under the event's id, with the way back that it brings; among others too, and of whom LINE does not name."""
     pressed = event("postback", webhookEventId="E1", timestamp=5, replyToken="reply", postback={"data": data})
-    [arrival] = await desk.receive(pressed, pressed | {"deliveryContext": {"isRedelivery": True}})
+    [arrival] = await rig.receive(pressed, pressed | {"deliveryContext": {"isRedelivery": True}})
     address = encode(Address(NOW, "reply")).decode()
     message = Message("E1", "user", (), 5, Author(USER))
     assert arrival == InboundEvent(message, address, event="decision", target="q1", approved=approved)
-    [arrival] = await desk.receive(event("postback", GROUP, None, postback={"data": data}))
+    [arrival] = await rig.receive(event("postback", GROUP, None, postback={"data": data}))
     assert (arrival.group, arrival.event, arrival.message.author) == (True, "decision", None)
 
 
 @pytest.mark.parametrize("postback", [{"data": "action=buy&itemid=1"}, {"data": "", "params": {"date": "x"}}, {}, None])
-async def test_other_buttons_have_no_consequence(desk: Desk, postback: JSON | None) -> None:
+async def test_other_buttons_have_no_consequence(rig: Rig, postback: JSON | None) -> None:
     """Those of a menu that was made elsewhere."""
-    assert await desk.receive(event("postback", postback=postback)) == []
+    assert await rig.receive(event("postback", postback=postback)) == []
 
 
 async def test_buttons_heed_the_lists_and_standby() -> None:
     """A press is not heard where words would not be; alone with the bot it is told so."""
     press: JSON = {"postback": {"data": "approve:q1"}}
-    async with open_desk(allowed_users=[STRANGER]) as desk:
-        assert await desk.receive(event("postback", mode="standby", user=STRANGER, place=STRANGER, **press)) == []
-        assert await desk.receive(event("postback", GROUP, **press)) == []
-        [told] = await desk.receive(event("postback", **press))
-        [decided] = await desk.receive(event("postback", GROUP, STRANGER, **press))
+    async with open_rig(allowed_users=[STRANGER]) as rig:
+        assert await rig.receive(event("postback", mode="standby", user=STRANGER, place=STRANGER, **press)) == []
+        assert await rig.receive(event("postback", GROUP, **press)) == []
+        [told] = await rig.receive(event("postback", **press))
+        [decided] = await rig.receive(event("postback", GROUP, STRANGER, **press))
     assert (told.event, told.target, decided.event) == ("told", "line.not_allowed", "decision")
 
 
-async def test_on_standby_the_bot_is_silent(desk: Desk) -> None:
+async def test_on_standby_the_bot_is_silent(rig: Rig) -> None:
     """Another module answers then; but what is taken back or left is gone all the same."""
-    await desk.receive(
+    await rig.receive(
         event(mode="standby", message=text_message("hi")),
         event("follow", mode="standby"),
         event("unsend", mode="standby", unsend={"messageId": "1"}),
         event("leave", GROUP, mode="standby"),
     )
-    assert [arrival.event for arrival in desk.arrivals] == ["unsent", "left"]
+    assert [arrival.event for arrival in rig.arrivals] == ["unsent", "left"]
 
 
 @pytest.mark.parametrize(
     "kind", ["postback", "beacon", "accountLink", "memberJoined", "memberLeft", "videoPlayComplete", "things", "new"]
 )
-async def test_other_events_have_no_consequence(desk: Desk, kind: str) -> None:
+async def test_other_events_have_no_consequence(rig: Rig, kind: str) -> None:
     """They are no words."""
-    assert await desk.receive(event(kind), event(kind, GROUP)) == []
+    assert await rig.receive(event(kind), event(kind, GROUP)) == []
 
 
-async def test_ids_come_from_the_message_or_the_event_or_its_content(desk: Desk) -> None:
+async def test_ids_come_from_the_message_or_the_event_or_its_content(rig: Rig) -> None:
     """An event without any id is known again by what stays the same, whatever its reply token."""
     nameless = event(message={"type": "text", "text": "hi"}, timestamp=7)
-    [arrival] = await desk.receive(nameless)
+    [arrival] = await rig.receive(nameless)
     assert arrival.message.id == nameless["webhookEventId"]
     del nameless["webhookEventId"], nameless["deliveryContext"]
-    [arrival] = await desk.receive(nameless | {"replyToken": "a"})
+    [arrival] = await rig.receive(nameless | {"replyToken": "a"})
     assert arrival.message.id.startswith("event_")
-    assert await desk.receive(nameless | {"replyToken": "b"}) == []
+    assert await rig.receive(nameless | {"replyToken": "b"}) == []
     again = {"deliveryContext": {"isRedelivery": True}}
-    assert await desk.receive(nameless | again) == []
-    assert len(await desk.receive(nameless | {"timestamp": 8})) == 1
+    assert await rig.receive(nameless | again) == []
+    assert len(await rig.receive(nameless | {"timestamp": 8})) == 1
 
 
-async def test_an_event_without_time_has_ours(desk: Desk) -> None:
+async def test_an_event_without_time_has_ours(rig: Rig) -> None:
     """Better than 1970."""
     said = event(message=text_message("hi"))
     del said["timestamp"]
-    [arrival] = await desk.receive(said)
+    [arrival] = await rig.receive(said)
     assert arrival.message.at == NOW
 
 
 async def test_strangers_are_told_so_once_a_day() -> None:
     """Where only some may talk to the bot, others get one sentence a day, whatever they send."""
-    async with open_desk(allowed_users=[USER]) as desk:
+    async with open_rig(allowed_users=[USER]) as rig:
         strange = {"source": source(STRANGER, None)}
-        await desk.receive(*[event(message=text_message("hi")) | strange for _ in range(3)], event("follow") | strange)
-        assert [(arrival.event, arrival.target) for arrival in desk.arrivals] == [("told", "line.not_allowed")]
-        desk.now += DAY_MS
-        await desk.receive(event(message=text_message("hi")) | strange)
-        assert len(desk.arrivals) == 2
-        assert len(await desk.receive(event(message=text_message("hi")))) == 1
+        await rig.receive(*[event(message=text_message("hi")) | strange for _ in range(3)], event("follow") | strange)
+        assert [(arrival.event, arrival.target) for arrival in rig.arrivals] == [("told", "line.not_allowed")]
+        rig.now += DAY_MS
+        await rig.receive(event(message=text_message("hi")) | strange)
+        assert len(rig.arrivals) == 2
+        assert len(await rig.receive(event(message=text_message("hi")))) == 1
 
 
 async def test_groups_that_are_not_on_the_list_hear_nothing() -> None:
     """Neither an answer nor a refusal."""
-    async with open_desk(allowed_groups=[ROOM]) as desk:
-        await desk.receive(event(place=GROUP, message=addressed_message("hi")), event("join", GROUP))
-        assert desk.inbox == []
-        await desk.receive(event(place=ROOM, message=addressed_message("hi")), event("join", ROOM))
-        assert [arrival.event for arrival in desk.arrivals] == ["message", "told"]
+    async with open_rig(allowed_groups=[ROOM]) as rig:
+        await rig.receive(event(place=GROUP, message=addressed_message("hi")), event("join", GROUP))
+        assert rig.inbox == []
+        await rig.receive(event(place=ROOM, message=addressed_message("hi")), event("join", ROOM))
+        assert [arrival.event for arrival in rig.arrivals] == ["message", "told"]
 
 
 async def test_in_groups_too_only_those_on_the_list_are_answered() -> None:
     """Whoever may not talk to the bot alone may not in company; the bot still greets the group it joins."""
-    async with open_desk(allowed_users=[USER]) as desk:
-        await desk.receive(
+    async with open_rig(allowed_users=[USER]) as rig:
+        await rig.receive(
             event(place=GROUP, user=STRANGER, message=addressed_message("hi")),
             event(place=GROUP, user=None, message=addressed_message("hi")),
             event(place=GROUP, user=USER, message=addressed_message("hi")),
             event("join", GROUP, None),
         )
-        assert [arrival.event for arrival in desk.arrivals] == ["message", "told"]
+        assert [arrival.event for arrival in rig.arrivals] == ["message", "told"]
 
 
 async def test_strangers_can_take_back_what_they_said() -> None:
     """They may have been on the list before."""
-    async with open_desk(allowed_users=[USER]) as desk:
+    async with open_rig(allowed_users=[USER]) as rig:
         gone = event("unsend", unsend={"messageId": "1"}) | {"source": source(STRANGER, None)}
-        [arrival] = await desk.receive(gone)
+        [arrival] = await rig.receive(gone)
         assert arrival.event == "unsent"

@@ -10,8 +10,8 @@ from bot.providers import ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import LANGUAGES
-from tests.bot.channels.line.desk import IN_GROUP, Desk
-from tests.bot.channels.line.room import room
+from tests.bot.channels.line.pipeline import open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, Rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, addressed_message
@@ -45,39 +45,39 @@ def offered(fake: LineFake) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_greeting_offers_examples_and_the_help(fake: LineFake, desk: Desk, language: str) -> None:
+async def test_a_greeting_offers_examples_and_the_help(fake: LineFake, rig: Rig, language: str) -> None:
     """In its language; the help itself offers the examples only."""
     greeting = texts().get("line.greeting", language, bot_name="Kaiwa", days=30)
-    await desk.say(Reply(greeting, kind="greeting"), desk.address(fake.token()))
+    await rig.say(Reply(greeting, kind="greeting"), rig.address(fake.token()))
     assert offered(fake) == EXAMPLES[language] | HELP[language]
     help_text = texts().get("command.help", language, bot_name="Kaiwa", days=30)
-    await desk.say(Reply(help_text, kind="help"), desk.address(fake.token()))
+    await rig.say(Reply(help_text, kind="help"), rig.address(fake.token()))
     assert offered(fake) == EXAMPLES[language]
     assert SpokenCommands(texts()).read(next(iter(HELP[language].values()))) == "help"
 
 
 @pytest.mark.parametrize(("words", "label", "says"), [("All work. ", "More", "more?"), ("仕事。", "続き", "続きは？")])
 async def test_what_was_too_long_is_read_on_by_a_button(
-    fake: LineFake, desk: Desk, words: str, label: str, says: str
+    fake: LineFake, rig: Rig, words: str, label: str, says: str
 ) -> None:
     """On the last bubble; an answer that is whole has no buttons."""
-    await desk.say(Reply(words * 5_000), desk.address(fake.token()))
+    await rig.say(Reply(words * 5_000), rig.address(fake.token()))
     assert offered(fake) == {label: says}
     assert ["quickReply" in message for message in fake.sent[0].messages] == [False, False, True]
-    await desk.say(Reply(words), desk.address(fake.token()))
+    await rig.say(Reply(words), rig.address(fake.token()))
     assert offered(fake) == {}
 
 
 @pytest.mark.parametrize("reply", [Reply("Hello", kind="greeting"), Reply("Help", kind="help"), Reply("word " * 5_000)])
-async def test_among_others_no_button_speaks(fake: LineFake, desk: Desk, reply: Reply) -> None:
+async def test_among_others_no_button_speaks(fake: LineFake, rig: Rig, reply: Reply) -> None:
     """What it says would lack the mention, and not be heard."""
-    await desk.say(reply, desk.address(fake.token(GROUP)), conversation=IN_GROUP)
+    await rig.say(reply, rig.address(fake.token(GROUP)), conversation=IN_GROUP)
     assert offered(fake) == {}
 
 
 async def test_a_pressed_example_is_a_message_that_names_its_tool(store: Store, fake: LineFake) -> None:
     """From the greeting in the follower's language to the model's first request, which must use that tool."""
-    async with room(store, fake, [Step("晴れです。")], Weather()) as here:
+    async with open_pipeline(store, fake, [Step("晴れです。")], Weather()) as here:
         await here.hear(fake.event("follow"))
         await here.hear(fake.press("東京の天気"))
         [request] = here.model.requests
@@ -87,7 +87,7 @@ async def test_a_pressed_example_is_a_message_that_names_its_tool(store: Store, 
 
 async def test_the_help_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
     """Asked for by the greeting's button; what joins a group gets none."""
-    async with room(store, fake, []) as here:
+    async with open_pipeline(store, fake, []) as here:
         await here.hear(fake.event("follow"))
         await here.hear(fake.press("使い方"))
         assert offered(fake) == EXAMPLES["ja"]

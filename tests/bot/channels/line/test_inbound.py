@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.channels.line.inbound import is_signed
-from tests.bot.channels.line.desk import IN_PRIVATE, Desk, open_desk
+from tests.bot.channels.line.rig import IN_PRIVATE, Rig, open_rig
 from tests.fakes.line_events import event, signed, text_message, webhook
 from tests.shared_data import recorded
 
@@ -16,10 +16,10 @@ HELLO = event(message=text_message("Hello"))
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
+async def rig() -> AsyncIterator[Rig]:
     """The channel alone: nobody answers at LINE's address."""
-    async with open_desk() as desk:
-        yield desk
+    async with open_rig() as rig:
+        yield rig
 
 
 def test_the_signatures_of_lines_own_sdks_are_right() -> None:
@@ -32,15 +32,15 @@ def test_the_signatures_of_lines_own_sdks_are_right() -> None:
         assert not is_signed(b"another", body, vector["x_line_signature"])
 
 
-async def test_a_message_is_accepted(desk: Desk) -> None:
+async def test_a_message_is_accepted(rig: Rig) -> None:
     """A signed event is kept before it is answered with 200."""
-    assert await desk.post(*webhook(HELLO)) == 200
-    [(conversation, arrival)] = desk.inbox
+    assert await rig.post(*webhook(HELLO)) == 200
+    [(conversation, arrival)] = rig.inbox
     assert (conversation, arrival.message.text) == (IN_PRIVATE, "Hello")
 
 
 @pytest.mark.parametrize("signature", [None, "", "wrong", "ünsigned", webhook(HELLO, secret="another")[1]])
-async def test_without_the_right_signature_nothing_is_accepted(desk: Desk, signature: object) -> None:
+async def test_without_the_right_signature_nothing_is_accepted(rig: Rig, signature: object) -> None:
     """Missing, empty, made up, not even ASCII, or made with another secret: 400."""
     body, headers = webhook(HELLO)
     if isinstance(signature, dict):
@@ -50,8 +50,8 @@ async def test_without_the_right_signature_nothing_is_accepted(desk: Desk, signa
     else:
         headers["X-Line-Signature"] = str(signature)
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-    response = await desk.http.post("/webhooks/line", content=body, headers=raw)
-    assert (response.status_code, desk.inbox) == (400, [])
+    response = await rig.http.post("/webhooks/line", content=body, headers=raw)
+    assert (response.status_code, rig.inbox) == (400, [])
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ async def test_without_the_right_signature_nothing_is_accepted(desk: Desk, signa
         b'{"destination": "U", "events": ["\\ud800", ' + b"[" * 100_000,
     ],
 )
-async def test_a_signed_body_that_is_no_webhook_is_refused(desk: Desk, body: bytes) -> None:
+async def test_a_signed_body_that_is_no_webhook_is_refused(rig: Rig, body: bytes) -> None:
     """Empty, cut off, of another form, or not UTF-8."""
-    assert await desk.post(*signed(body)) == 400
-    assert desk.inbox == []
+    assert await rig.post(*signed(body)) == 400
+    assert rig.inbox == []
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ async def test_a_signed_body_that_is_no_webhook_is_refused(desk: Desk, body: byt
         b'{"destination": "U", "events": [{"type": "follow", "source": {"type": "userGroup", "userId": "U1"}}]}',
     ],
 )
-async def test_whatever_is_well_formed_is_taken(desk: Desk, body: bytes) -> None:
+async def test_whatever_is_well_formed_is_taken(rig: Rig, body: bytes) -> None:
     """LINE's Verify button, new event types and events that cannot be read are no reason to be sent again."""
-    assert await desk.post(*signed(body)) == 200
-    assert [arrival for arrival in desk.arrivals if arrival.event == "message"] == []
+    assert await rig.post(*signed(body)) == 200
+    assert [arrival for arrival in rig.arrivals if arrival.event == "message"] == []
 
 
-async def test_an_event_that_cannot_be_read_costs_only_itself(desk: Desk) -> None:
+async def test_an_event_that_cannot_be_read_costs_only_itself(rig: Rig) -> None:
     """Its neighbours are accepted, in order."""
     broken = {**event(message=text_message("?")), "timestamp": "yesterday"}
     last = event(message=text_message("Bye"))
-    assert [arrival.message.text for arrival in await desk.receive(HELLO, broken, last)] == ["Hello", "Bye"]
+    assert [arrival.message.text for arrival in await rig.receive(HELLO, broken, last)] == ["Hello", "Bye"]
 
 
 @pytest.mark.parametrize(
@@ -114,51 +114,51 @@ async def test_an_event_that_cannot_be_read_costs_only_itself(desk: Desk) -> Non
     [rb'{"type": "message", "message": {"type": "text", "id": "1", "text": "\ud83d"}}', b"[" * 900 + b"]" * 900],
     ids=["half a character", "nested deeply"],
 )
-async def test_what_no_parser_takes_costs_only_its_event(desk: Desk, broken: bytes) -> None:
+async def test_what_no_parser_takes_costs_only_its_event(rig: Rig, broken: bytes) -> None:
     """Half a character's escape is not even JSON to some; the events beside it are accepted all the same."""
     events = [json.dumps(HELLO).encode(), broken, json.dumps(event(message=text_message("Bye"))).encode()]
     body = b'{"destination": "U", "events": [' + b",".join(events) + b"]}"
-    assert await desk.post(*signed(body)) == 200
-    assert [arrival.message.text for arrival in desk.arrivals] == ["Hello", "Bye"]
+    assert await rig.post(*signed(body)) == 200
+    assert [arrival.message.text for arrival in rig.arrivals] == ["Hello", "Bye"]
 
 
-async def test_a_redelivered_event_is_the_same_message(desk: Desk) -> None:
+async def test_a_redelivered_event_is_the_same_message(rig: Rig) -> None:
     """LINE sends what it believes lost again, under the same ids."""
     again = {**HELLO, "deliveryContext": {"isRedelivery": True}}
-    assert len(await desk.receive(HELLO, again)) == 1
+    assert len(await rig.receive(HELLO, again)) == 1
 
 
-async def test_a_body_over_one_mebibyte_is_refused(desk: Desk) -> None:
+async def test_a_body_over_one_mebibyte_is_refused(rig: Rig) -> None:
     """However it is signed."""
     limit = 1024 * 1024
-    assert await desk.post(*signed(b'{"events": [], "x": "'.ljust(limit - 2, b" ") + b'"}')) == 200
-    assert await desk.post(*signed(b" " * (limit + 1))) == 413
+    assert await rig.post(*signed(b'{"events": [], "x": "'.ljust(limit - 2, b" ") + b'"}')) == 200
+    assert await rig.post(*signed(b" " * (limit + 1))) == 413
 
 
-async def test_while_the_store_is_away_line_is_asked_to_send_again(desk: Desk) -> None:
+async def test_while_the_store_is_away_line_is_asked_to_send_again(rig: Rig) -> None:
     """503, and nothing is half accepted."""
-    desk.away = True
-    response = await desk.http.post("/webhooks/line", content=webhook(HELLO)[0], headers=webhook(HELLO)[1])
+    rig.away = True
+    response = await rig.http.post("/webhooks/line", content=webhook(HELLO)[0], headers=webhook(HELLO)[1])
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
-    desk.away = False
-    assert len(await desk.receive(HELLO)) == 1
+    rig.away = False
+    assert len(await rig.receive(HELLO)) == 1
 
 
-async def test_nothing_is_waited_for_but_the_inbox(desk: Desk) -> None:
+async def test_nothing_is_waited_for_but_the_inbox(rig: Rig) -> None:
     """Notes that cannot be written, and a LINE that cannot be reached, hold no webhook up."""
-    desk.notes.away = True
-    assert len(await desk.receive(HELLO)) == 1
+    rig.notes.away = True
+    assert len(await rig.receive(HELLO)) == 1
 
 
 @pytest.mark.parametrize("name", ["line-bot-sdk-python_v3_webhook.json", "constructed_from_schema.json"])
-async def test_every_recorded_body_is_taken(desk: Desk, name: str) -> None:
+async def test_every_recorded_body_is_taken(rig: Rig, name: str) -> None:
     """The bodies of LINE's own SDK tests, and some made to its schema."""
     recording = json.loads(recorded("line", name).read_text("utf-8"))
     for body in recording.get("bodies", {"": recording}).values():
-        assert await desk.post(*signed(json.dumps(body).encode())) == 200
-    assert desk.inbox
+        assert await rig.post(*signed(json.dumps(body).encode())) == 200
+    assert rig.inbox
 
 
-async def test_only_posts_are_taken(desk: Desk) -> None:
+async def test_only_posts_are_taken(rig: Rig) -> None:
     """A browser that looks at the address is told so."""
-    assert (await desk.http.get("/webhooks/line")).status_code == 405
+    assert (await rig.http.get("/webhooks/line")).status_code == 405

@@ -8,7 +8,7 @@ from bot.channels import InboundEvent
 from bot.channels.line.lookups import MAX_IMAGE
 from bot.transcript import Author, Media, Message
 from tests.bot.channels.fetching import fetched
-from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, IN_ROOM, Desk, open_desk
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, Rig, open_rig
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import USER
 
@@ -19,9 +19,9 @@ def said_by(user: str | None) -> InboundEvent:
     return InboundEvent(Message("1", "user", (), 1, Author(user) if user else None), group=True)
 
 
-async def prepared(desk: Desk, conversation: str, *users: str | None) -> list[Author | None]:
+async def prepared(rig: Rig, conversation: str, *users: str | None) -> list[Author | None]:
     """The authors after the channel has looked them up."""
-    arrivals = await desk.line.enrich(conversation, [said_by(user) for user in users], is_new=False)
+    arrivals = await rig.line.enrich(conversation, [said_by(user) for user in users], is_new=False)
     return [arrival.message.author for arrival in arrivals]
 
 
@@ -29,84 +29,84 @@ async def prepared(desk: Desk, conversation: str, *users: str | None) -> list[Au
     ("conversation", "call", "language"),
     [(IN_PRIVATE, "profile", "ja"), (IN_GROUP, "group_profile", ""), (IN_ROOM, "room_profile", "")],
 )
-async def test_a_speaker_gets_a_name(fake: LineFake, desk: Desk, conversation: str, call: str, language: str) -> None:
+async def test_a_speaker_gets_a_name(fake: LineFake, rig: Rig, conversation: str, call: str, language: str) -> None:
     """And alone with the bot a language; both from one request a day."""
     for _ in range(2):
-        assert await prepared(desk, conversation, USER) == [Author(USER, "Hanako", language)]
+        assert await prepared(rig, conversation, USER) == [Author(USER, "Hanako", language)]
     assert [request.call for request in fake.requests] == [call]
-    assert list(desk.notes.lives.values()) == [86_400]
+    assert list(rig.notes.lives.values()) == [86_400]
 
 
-async def test_a_turn_of_several_people_asks_for_each_once(fake: LineFake, desk: Desk) -> None:
+async def test_a_turn_of_several_people_asks_for_each_once(fake: LineFake, rig: Rig) -> None:
     """Whoever LINE does not name stays without one."""
     fake.people[TARO] = {"displayName": "Taro"}
-    authors = await prepared(desk, IN_GROUP, USER, TARO, None, USER)
+    authors = await prepared(rig, IN_GROUP, USER, TARO, None, USER)
     assert [author and author.name for author in authors] == ["Hanako", "Taro", None, "Hanako"]
     assert len(fake.requests) == 2
 
 
-async def test_a_profile_that_cannot_be_seen_is_not_asked_for_at_once_again(fake: LineFake, desk: Desk) -> None:
+async def test_a_profile_that_cannot_be_seen_is_not_asked_for_at_once_again(fake: LineFake, rig: Rig) -> None:
     """Somebody who has not added the bot: an hour later perhaps."""
     fake.people.clear()
     for _ in range(2):
-        assert await prepared(desk, IN_PRIVATE, USER) == [Author(USER)]
-    assert (len(fake.requests), list(desk.notes.lives.values())) == (1, [3_600])
+        assert await prepared(rig, IN_PRIVATE, USER) == [Author(USER)]
+    assert (len(fake.requests), list(rig.notes.lives.values())) == (1, [3_600])
 
 
 async def test_a_line_that_is_down_costs_names_and_nothing_else() -> None:
     """Nor does a store that is away."""
-    async with open_desk() as desk:
-        assert await prepared(desk, IN_GROUP, USER) == [Author(USER)]
-        desk.notes.away = True
-        assert await prepared(desk, IN_GROUP, USER) == [Author(USER)]
+    async with open_rig() as rig:
+        assert await prepared(rig, IN_GROUP, USER) == [Author(USER)]
+        rig.notes.away = True
+        assert await prepared(rig, IN_GROUP, USER) == [Author(USER)]
 
 
 JPEG = b"\xff\xd8\xff\xe0" + b"x" * 1_000
 IMAGE = Media("325708", "image/jpeg")
 
 
-async def test_an_image_is_fetched(fake: LineFake, desk: Desk) -> None:
+async def test_an_image_is_fetched(fake: LineFake, rig: Rig) -> None:
     """From the data host, with the access token."""
     fake.image("325708", JPEG)
-    assert await fetched(desk.line, IN_PRIVATE, IMAGE) == JPEG
+    assert await fetched(rig.line, IN_PRIVATE, IMAGE) == JPEG
 
 
-async def test_an_image_that_line_still_prepares_is_waited_for(fake: LineFake, desk: Desk) -> None:
+async def test_an_image_that_line_still_prepares_is_waited_for(fake: LineFake, rig: Rig) -> None:
     """202 means: soon."""
     fake.image("325708", JPEG, pending=1)
-    assert await fetched(desk.line, IN_PRIVATE, IMAGE) == JPEG
+    assert await fetched(rig.line, IN_PRIVATE, IMAGE) == JPEG
     assert len(fake.calls("content")) == 2
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MAX_IMAGE, True), (MAX_IMAGE + 1, False)])
-async def test_an_image_has_ten_mebibytes_at_most(fake: LineFake, desk: Desk, size: int, fits: bool) -> None:
+async def test_an_image_has_ten_mebibytes_at_most(fake: LineFake, rig: Rig, size: int, fits: bool) -> None:
     """What is larger is left, whatever it says of itself."""
     fake.image("325708", JPEG.ljust(size, b"x"))
-    assert (await fetched(desk.line, IN_PRIVATE, IMAGE) is not None) is fits
+    assert (await fetched(rig.line, IN_PRIVATE, IMAGE) is not None) is fits
 
 
 @pytest.mark.parametrize("content_type", ["video/mp4", "text/html", "application/octet-stream"])
-async def test_what_is_no_image_is_left(fake: LineFake, desk: Desk, content_type: str) -> None:
+async def test_what_is_no_image_is_left(fake: LineFake, rig: Rig, content_type: str) -> None:
     """A model is shown images only."""
     fake.image("325708", JPEG, content_type)
-    assert await fetched(desk.line, IN_PRIVATE, IMAGE) is None
+    assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
 
 
-async def test_an_image_that_is_gone_is_none(fake: LineFake, desk: Desk) -> None:
+async def test_an_image_that_is_gone_is_none(fake: LineFake, rig: Rig) -> None:
     """LINE keeps them for a while only."""
-    assert await fetched(desk.line, IN_PRIVATE, IMAGE) is None
+    assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
 
 
 async def test_a_line_that_is_silent_or_away_has_no_images(fake: LineFake) -> None:
     """The turn goes on without."""
     fake.trouble("content", "stalled")
-    async with open_desk(fake, timeout_s=0.2) as desk:
-        assert await fetched(desk.line, IN_PRIVATE, IMAGE) is None
-    async with open_desk() as desk:
-        assert await fetched(desk.line, IN_PRIVATE, IMAGE) is None
+    async with open_rig(fake, timeout_s=0.2) as rig:
+        assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
+    async with open_rig() as rig:
+        assert await fetched(rig.line, IN_PRIVATE, IMAGE) is None
 
 
-async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, desk: Desk) -> None:
+async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, rig: Rig) -> None:
     """A request that is full already has no use for the rest."""
     fake.image("325708", JPEG.ljust(MAX_IMAGE, b"x"))
     pieces: list[bytes] = []
@@ -115,6 +115,6 @@ async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, desk: D
         pieces.append(piece)
         return False
 
-    assert not await desk.line.fetch(IN_PRIVATE, IMAGE, take)
+    assert not await rig.line.fetch(IN_PRIVATE, IMAGE, take)
     assert len(pieces) == 1
     assert len(pieces[0]) < MAX_IMAGE

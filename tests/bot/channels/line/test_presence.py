@@ -9,7 +9,7 @@ from bot.channels.line.presence import LOADING_S, show_presence
 from bot.channels.line.types import Address, chat_of, read_address
 from bot.live_events import TurnStarted
 from bot.transcript import encode
-from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE, Desk, open_desk
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, open_rig
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import TOKEN, USER
 from tests.waiting import until
@@ -17,9 +17,9 @@ from tests.waiting import until
 READ = encode(Address(mark_as_read_token="read")).decode()
 
 
-async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, desk: Desk) -> None:
+async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, rig: Rig) -> None:
     """The message is marked as read, and the loading animation is shown."""
-    async with desk.line.live_view(IN_PRIVATE, READ) as watcher:
+    async with rig.line.live_view(IN_PRIVATE, READ) as watcher:
         await watcher.show(TurnStarted("turn_1", ("1",)))
         await until(lambda: bool(fake.loading))
     assert (fake.read, fake.loading) == (["read"], [(USER, LOADING_S)])
@@ -36,35 +36,35 @@ async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -
     assert len(fake.loading) == shown
 
 
-async def test_a_group_sees_no_animation(fake: LineFake, desk: Desk) -> None:
+async def test_a_group_sees_no_animation(fake: LineFake, rig: Rig) -> None:
     """LINE shows it to one person only; read is read."""
-    async with desk.line.live_view(IN_GROUP, READ):
+    async with rig.line.live_view(IN_GROUP, READ):
         await until(lambda: bool(fake.read))
     assert [request.call for request in fake.requests] == ["mark"]
 
 
-async def test_failures_are_nobodys_business(fake: LineFake, desk: Desk) -> None:
+async def test_failures_are_nobodys_business(fake: LineFake, rig: Rig) -> None:
     """A token of another channel, an animation that is refused: the turn goes on."""
     fake.fail("mark", 400, "Invalid token")
     fake.fail("loading", 400, "An invalid chat ID is specified")
-    async with desk.line.live_view(IN_PRIVATE, READ):
+    async with rig.line.live_view(IN_PRIVATE, READ):
         await until(lambda: bool(fake.calls("loading")))
     assert fake.loading == []
 
 
-async def test_a_turn_waits_for_nothing_of_it(fake: LineFake, desk: Desk) -> None:
+async def test_a_turn_waits_for_nothing_of_it(fake: LineFake, rig: Rig) -> None:
     """LINE is silent: the turn ends nevertheless, and so does the request."""
     fake.trouble("mark", "stalled")
-    async with desk.line.live_view(IN_PRIVATE, READ):
+    async with rig.line.live_view(IN_PRIVATE, READ):
         await until(lambda: bool(fake.calls("mark")))
     assert fake.loading == []
 
 
 async def test_an_error_of_the_turn_comes_through() -> None:
     """What is shown hides nothing."""
-    async with open_desk() as desk:
+    async with open_rig() as rig:
         with pytest.raises(LookupError):
-            async with desk.line.live_view(IN_PRIVATE, ""):
+            async with rig.line.live_view(IN_PRIVATE, ""):
                 raise LookupError
 
 

@@ -11,25 +11,25 @@ from bot.channels import Delivery, Reply
 from bot.errors import LeaseLost
 from bot.store import Lease, Store
 from bot.transcript import encode
-from tests.bot.channels.line.desk import IN_PRIVATE, Desk, open_desk
+from tests.bot.channels.line.rig import IN_PRIVATE, Rig, open_rig
 from tests.bot.store.turns import leased
 from tests.fakes.line import LineFake
 from tests.waiting import until_true
 
 
 @pytest.fixture
-async def other(fake: LineFake, desk: Desk) -> AsyncIterator[Desk]:
+async def other(fake: LineFake, rig: Rig) -> AsyncIterator[Rig]:
     """Another process, on the same store."""
-    async with open_desk(fake, notes=desk.notes) as other:
+    async with open_rig(fake, notes=rig.notes) as other:
         yield other
 
 
-def answer(desk: Desk, token: str, attempt: int) -> Delivery:
-    return Delivery("turn_1_1", "turn_1", Reply("Hi!"), encode(desk.address(token)).decode(), attempt)
+def answer(rig: Rig, token: str, attempt: int) -> Delivery:
+    return Delivery("turn_1_1", "turn_1", Reply("Hi!"), encode(rig.address(token)).decode(), attempt)
 
 
-async def deliver(store: Store, desk: Desk, lease: Lease, delivery: Delivery) -> None:
-    await desk.line.deliver(IN_PRIVATE, delivery, partial(store.leases.renew, lease))
+async def deliver(store: Store, rig: Rig, lease: Lease, delivery: Delivery) -> None:
+    await rig.line.deliver(IN_PRIVATE, delivery, partial(store.leases.renew, lease))
 
 
 async def taken_over(store: Store) -> tuple[Lease, Lease]:
@@ -51,32 +51,32 @@ async def taken_over(store: Store) -> tuple[Lease, Lease]:
 
 
 async def test_a_token_that_another_process_has_used_leads_to_no_push(
-    store: Store, fake: LineFake, desk: Desk, other: Desk
+    store: Store, fake: LineFake, rig: Rig, other: Rig
 ) -> None:
     """The first process slept between its record of the attempt and its request."""
     lost, held = await taken_over(store)
     token = fake.token()
     await deliver(store, other, held, answer(other, token, 2))
     with pytest.raises(LeaseLost):
-        await deliver(store, desk, lost, answer(desk, token, 1))
+        await deliver(store, rig, lost, answer(rig, token, 1))
     assert [sent.call for sent in fake.sent] == ["reply"]
 
 
 async def test_whoever_has_lost_the_lease_leaves_no_note_for_those_who_come(
-    store: Store, fake: LineFake, desk: Desk, other: Desk
+    store: Store, fake: LineFake, rig: Rig, other: Rig
 ) -> None:
     """The second process dies after its reply; the third must find a used token, not a push under way."""
     lost, held = await taken_over(store)
     token = fake.token()
     await deliver(store, other, held, answer(other, token, 2))
     with pytest.raises(LeaseLost):
-        await deliver(store, desk, lost, answer(desk, token, 1))
+        await deliver(store, rig, lost, answer(rig, token, 1))
     await deliver(store, other, held, answer(other, token, 3))
     assert [sent.call for sent in fake.sent] == ["reply"]
 
 
-async def test_whoever_holds_the_lease_may_push(store: Store, fake: LineFake, desk: Desk) -> None:
+async def test_whoever_holds_the_lease_may_push(store: Store, fake: LineFake, rig: Rig) -> None:
     """The counterpart: a token that was dead from the beginning costs no answer."""
     lease = await leased(store, IN_PRIVATE)
-    await deliver(store, desk, lease, answer(desk, "unknown", 1))
+    await deliver(store, rig, lease, answer(rig, "unknown", 1))
     assert [sent.call for sent in fake.sent] == ["push"]

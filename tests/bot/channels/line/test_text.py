@@ -111,7 +111,7 @@ def test_no_text_breaks_it(markdown: str) -> None:
     "piece", ["*", "**a", "`", "``` ", "[", "[a](", "_a ", "~~", "|-", "> ", "http://", "<br", "-"]
 )
 def test_long_nonsense_takes_no_long_time(piece: str) -> None:
-    """A model that stutters must not stop the house."""
+    """A model that stutters must not stop the process."""
     started = time.process_time()
     plain_text(piece * (10_000 // len(piece)))
     assert time.process_time() - started < 1

@@ -4,64 +4,64 @@ from __future__ import annotations
 
 from bot.channels.traffic import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
 from bot.checks import Traffic
-from tests.bot.channels.line.desk import NOW, Desk
+from tests.bot.channels.line.rig import NOW, Rig
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import event, text_message, webhook
-from tests.fakes.notes import LocalNotes
 from tests.waiting import until
 
 
 async def test_nothing_was_noted_yet() -> None:
     """A channel that has just been set up."""
-    assert await redelivery(LocalNotes(), "line") == Redelivery(0, 0)
-    assert await traffic(LocalNotes(), "line") == Traffic()
+    assert await redelivery(LocalKeyValue(), "line") == Redelivery(0, 0)
+    assert await traffic(LocalKeyValue(), "line") == Traffic()
 
 
-async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, desk: Desk) -> None:
+async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, rig: Rig) -> None:
     """With the times of the last ones, off the path of a webhook."""
-    await desk.receive(event(message=text_message("hi")))
+    await rig.receive(event(message=text_message("hi")))
     for _ in range(3):
-        assert await desk.post(*webhook(secret="another")) == 400
-    desk.now += 5_000
-    await desk.deliver("Hi!", desk.address(fake.token()))
-    await desk.line.aclose()
-    assert await traffic(desk.notes, "line") == Traffic(NOW, NOW + 5_000, 3, NOW)
+        assert await rig.post(*webhook(secret="another")) == 400
+    rig.now += 5_000
+    await rig.deliver("Hi!", rig.address(fake.token()))
+    await rig.line.aclose()
+    assert await traffic(rig.notes, "line") == Traffic(NOW, NOW + 5_000, 3, NOW)
 
 
-async def test_refusals_and_redeliveries_are_noted(desk: Desk) -> None:
+async def test_refusals_and_redeliveries_are_noted(rig: Rig) -> None:
     """A refusal is written when the store is back: it is the store that was away."""
     again = event(message=text_message("hi"), deliveryContext={"isRedelivery": True})
-    desk.away = desk.notes.away = True
-    assert await desk.post(*webhook(event(message=text_message("hi")))) == 503
-    desk.away = desk.notes.away = False
-    desk.now += 60_000
-    await desk.receive(again)
-    await desk.line.aclose()
-    assert await redelivery(desk.notes, "line") == Redelivery(NOW, NOW + 60_000)
+    rig.away = rig.notes.away = True
+    assert await rig.post(*webhook(event(message=text_message("hi")))) == 503
+    rig.away = rig.notes.away = False
+    rig.now += 60_000
+    await rig.receive(again)
+    await rig.line.aclose()
+    assert await redelivery(rig.notes, "line") == Redelivery(NOW, NOW + 60_000)
 
 
-async def test_what_happens_is_written_soon(desk: Desk) -> None:
+async def test_what_happens_is_written_soon(rig: Rig) -> None:
     """Without waiting for the end."""
-    assert await desk.post(*webhook(secret="another")) == 400
-    await until(lambda: f"line:{BAD_SIGNATURES}" in desk.notes.kept)
+    assert await rig.post(*webhook(secret="another")) == 400
+    await until(lambda: f"line:{BAD_SIGNATURES}" in rig.notes.kept)
 
 
-async def test_what_happens_later_is_written_too(desk: Desk) -> None:
+async def test_what_happens_later_is_written_too(rig: Rig) -> None:
     """When the first writing is long over."""
-    records = Records(desk.notes, "line", "LINE_CHANNEL_SECRET")
+    records = Records(rig.notes, "line", "LINE_CHANNEL_SECRET")
     records.webhook(1)
-    await until(lambda: desk.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"1")
+    await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"1")
     records.webhook(2)
-    await until(lambda: desk.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"2")
+    await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"2")
     await until(lambda: not records.is_writing)
     records.webhook(3)
-    await until(lambda: desk.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"3")
+    await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"3")
     await records.aclose()
 
 
 async def test_counts_of_several_processes_add_up() -> None:
     """Each adds its own to what stands there."""
-    notes = LocalNotes()
+    notes = LocalKeyValue()
     for _ in range(2):
         records = Records(notes, "line", "LINE_CHANNEL_SECRET")
         records.bad_signature(NOW)
@@ -71,7 +71,7 @@ async def test_counts_of_several_processes_add_up() -> None:
 
 async def test_a_store_that_is_away_costs_the_record_only() -> None:
     """Nothing is raised where nobody listens."""
-    notes = LocalNotes()
+    notes = LocalKeyValue()
     notes.away = True
     records = Records(notes, "line", "LINE_CHANNEL_SECRET")
     records.webhook(1)

@@ -6,8 +6,8 @@ from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media
-from tests.bot.channels.line.desk import IN_GROUP, IN_PRIVATE
-from tests.bot.channels.line.room import room
+from tests.bot.channels.line.pipeline import open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, addressed_message, event, text_message
 from tests.waiting import until_true
@@ -18,7 +18,7 @@ JPEG = b"\xff\xd8\xff\xe0picture"
 async def test_a_question_is_answered_by_its_token(store: Store, fake: LineFake) -> None:
     """Once, however often LINE delivers it."""
     question = fake.event(message=text_message("Hello"))
-    async with room(store, fake, [Step("**Hi!**")]) as here:
+    async with open_pipeline(store, fake, [Step("**Hi!**")]) as here:
         await here.receive(question)
         await here.process()
         await here.receive(question | {"deliveryContext": {"isRedelivery": True}})
@@ -29,7 +29,7 @@ async def test_a_question_is_answered_by_its_token(store: Store, fake: LineFake)
 async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) -> None:
     """Two messages are one turn; the older token may be too old."""
     first, second = (fake.event(message=text_message(words)) for words in ("one", "two"))
-    async with room(store, fake, [Step("both")]) as here:
+    async with open_pipeline(store, fake, [Step("both")]) as here:
         await here.receive(first, second)
         await here.process()
         [request] = fake.calls("reply")
@@ -38,7 +38,7 @@ async def test_the_newest_token_of_a_turn_is_used(store: Store, fake: LineFake) 
 
 async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fake: LineFake) -> None:
     """The model is told who asks; the answer quotes the question."""
-    async with room(store, fake, [Step("Hi Hanako!")]) as here:
+    async with open_pipeline(store, fake, [Step("Hi Hanako!")]) as here:
         await here.receive(fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"}))
         assert here.jobs == [IN_GROUP]
         await here.process()
@@ -55,7 +55,7 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
         fake.event(message={"id": str(n), "type": "image", "imageSet": {"id": "E0", "index": n, "total": 2}})
         for n in (1, 2)
     ]
-    async with room(store, fake, [Step("Two pictures.")]) as here:
+    async with open_pipeline(store, fake, [Step("Two pictures.")]) as here:
         await here.receive(events[0])
         await here.receive(events[1])
         await here.process()
@@ -68,7 +68,7 @@ async def test_images_sent_together_are_one_question(store: Store, fake: LineFak
 async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store, fake: LineFake) -> None:
     """The history is what people see of it."""
     secret, typo = text_message("my secret"), text_message("halo")
-    async with room(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
+    async with open_pipeline(store, fake, [Step("ok"), Step("ok"), Step("done")]) as here:
         for message in (secret, typo):
             await here.receive(fake.event(message=message))
             await here.process()
@@ -84,7 +84,7 @@ async def test_what_is_taken_back_or_edited_is_so_in_the_next_turn(store: Store,
 
 async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: LineFake) -> None:
     """By reply token; afterwards nothing of the conversation is kept."""
-    async with room(store, fake, [Step("ok")]) as here:
+    async with open_pipeline(store, fake, [Step("ok")]) as here:
         await here.receive(fake.event("follow"))
         await here.process()
         [[greeting]] = fake.texts
@@ -101,13 +101,13 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
 async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: LineFake) -> None:
     """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
     fake.trouble("reply", "cut")
-    async with room(store, fake, [Step("Hi!")]) as here:
+    async with open_pipeline(store, fake, [Step("Hi!")]) as here:
         await here.receive(fake.event(message=text_message("Hello")))
         conversation = here.jobs[0]
         await here.process()
 
         async def tried_again() -> bool:
-            await here.care.process(conversation)
+            await here.runner.process(conversation)
             return len(fake.calls("reply")) == 2
 
         await until_true(tried_again)

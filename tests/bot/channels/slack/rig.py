@@ -16,7 +16,7 @@ from bot.channels.slack.options import Options, Timing
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text
-from tests.fakes.notes import LocalNotes
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import BOT_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_form, as_interaction, as_json, signed
 from tests.waiting import until
@@ -59,7 +59,7 @@ class Rig:
     def __init__(self, fake: SlackFake, options: Options) -> None:
         self.fake = fake
         self.inbox = Inbox()
-        self.kv = LocalNotes()
+        self.kv = LocalKeyValue()
         self.slack = Slack(self.inbox, self.kv, texts.load(), options, TOOL_COMMANDS)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")

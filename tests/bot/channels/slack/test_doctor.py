@@ -12,7 +12,7 @@ from bot.channels.traffic import traffic
 from bot.checks import CheckResult
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig, options
 from tests.bot.harness import ours
-from tests.fakes.notes import LocalNotes
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import as_json, mention
 from tests.waiting import until
@@ -24,7 +24,7 @@ SOCKET_FIX = "it needs the scope connections:write, and the app Socket Mode swit
 
 async def found(fake: SlackFake, **changes: Any) -> list[CheckResult]:
     """The whole report."""
-    return await run_checks(options(fake, **changes), LocalNotes())
+    return await run_checks(options(fake, **changes), LocalKeyValue())
 
 
 async def test_a_channel_in_order(fake: SlackFake) -> None:

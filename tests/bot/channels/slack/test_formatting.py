@@ -14,7 +14,7 @@ from bot.channels.slack.channel import Slack
 from bot.channels.slack.formatting import LIMIT, split
 from bot.channels.slack.options import Options
 from tests.bot.channels.slack.rig import Inbox
-from tests.fakes.notes import LocalNotes
+from tests.fakes.kv import LocalKeyValue
 
 PROSE = st.text(alphabet="ab .!?。！\n日🗾", max_size=400)
 CODE = st.builds(
@@ -128,6 +128,6 @@ def test_a_code_block_with_an_essay_for_a_language_is_prose() -> None:
 
 def test_a_reply_becomes_portions_with_its_other_marks() -> None:
     """Each is a delivery of its own."""
-    slack = Slack(Inbox(), LocalNotes(), texts.load(), Options("secret", "token"))
+    slack = Slack(Inbox(), LocalKeyValue(), texts.load(), Options("secret", "token"))
     split = slack.split(Reply("a" * LIMIT + "\n\nb", failed=True, note="why"))
     assert split == [Reply("a" * LIMIT, True, "why"), Reply("b", True, "why")]

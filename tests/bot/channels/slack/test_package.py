@@ -13,14 +13,14 @@ from bot import texts
 from bot.channels import Host, slack
 from bot.channels.slack import Config
 from tests.bot.channels.slack.rig import Inbox
-from tests.fakes.notes import LocalNotes
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import APP_TOKEN, BOT_TOKEN, SlackFake
 from tests.waiting import until
 
 
 @pytest.fixture
 def host() -> Host:
-    kv = LocalNotes()
+    kv = LocalKeyValue()
     return Host(Inbox(), kv, kv, texts.load(), listens=True)
 
 

@@ -1,0 +1,90 @@
+"""From a webhook to what people see: the channel with the real inbox, turn and outbox behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+
+from bot.agent.loop import Agent
+from bot.channels import Host
+from bot.channels.line.channel import Line
+from bot.commands import SpokenCommands
+from bot.conversation.intake import Intake
+from bot.conversation.runner import ConversationRunner, build
+from bot.conversation.services import ConversationSettings, Policy
+from bot.metrics import Metrics
+from bot.providers.scripted import Scripted
+from bot.store import Store
+from bot.transcript import Message
+from tests.bot.channels.line.rig import line_config
+from tests.bot.harness import texts
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import JSON, webhook
+from tests.fakes.tools import Echo, tool_map
+
+ASK = Policy()
+
+
+class Jobs:
+    """Keeps the hints (``bot.conversation.intake.Jobs``)."""
+
+    def __init__(self) -> None:
+        self.due: list[str] = []
+
+    async def add(self, conversation: str, key: str) -> None:
+        self.due.append(conversation)
+
+
+@dataclass
+class LinePipeline:
+    """LINE, the channel, and the conversation service.
+
+    Attributes:
+        jobs: conversations that need care.
+    """
+
+    model: Scripted
+    runner: ConversationRunner
+    http: httpx.AsyncClient
+    jobs: list[str]
+
+    async def receive(self, *events: JSON) -> None:
+        """Post events as LINE does."""
+        body, headers = webhook(*events)
+        answer = await self.http.post("/webhooks/line", content=body, headers=headers)
+        assert answer.status_code == 200
+
+    async def process(self) -> None:
+        """Let a worker do what there is to do."""
+        for conversation in dict.fromkeys(self.jobs):
+            await self.runner.process(conversation)
+        self.jobs.clear()
+
+    async def hear(self, *events: JSON) -> None:
+        """Post events, and have them dealt with."""
+        await self.receive(*events)
+        await self.process()
+
+    def asked(self) -> Message:
+        """The newest message the model was given."""
+        return self.model.requests[-1].messages[-1]
+
+
+@asynccontextmanager
+async def open_pipeline(
+    store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
+) -> AsyncIterator[LinePipeline]:
+    """All of it on a real store, with a model that plays a script."""
+    model, metrics, catalogue, jobs = Scripted(steps), Metrics(), texts(), Jobs()
+    accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
+    line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
+    agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
+    runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
+    transport = httpx.ASGITransport(Starlette(routes=line.routes()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, aclosing(line):
+        yield LinePipeline(model, runner, http, jobs.due)

@@ -1,0 +1,127 @@
+"""Anthropic before its stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from bot.providers import StopReason, ToolChoice
+from bot.providers.anthropic.client import Anthropic
+from bot.providers.shared.options import USUAL, Options
+from bot.transcript import Usage
+from tests.bot.providers.subjects.subject import Sent, text_of
+from tests.fakes.anthropic import (
+    KEY,
+    START,
+    AnthropicFake,
+    anthropic_fake,
+    arguments_delta,
+    block_start,
+    call,
+    ending,
+    error_of,
+    text,
+    text_delta,
+    thought,
+)
+
+STOP = {"end_turn": "end_turn", "max_tokens": "max_tokens", "blocked": "refusal", "other": "pause_turn"}
+MODES: dict[str, Any] = {"auto": "auto", "none": "none", "any": "required"}
+
+
+class AnthropicSubject:
+    """It thinks before it calls, so that thoughts are part of every conversation."""
+
+    key = KEY
+    variable = "ANTHROPIC_API_KEY"
+    usage = Usage(input=100, cached=40, output=10, thinking=5)
+    lacks: Mapping[str, str] = {"malformed": "it has no word for one; a call that cannot be read counts as malformed"}
+    too_long = "prompt is too long: 208310 tokens > 200000 maximum"
+
+    def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:
+        self.fake = fake
+        self.provider = provider
+
+    @property
+    def streaming(self) -> int:
+        return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
+
+    @property
+    def sent(self) -> list[Sent]:
+        return [_sent(body) for body in self.fake.messages]
+
+    def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
+        self.fake.say(*pieces, stop=STOP[stop])
+
+    def begin(self, *pieces: str, end: str) -> None:
+        if end == "error":
+            begun = (START, block_start(0, text("")), *(text_delta(0, piece) for piece in pieces))
+            self.fake.events(*begun, error_of("overloaded_error", "Overloaded"))
+        else:
+            self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
+
+    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+        if not interleaved:
+            self.fake.calls(*calls, words=text, thought=thought())
+            return
+        written = [msgspec.json.encode(arguments).decode() for _, arguments in calls]
+        begun = (block_start(index, call(name, {})) for index, (name, _) in enumerate(calls))
+        letters = (
+            arguments_delta(index, one[place : place + 1])
+            for place in range(max(map(len, written)))
+            for index, one in enumerate(written)
+        )
+        self.fake.events(START, *begun, *letters, *ending("tool_use"))
+
+    def think(self) -> None:
+        begun = {"type": "thinking_delta", "thinking": "Hm."}
+        block = block_start(0, {"type": "thinking", "thinking": "", "signature": ""})
+        self.fake.events(block, {"type": "content_block_delta", "index": 0, "delta": begun}, end="stalled")
+
+    def cut_call(self) -> None:
+        begun = (block_start(0, text("")), text_delta(0, "Let me"), block_start(1, call("get_weather", {})))
+        self.fake.events(START, *begun, arguments_delta(1, '{"location": "To'), *ending("max_tokens"))
+
+    def empty(self) -> None:
+        self.fake.blocks()
+
+    def stall(self) -> None:
+        self.fake.stall()
+
+    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
+        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
+
+
+def _sent(body: dict[str, Any]) -> Sent:
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    sources = [block["source"] for block in blocks if block["type"] == "image"]
+    return Sent(
+        "".join(block["text"] for block in body.get("system", ())),
+        tuple(tool["name"] for tool in body.get("tools", ())),
+        _choice(body["tool_choice"]) if "tool_choice" in body else None,
+        tuple((source["media_type"], source["data"]) for source in sources),
+        tuple(tool["name"] for tool in body.get("tools", ()) if tool.get("strict")),
+        text_of(body),
+    )
+
+
+def _choice(choice: dict[str, Any]) -> ToolChoice:
+    return ToolChoice("one", choice["name"]) if choice["type"] == "tool" else ToolChoice(MODES[choice["type"]])
+
+
+@asynccontextmanager
+async def anthropic_subject(
+    model: str = "claude-sonnet-5", key: str = KEY, options: Options = USUAL
+) -> AsyncIterator[AnthropicSubject]:
+    """The provider and its stand-in."""
+    with anthropic_fake() as fake:
+        provider = Anthropic(key, model, fake.base_url, options)
+        yield AnthropicSubject(fake, provider)
+        await provider.aclose()

@@ -1,0 +1,113 @@
+"""JSON mode over the stand-in of a server whose model knows no function calling."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from bot.providers import StopReason, ToolChoice
+from bot.providers.json_mode.client import JsonMode
+from bot.providers.openai.client import OpenAI
+from bot.providers.shared.options import USUAL, Options
+from bot.transcript import Usage
+from tests.bot.providers.subjects.openai import ERROR, FINISH, sent_of
+from tests.bot.providers.subjects.subject import WHOLE, Sent
+from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
+
+OPENING = '{"thought": "", "tool_call": null, "reply": "'
+
+
+class JsonSubject:
+    """Answers are one JSON object; what cannot be read is asked for twice."""
+
+    key = KEY
+    variable = "OPENAI_API_KEY"
+    usage = Usage(input=100, cached=40, output=10, thinking=5)
+    lacks: Mapping[str, str] = {
+        "interleaved": WHOLE,
+        "other": "an answer is whole JSON or it is asked for again",
+        "strict": "every answer is written by a schema, where the server can do that",
+    }
+    too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
+
+    def __init__(self, fake: OpenAIFake, provider: JsonMode) -> None:
+        self.fake = fake
+        self.provider = provider
+
+    @property
+    def streaming(self) -> int:
+        return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
+
+    @property
+    def sent(self) -> list[Sent]:
+        return [_sent(body) for body in self.fake.chats]
+
+    def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
+        whole = stop in ("end_turn", "tool_use")
+        for _ in range(1 if whole else 2):
+            self.fake.say(OPENING, *map(_escaped, pieces), *(['"}'] if whole else []), finish=FINISH[stop])
+
+    def begin(self, *pieces: str, end: str) -> None:
+        said = (OPENING, *map(_escaped, pieces))
+        if end == "error":
+            self.fake.answer(Answer((*(chunk({"content": piece}) for piece in said), ERROR), done=False))
+        else:
+            self.fake.say(*said, end="cut" if end == "cut" else "stalled")
+
+    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+        called = [{"name": name, "arguments": arguments} for name, arguments in calls]
+        answer = {"thought": text, "tool_call": called[0] if len(called) == 1 else called, "reply": ""}
+        self.fake.say(msgspec.json.encode(answer).decode())
+
+    def think(self) -> None:
+        self.fake.deltas({"role": "assistant", "reasoning_content": "Hm."}, end="stalled")
+
+    def cut_call(self) -> None:
+        for _ in range(2):
+            self.fake.say('{"thought": "", "tool_call": {"name": "get_weather", "arguments": {"lo', finish="length")
+
+    def empty(self) -> None:
+        for _ in range(2):
+            self.fake.say(OPENING, '"}')
+
+    def stall(self) -> None:
+        self.fake.stall()
+
+    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
+        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
+
+
+def _escaped(piece: str) -> str:
+    return msgspec.json.encode(piece).decode()[1:-1]
+
+
+def _sent(body: dict[str, Any]) -> Sent:
+    """The tools stand in the prompt, and the tool choice in the schema."""
+    sent = sent_of(body)
+    form = body["response_format"]["json_schema"]["schema"]["properties"]["tool_call"]
+    branches = form.get("anyOf", [form])
+    names = tuple(one["properties"]["name"]["enum"][0] for one in branches if one["type"] == "object")
+    may_reply = {"type": "null"} in branches
+    tools = tuple(line.partition(":")[0][2:] for line in sent.system.splitlines() if line.startswith("- "))
+    choice = ToolChoice("auto" if names else "none") if may_reply else ToolChoice("required")
+    if not may_reply and len(names) == 1:
+        choice = ToolChoice("one", names[0])
+    return Sent(sent.system.partition("\n\n")[0], tools, choice if tools else None, sent.pictures, (), sent.text)
+
+
+@asynccontextmanager
+async def json_subject(
+    model: str = "small-local-model", key: str = KEY, options: Options = USUAL
+) -> AsyncIterator[JsonSubject]:
+    """The provider and its stand-in."""
+    with openai_fake() as fake:
+        provider = JsonMode(OpenAI(key, model, fake.base_url, options))
+        yield JsonSubject(fake, provider)
+        await provider.aclose()

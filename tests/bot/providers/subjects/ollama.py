@@ -1,0 +1,104 @@
+"""Ollama before its stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bot.providers import StopReason
+from bot.providers.ollama.client import Ollama
+from bot.providers.shared.options import USUAL, Options
+from bot.transcript import Usage
+from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of
+from tests.fakes.ollama import KEY, OllamaFake, call, line, ollama_fake
+
+DONE = {"end_turn": "stop", "max_tokens": "length", "other": "unload"}
+MIMES = {"iVBO": "image/png"}  # Ollama looks at the first bytes itself
+
+
+class OllamaSubject:
+    """Calls come whole and without ids, and there is no tool choice."""
+
+    key = KEY
+    variable = "OLLAMA_API_KEY"
+    usage = Usage(input=100, cached=0, output=15, thinking=0)
+    lacks: Mapping[str, str] = {
+        "interleaved": WHOLE,
+        "blocked": "nothing is blocked there",
+        "malformed": "it has no word for one; a call that its server cannot read is asked for again",
+        "tool choice": "it has none: what must not be called is not shown, and no call can be forced",
+        "strict": "it has no strict mode",
+        "cached": "it does not count them",
+        "thinking": "it counts them as output",
+        "too_long": "it leaves out what does not fit and says nothing, so Kaiwa sends no more than it reads",
+    }
+    too_long = ""
+
+    def __init__(self, fake: OllamaFake, provider: Ollama) -> None:
+        self.fake = fake
+        self.provider = provider
+
+    @property
+    def streaming(self) -> int:
+        return self.fake.streaming
+
+    @property
+    def connections(self) -> int:
+        return len(self.fake.connections)
+
+    @property
+    def sent(self) -> list[Sent]:
+        return [_sent(body) for body in self.fake.chats]
+
+    def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
+        self.fake.say(*pieces, done_reason=DONE[stop])
+
+    def begin(self, *pieces: str, end: str) -> None:
+        if end == "error":
+            self.fake.lines(*(line({"content": piece}) for piece in pieces), {"error": "overloaded"})
+        else:
+            self.fake.say(*pieces, end="cut" if end == "cut" else "stalled")
+
+    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+        self.fake.calls(*calls, text=text, thinking="Let me think.")
+
+    def think(self) -> None:
+        self.fake.messages({"content": "", "thinking": "Hm."}, end="stalled")
+
+    def cut_call(self) -> None:
+        called = {"content": "", "tool_calls": [call("get_weather", {"location": "To"})]}
+        self.fake.messages({"content": "Let me"}, called, done_reason="length")
+
+    def empty(self) -> None:
+        self.fake.say()
+
+    def stall(self) -> None:
+        self.fake.stall()
+
+    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
+        self.fake.fail(status, message, **({"retry_after": retry_after} if retry_after else {}))
+
+
+def _sent(body: dict[str, Any]) -> Sent:
+    images = [image for message in body["messages"] for image in message.get("images", ())]
+    return Sent(
+        "".join(message["content"] for message in body["messages"] if message["role"] == "system"),
+        tuple(tool["function"]["name"] for tool in body.get("tools", ())),
+        None,
+        tuple((MIMES[image[:4]], image) for image in images),
+        (),
+        text_of(body),
+    )
+
+
+@asynccontextmanager
+async def ollama_subject(
+    model: str = "qwen3", key: str = KEY, options: Options = USUAL
+) -> AsyncIterator[OllamaSubject]:
+    """The provider and its stand-in."""
+    with ollama_fake() as fake:
+        fake.wants_key = True
+        provider = Ollama(model, fake.base_url, options, api_key=key)
+        yield OllamaSubject(fake, provider)
+        await provider.aclose()

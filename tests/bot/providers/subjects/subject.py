@@ -1,0 +1,103 @@
+"""A provider before its vendor's stand-in, which is told in neutral words what to answer and asked what it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bot.providers import Provider, StopReason, ToolChoice
+from bot.transcript import Usage, encode
+
+WHOLE = "calls come whole"
+Calls = tuple[tuple[str, dict[str, Any]], ...]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the vendor understood of a request.
+
+    Attributes:
+        pictures: MIME type and content in base64.
+        strict: names of the tools that are declared strict.
+        text: all of the request, quotes inside quotes without their backslashes.
+    """
+
+    system: str
+    tools: tuple[str, ...]
+    choice: ToolChoice | None
+    pictures: tuple[tuple[str, str], ...]
+    strict: tuple[str, ...]
+    text: str
+
+
+class Subject(Protocol):
+    """One vendor.
+
+    Attributes:
+        provider: speaks real HTTP through the real SDK to the stand-in.
+        key: the right key.
+        variable: where an operator sets it.
+        usage: what the stand-in counts for every answer.
+        lacks: behaviours of the suite the vendor has no form for, and what there is instead.
+        too_long: the vendor's words for a request beyond 200,000 tokens; empty where it takes any.
+    """
+
+    provider: Provider
+    key: str
+    variable: str
+    usage: Usage
+    lacks: Mapping[str, str]
+    too_long: str
+
+    @property
+    def streaming(self) -> int:
+        """Answers that are going out right now."""
+        ...
+
+    @property
+    def connections(self) -> int:
+        """How many connections requests have come by."""
+        ...
+
+    @property
+    def sent(self) -> list[Sent]:
+        """Every request for an answer."""
+        ...
+
+    def say(self, *pieces: str, stop: StopReason = "end_turn") -> None:
+        """Words, each piece in an event of its own; the reason is the vendor's word for it."""
+        ...
+
+    def begin(self, *pieces: str, end: str) -> None:
+        """Words without an end: ``cut``, ``stalled`` or ``error``, one inside the stream that says "overloaded"."""
+        ...
+
+    def calls(self, *calls: tuple[str, dict[str, Any]], text: str = "", interleaved: bool = False) -> None:
+        """Parallel calls; interleaved: their pieces come in turns."""
+        ...
+
+    def think(self) -> None:
+        """A thought, and then nothing, for ever."""
+        ...
+
+    def cut_call(self) -> None:
+        """A call that was cut by the output limit."""
+        ...
+
+    def empty(self) -> None:
+        """An answer with a usual end and nothing in it."""
+        ...
+
+    def stall(self) -> None:
+        """Nothing, for ever."""
+        ...
+
+    def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
+        """An error in the vendor's form."""
+        ...
+
+
+def text_of(body: dict[str, Any]) -> str:
+    """All of a request, quotes inside quotes without their backslashes."""
+    return encode(body).decode().replace("\\", "")

@@ -1,0 +1,242 @@
+"""A conversation whose process dies at a chosen request to the store, and the process that comes after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha1
+from typing import Any, cast
+
+from msgspec.structs import replace as replaced
+
+from bot.channels import AssertLease, Delivery, InboundEvent
+from bot.commands import SpokenCommands
+from bot.conversation.cancellation import TOPIC
+from bot.conversation.intake import Intake
+from bot.conversation.services import Policy
+from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
+from bot.metrics import Metrics
+from bot.providers.scripted import Step
+from bot.store import CLOCK, Store, open_store
+from bot.store.leases import LEASE_MS
+from bot.store.scripts import NAMES, _read
+from bot.transcript import Message, Opaque
+from tests.bot.harness import Harness, Mailbox, texts
+from tests.bot.store.turns import key
+from tests.crash.rig import Called, CrashRig, Lookup
+from tests.fakes.cut_wire import Cut, CutWire
+
+Think = Callable[[Sequence[Message]], Step]
+Meanwhile = tuple[str, InboundEvent]
+
+HISTORY_DAYS = 30
+CLOCK_SHA = sha1(CLOCK.encode(), usedforsecurity=False).hexdigest()
+SCRIPTS = {CLOCK_SHA: "clock"} | {_read(name, HISTORY_DAYS * 86_400).sha: name for name in NAMES}
+LIFE_S = 20.0  # far longer than any of them lives
+NEVER = Cut()
+ASKING = Policy()
+VISITS = 5  # more than any conversation here needs until nothing is left to do
+BY_MODEL = Opaque("scripted", "scripted", b"")  # tells the model's words from our own sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What happens in a conversation.
+
+    Attributes:
+        said: waits for the process that dies.
+        think: the model.
+        earlier: was answered before.
+        during: comes in while somebody attends, one after the other, each as soon as a request of this name has been
+            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is being called.
+        afterwards: comes in between the death and the take-over.
+        busy: how often the platform says that it is busy.
+        is_mute: the platform takes no questions.
+    """
+
+    said: tuple[InboundEvent, ...]
+    think: Think
+    earlier: tuple[InboundEvent, ...] = ()
+    during: tuple[Meanwhile, ...] = ()
+    afterwards: tuple[InboundEvent, ...] = ()
+    busy: int = 0
+    is_mute: bool = False
+    policy: Policy = ASKING
+
+
+@dataclass(slots=True)
+class World:
+    """What stays when a process dies, beside the store.
+
+    Attributes:
+        busy: the platform's next answers, before it takes a delivery.
+        sent: deliveries in the order the platform got them, repetitions included.
+        sent_by_the_dead: deliveries that came from a process after its death.
+    """
+
+    busy: list[Exception]
+    sent: list[Delivery] = field(default_factory=list)
+    sent_by_the_dead: list[Delivery] = field(default_factory=list)
+
+
+class Process(Mailbox):
+    """A process, as seen from its ends: what it sends, asks and calls.
+
+    Attributes:
+        requests: its requests to the store, by name.
+        called: the calls made in its time.
+    """
+
+    def __init__(self, conversation: Conversation, store: Store, wire: CutWire) -> None:
+        super().__init__()
+        self.failures = conversation.world.busy
+        self.requests = wire.requests
+        self.called: list[int] = []
+        self._wire = wire
+        self._world = conversation.world
+        self._story = scenario = conversation.scenario
+        store.live = conversation.rig.store.live  # hears what is told beside its work, until it dies
+
+        def answer(messages: Sequence[Message]) -> Step:
+            return replace(scenario.think(messages), opaque=BY_MODEL)
+
+        self.harness = Harness(store, [answer] * 20, self, conversation.rig.tools, scenario.policy)
+
+    @property
+    def is_dead(self) -> bool:
+        """Nothing it does now may be of any effect."""
+        return self._wire.is_cut.is_set()
+
+    @property
+    def asked(self) -> int:
+        """How often it has asked the model."""
+        return len(self.harness.model.requests)
+
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+        if self._story.is_mute and delivery.reply.question:
+            raise DeliveryRefused("no questions here")
+        shown_at = await super().deliver(conversation, delivery, assert_lease)
+        (self._world.sent_by_the_dead if self.is_dead else self._world.sent).append(delivery)
+        return shown_at
+
+
+class LastJobs:
+    """Where a process dies before its hint is on the way."""
+
+    def __init__(self, wire: CutWire) -> None:
+        self._wire = wire
+
+    async def add(self, conversation: str, key: str) -> None:
+        """Die."""
+        self._wire.is_cut.set()
+        await asyncio.Event().wait()
+
+
+class Conversation:
+    """One conversation on a real store.
+
+    Attributes:
+        to_come: what will come in, and after what; at first nothing.
+    """
+
+    def __init__(self, name: str, scenario: Scenario, rig: CrashRig) -> None:
+        self.name = name
+        self.scenario = scenario
+        self.rig = rig
+        self.world = World([DeliverLater("busy", after=0) for _ in range(scenario.busy)])
+        self.to_come: list[Meanwhile] = []
+        self.redis = rig.redis
+        rig.told[name] = self._go_on
+
+    @property
+    def called(self) -> list[Called]:
+        """The tool calls made so far."""
+        return [call for call in self.rig.called if call.conversation == self.name]
+
+    @property
+    def marked_twice(self) -> list[int]:
+        """Those that were made twice though that leaves two traces."""
+        marks = [call.n for call in self.called if call.tool != Lookup.name]
+        return sorted(n for n, times in Counter(marks).items() if times > 1)
+
+    @property
+    def question(self) -> str:
+        """The id of the newest question that people have seen."""
+        ids = [delivery.reply.question.id for delivery in self.world.sent if delivery.reply.question]
+        return ids[-1] if ids else ""
+
+    async def receive(self, *arrivals: InboundEvent) -> None:
+        """Take messages in, as a web process does that stays alive; a decision is about the newest question."""
+        for arrival in arrivals:
+            about = replaced(arrival, target=self.question) if arrival.event == "decision" else arrival
+            assert await self.rig.accept(self.name, about)
+
+    async def knock(self, arrival: InboundEvent, cut: Cut) -> list[str]:
+        """Bring a message to a process that dies, before its hint at the latest; its requests."""
+        wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
+        async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
+            accept = Intake(store, LastJobs(wire), SpokenCommands(texts()), Metrics())
+            await _until_death(wire, accept(self.name, arrival))
+        return wire.requests
+
+    async def process(self, cut: Cut = NEVER) -> Process:
+        """Let a process process until nothing is left to do, or until it dies."""
+        called_before = len(self.called)
+        wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
+        async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
+            process = Process(self, store, wire)
+            await _until_death(wire, self._live(process))
+        process.called = [call.n for call in self.called[called_before:]]
+        return process
+
+    async def expire(self) -> None:
+        """Let the lease's time pass."""
+        await self.redis.pexpire(key("lease", self.name), 0)
+
+    async def due_at(self) -> float | None:
+        """When somebody shall process, milliseconds since the epoch; None: nobody needs to."""
+        return await self.redis.zscore(key("due", self.name), self.name)
+
+    async def will_be_found(self) -> bool:
+        """Whether the due index brings the conversation back, when its lease is over at the latest, if it has to."""
+        keys = [key(kind, self.name) for kind in ("inbox", "journal", "outbox")]
+        if not await self.redis.exists(*keys):
+            return True
+        at = await self.due_at()
+        return at is not None and at <= await self.rig.store.now_ms() + LEASE_MS
+
+    async def frames(self, kind: str) -> list[bytes]:
+        """One of the conversation's lists."""
+        return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
+
+    async def _live(self, process: Process) -> None:
+        async with process.harness.runner.listening(), self.rig.store.live.subscribe(TOPIC):
+            for _ in range(VISITS):
+                if await self.due_at() is not None:
+                    await process.harness.runner.process(self.name)
+
+    async def _go_on(self, done: str) -> None:
+        """What happens meanwhile."""
+        if done == "remove_head" and self.world.sent[-1].reply.question:
+            done = "asked"
+        if self.to_come and self.to_come[0][0] == done:
+            _, arrival = self.to_come.pop(0)
+            await self.receive(arrival)
+
+
+async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:
+    """Let something live until its wire is cut, and not for longer."""
+    living, death = asyncio.create_task(life), asyncio.create_task(wire.is_cut.wait())
+    await asyncio.wait((living, death), timeout=LIFE_S, return_when=asyncio.FIRST_COMPLETED)
+    death.cancel()
+    if not wire.is_cut.is_set():
+        assert living.done(), wire.requests[-20:]
+        await living
+        return
+    living.cancel()
+    wire.drop()
+    with suppress(asyncio.CancelledError, StoreUnavailable):
+        await living

@@ -1,0 +1,102 @@
+"""A process may die at any request of a turn to the store: the one that comes after it makes up for that, exactly."""
+
+from __future__ import annotations
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.providers.scripted import Step
+from bot.store import Depths, Store
+from tests.crash.driver import crash_at_every_request
+from tests.crash.evidence import Ending, ending_of, record_of
+from tests.crash.rig import CrashRig
+from tests.crash.scenarios import TOKYO, after, answers, asks, edits, is_down, picture, says, takes_back
+from tests.crash.simulation import Conversation, Scenario
+from tests.fakes.cut_wire import Cut
+
+ANSWER, SORRY = "Heard: Tokyo?", "The language model does not answer at the moment. Please try again in a little while."
+RESET = "Done: I have forgotten this conversation. What shall we talk about?"
+
+# A story, what is answered, and what is remembered.
+SCENARIOS = {
+    "a plain answer": (Scenario((TOKYO,), answers), [ANSWER], ["Tokyo?", ANSWER]),
+    "two calls side by side": (Scenario((TOKYO,), asks("lookup", 1, 2)), [ANSWER], ["Tokyo?", ANSWER]),
+    "two calls not to be made twice": (Scenario((TOKYO,), asks("stamp", 1, 2)), [ANSWER], ["Tokyo?", ANSWER]),
+    "a message that joins": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("record", says("m2", "And Osaka?"))),
+        ["Heard: Tokyo? And Osaka?"],
+        ["Tokyo?", "And Osaka?", "Heard: Tokyo? And Osaka?"],
+    ),
+    "a message for the next turn": (
+        Scenario((TOKYO,), answers, during=after("commit", says("m2", "And Osaka?"))),
+        [ANSWER, "Heard: Tokyo? And Osaka?"],
+        ["Tokyo?", ANSWER, "And Osaka?", "Heard: Tokyo? And Osaka?"],
+    ),
+    "an edit": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("record", edits("e1", "Kyoto?", "m1"))),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
+    "an edit of what was answered": (
+        Scenario((TOKYO,), asks("lookup", 1), (says("m0", "Nara?"),), after("record", edits("e1", "Kobe?", "m0"))),
+        ["Heard: Nara?", "Heard: Kobe? Tokyo?"],
+        ["Kobe?", "Heard: Nara?", "Tokyo?", "Heard: Kobe? Tokyo?"],
+    ),
+    "a message taken back": (
+        Scenario((TOKYO, says("m2", "Oops")), asks("lookup", 1), during=after("record", takes_back("e1", "m2"))),
+        [ANSWER],
+        ["Tokyo?", ANSWER],
+    ),
+    "everything taken back": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("record", takes_back("e1", "m1"))),
+        [],
+        [],
+    ),
+    "a command": (
+        Scenario((says("r1", "/reset"),), lambda messages: Step("Hello!"), (says("m0", "Nara?"),), (), (TOKYO,)),
+        ["Hello!", RESET, "Hello!"],
+        ["/reset", RESET, "Tokyo?", "Hello!"],
+    ),
+    "an apology": (Scenario((TOKYO,), asks("lookup", 1, then=is_down)), [SORRY], ["Tokyo?", SORRY]),
+    "an album": (
+        Scenario((picture("m1", "one"),), answers, during=after("begin", picture("m2", "two"))),
+        ["Heard: one two"],
+        ["one", "two", "Heard: one two"],
+    ),
+    "a delivery postponed": (Scenario((TOKYO,), answers, busy=2), [ANSWER], ["Tokyo?", ANSWER]),
+}
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_death_changes_nothing(
+    name: str, carried_out: bool, store: Store, redis: Redis, store_url: str
+) -> None:
+    """One answer, one turn in the history, nothing asked or called again that was on record, nothing left to do."""
+    scenario, answered, remembered = SCENARIOS[name]
+    rig = CrashRig(store, redis, store_url)
+    undisturbed = await crash_at_every_request(scenario, rig, carried_out=carried_out)
+    assert (undisturbed.answers, undisturbed.past) == (answered, remembered)
+    assert await store.depths() == Depths(due=0, dead_letters=0)
+
+
+@pytest.mark.parametrize("is_sent_again", [True, False], ids=["sent again", "sent once"])
+@pytest.mark.parametrize(
+    ("cut", "is_kept"),
+    [(Cut(1), False), (Cut(1, carried_out=True), True), (Cut(), True)],
+    ids=["before the write", "after the write", "before the hint"],
+)
+async def test_a_message_survives_whoever_takes_it_in(
+    cut: Cut, is_kept: bool, is_sent_again: bool, store: Store, redis: Redis, store_url: str
+) -> None:
+    """The platform has had no 200: what is kept is answered with or without its second copy, and once."""
+    rig = CrashRig(store, redis, store_url)
+    conversation = Conversation("mailbox:door", Scenario((), answers), rig)
+    assert await conversation.knock(TOKYO, cut) == ["accept"]
+    if is_sent_again:
+        assert await rig.accept(conversation.name, TOKYO) is not is_kept
+    last = await conversation.process()
+    words = [ANSWER] if is_kept or is_sent_again else []
+    past = ["Tokyo?", *words] if words else []
+    ending = Ending(answers=words, past=past, results={}, asked=len(words), called=[])
+    assert await ending_of(conversation, last, await record_of(conversation)) == ending

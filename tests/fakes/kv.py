@@ -1,0 +1,34 @@
+"""Notes within one process, for tests that need no Redis (``bot.channels.kv.KeyValue``)."""
+
+from __future__ import annotations
+
+from bot.errors import StoreUnavailable
+
+
+class LocalKeyValue:
+    """Keeps notes with their lifetimes, and can be away like a store."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.kept: dict[str, bytes] = {}
+        self.lives: dict[str, int] = {}
+
+    async def get(self, name: str) -> bytes | None:
+        self._reach()
+        return self.kept.get(name)
+
+    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
+        self._reach()
+        self.kept[name] = value
+        self.lives[name] = ttl_s
+
+    async def incr(self, name: str, ttl_s: int) -> int:
+        self._reach()
+        count = int(self.kept.get(name, b"0")) + 1
+        self.kept[name] = str(count).encode()
+        self.lives[name] = ttl_s
+        return count
+
+    def _reach(self) -> None:
+        if self.away:
+            raise StoreUnavailable("away")

@@ -1,0 +1,96 @@
+"""``kaiwa chat`` on a terminal, and between two pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pexpect
+
+from tests.fakes.terminal import TerminalFake
+from tests.process.kaiwa_process import ENTRY
+
+WIDTH, HEIGHT = 100, 40
+CTRL_C, CTRL_D, ARROW_UP = "\x03", "\x04", "\x1b[A"
+PROMPT = re.escape("\x1b[1;36m›\x1b[0m ")  # as it is drawn; what is typed is echoed behind it
+
+
+class Terminal:
+    """A terminal with ``kaiwa chat`` in it.
+
+    Args:
+        deaf: it is opened by a process that ignores Ctrl-C, as jobs in the background do.
+    """
+
+    def __init__(self, variables: dict[str, str], *arguments: str, deaf: bool = False) -> None:
+        self._glass = TerminalFake(WIDTH, HEIGHT)
+        self._child = pexpect.spawn(
+            sys.executable,
+            ["-c", ENTRY, "chat", *arguments],
+            env=variables,
+            cwd=Path(variables["KAIWA_DATA_DIR"]).parent,
+            encoding="utf-8",
+            timeout=30,
+            dimensions=(HEIGHT, WIDTH),
+            preexec_fn=_deafen if deaf else None,
+        )
+        self._child.logfile_read = self._glass
+
+    @property
+    def text(self) -> str:
+        """What can be read on it, the prompt included."""
+        return self._glass.text
+
+    @property
+    def newest(self) -> str:
+        """What can be read between the last two prompts: a message, then what it brought."""
+        return re.split("^›", self.text, flags=re.MULTILINE)[-2].removeprefix(" ")
+
+    def see(self, pattern: str) -> None:
+        """Wait until something is drawn."""
+        self._child.expect(pattern)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        self._child.send(keys)
+
+    def say(self, text: str) -> str:
+        """Type a message; what can be read when the prompt is back."""
+        self.type(f"{text}\r")
+        self.see(PROMPT)
+        return self.newest
+
+    def kill(self, number: signal.Signals) -> int | None:
+        """Send a signal; the exit code."""
+        self._child.kill(number)
+        return self.ended()
+
+    def leave(self, key: str = CTRL_D) -> int | None:
+        """Press a key at the prompt; the exit code."""
+        self.type(key)
+        return self.ended()
+
+    def ended(self) -> int | None:
+        """Wait for the end; the exit code."""
+        self._child.expect(pexpect.EOF)
+        self._child.close()
+        return self._child.exitstatus
+
+    def close(self) -> None:
+        """Close the window, whatever runs in it."""
+        self._child.close(force=True)
+
+
+def _deafen() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+async def piped(variables: dict[str, str]) -> asyncio.subprocess.Process:
+    """``kaiwa chat`` between two pipes."""
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ENTRY, "chat", env=variables, stdin=pipe, stdout=pipe, stderr=pipe
+    )

@@ -1,0 +1,72 @@
+"""A store without memory: refused at the door, finished inside, and all is well again when there is room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import pytest
+from redis.asyncio import Redis
+
+from tests.bot.conversation.full_store import TURNS, at_most, fill, lengths
+from tests.fakes import line_events, slack_events
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.line import LineFake
+from tests.process.kaiwa_process import WORKING, kaiwa
+from tests.process.webhooks import post_line
+from tests.waiting import until, until_true
+
+AS_JSON = {"Content-Type": "application/json"}
+SOMEBODY_ELSE = "U" + "e" * 32
+
+
+@pytest.fixture
+def variables(variables: dict[str, str], valkey_url: str) -> dict[str, str]:
+    """Everything on, on a store whose memory a test decides about."""
+    return variables | {"REDIS_URL": valkey_url}
+
+
+async def kept(redis: Redis) -> set[bytes]:
+    """All that remembers a message."""
+    return {key async for key in redis.scan_iter("kaiwa:{*") if b":seen:" in key or b":inbox:" in key}
+
+
+async def test_a_full_store_is_503_at_every_door_and_lets_finish_what_is_inside(
+    tmp_path: Path, variables: dict[str, str], redis: Redis, gemini: GeminiFake, line: LineFake
+) -> None:
+    """What was refused left no trace and is taken in when it is sent again; the turn under way is answered, by push."""
+    thinking = Event()
+    gemini.say("Just in time", gate=thinking)
+    gemini.say("And hello to you")
+    async with kaiwa(tmp_path, "run", **variables, LINE_PUSH="always") as running:
+        assert await post_line(running, line, "hello?") == 200
+        await until(lambda: bool(gemini.requests))
+        before = await kept(redis)
+        message = line_events.text_message("me too")
+        to_line = line_events.webhook(line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message))
+        to_slack = slack_events.as_json(slack_events.mention("and me", "1795298220.000100"))
+        async with at_most(redis, 3.0):
+            assert await running.post("/webhooks/line", *to_line) == 503
+            assert await running.post("/webhooks/slack", to_slack, slack_events.signed(to_slack)) == 503
+            assert await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
+            assert await kept(redis) == before
+            thinking.set()
+            await until(lambda: line.texts == [["Just in time"]])
+            assert await running.get("/readyz") == 200
+        assert await running.post("/webhooks/line", *to_line) == 200
+        await until(lambda: line.texts == [["Just in time"], ["And hello to you"]])
+        assert await running.stop() == 0
+    assert len(gemini.requests) == 2
+
+
+async def test_a_worker_makes_room_by_itself(tmp_path: Path, variables: dict[str, str], redis: Redis) -> None:
+    """The oldest histories are shortened, and the operator reads so in the log."""
+    conversations = await fill(redis, 60)
+
+    async def is_shortened() -> bool:
+        return (await lengths(redis, conversations))[0] < TURNS
+
+    async with at_most(redis, 0.85), kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
+        await until_true(is_shortened)
+        await until(lambda: bool(worker.log("store.memory_tight")))
+    assert (await lengths(redis, conversations))[-1] == TURNS

@@ -1,0 +1,86 @@
+"""Long conversations through whole processes: notes are written beside them, and survive what processes do not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import Answer, answer_of
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.waiting import until
+
+TALK = "conversation-1"
+NOTES = "Hanako has told a long story."
+LONG = "長い話です。" * 50
+LEAVING_S = 5.0  # far less than a model may take for notes
+
+
+class NoteTaker:
+    """Answers every turn at once, and every request for notes when its gate is open."""
+
+    def __init__(self) -> None:
+        self.gate = Event()
+        self.asked = 0
+        self.known: list[str] = []
+
+    def __call__(self, body: dict[str, Any]) -> Answer:
+        """The answer to a request."""
+        first = body["contents"][0]["parts"][0]["text"]
+        if first.startswith("<notes>"):
+            self.asked += 1
+            return replace(answer_of([{"text": NOTES}]), gate=self.gate)
+        self.known.append(first)
+        return answer_of([{"text": "I see."}])
+
+
+async def talk(running: KaiwaProcess, answers: int) -> None:
+    """Say something long and hear the answer."""
+    await running.say(TALK, LONG)
+    await running.answers(TALK, answers)
+
+
+async def until_asked(running: KaiwaProcess, taker: NoteTaker) -> int:
+    """Talk until notes are being written; how many answers that took."""
+    answers = 0
+    while not taker.asked:
+        answers += 1
+        await talk(running, answers)
+        await running.idle(5)
+    return answers
+
+
+async def test_notes_keep_nobody_waiting(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+    """What is said meanwhile is answered; what is said later begins with the notes."""
+    gemini.always = taker = NoteTaker()
+    async with kaiwa(tmp_path, "run", **variables, HISTORY_TOKENS="1000") as running:
+        answers = await until_asked(running, taker)
+        await talk(running, answers + 1)
+        taker.gate.set()
+        await until(lambda: bool(running.log("summary.written")))
+        await talk(running, answers + 2)
+    assert taker.known[-1].endswith(NOTES)
+    assert not taker.known[-2].endswith(NOTES)
+
+
+async def test_a_process_leaves_without_its_notes(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
+    """At once; the next one writes them, and the one after knows them."""
+    gemini.always = taker = NoteTaker()
+    settings = variables | {"HISTORY_TOKENS": "1000"}
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        answers = await until_asked(running, taker)
+        started = time.monotonic()
+        assert await running.stop() == 0
+        assert time.monotonic() - started < LEAVING_S
+    taker.gate.set()
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        await talk(running, answers + 1)
+        await until(lambda: bool(running.log("summary.written")))
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        await talk(running, answers + 2)
+    assert taker.known[-1].endswith(NOTES)

@@ -1,0 +1,62 @@
+"""Pictures through a whole process: what it holds of them stays within a small machine's memory."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import line_events
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import answer_of
+from tests.fakes.line import LineFake
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.webhooks import post_line
+from tests.waiting import until
+
+MIB = 1024 * 1024
+PICTURE = b"\xff\xd8\xff\xe0".ljust(9 * MIB, b"x")
+EACH = 6
+USERS = [f"U{number:032x}" for number in range(1, 5)]
+MOST = 400  # MiB; a dyno has 512, and the bundled Valkey wants some
+ANSWER = "I have seen it."
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+async def test_many_large_pictures_fit_into_a_small_machine(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+) -> None:
+    """Four people with six pictures of 9 MiB each, and again when all four say hi afterwards."""
+    gemini.always = lambda _: answer_of([{"text": ANSWER}])
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        assert await asyncio.gather(*(send_album(running, line, user) for user in USERS)) == [200] * len(USERS)
+        await until(lambda: len(line.sent) == len(USERS), 60)
+        assert peak(running) < MOST
+        assert await asyncio.gather(*(post_line(running, line, "hi", user) for user in USERS)) == [200] * len(USERS)
+        await until(lambda: len(line.sent) == 2 * len(USERS), 60)
+        assert peak(running) < MOST
+    assert line.texts == [[ANSWER]] * 2 * len(USERS)
+    assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1] * 2 * len(USERS)
+
+
+async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:
+    """Somebody sends pictures together."""
+    events = []
+    for index in range(1, EACH + 1):
+        picture = line_events.message_id()
+        line.image(picture, PICTURE)
+        album = {"id": f"album-{user}", "index": index, "total": EACH}
+        message = {"id": picture, "type": "image", "contentProvider": {"type": "line"}, "imageSet": album}
+        events.append(line.event(place=user, user=user, message=message))
+    return await running.post("/webhooks/line", *line_events.webhook(*events))
+
+
+def peak(running: KaiwaProcess) -> int:
+    """The most memory the process has held at once, in MiB."""
+    status = Path(f"/proc/{running.process.pid}/status").read_text("utf-8")
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
+    assert found
+    return int(found[1]) // 1024

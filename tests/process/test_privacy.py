@@ -1,0 +1,187 @@
+"""Whoever wants to be forgotten is: no key, no value and no byte of the data folder holds their id or their words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.store.server import Server
+from tests.fakes import line_events, slack_events
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import answer_of
+from tests.fakes.line import LineFake
+from tests.fakes.slack import SlackFake
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.waiting import until, until_true
+
+WORDS = "zebrafinch-confession"
+OTHERS = "marmalade-recipe"
+NAME = "Persephone"
+OTHER = "U" + "2" * 32
+SLACK_OTHER = "U00000002"
+MINUTE_S = 60
+FILES = {"APPROVAL_MODE": "auto_approve", "AUTO_APPROVE_ANYWAY": "1"}
+
+
+class Talk:
+    """People in LINE and Slack, one message after the other; each is answered before the next."""
+
+    def __init__(self, running: KaiwaProcess, line: LineFake, slack: SlackFake) -> None:
+        self._house = running
+        self._line = line
+        self._slack = slack
+        self._second = 1_795_298_220
+
+    async def line(self, text: str, user: str = line_events.USER, group: str = "") -> None:
+        told = len(self._line.sent)
+        message = line_events.addressed_message(text) if group else line_events.text_message(text)
+        event = self._line.event(place=group or user, user=user, message=message)
+        assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
+        await until(lambda: len(self._line.sent) > told)
+
+    async def slack(self, text: str, channel: str, user: str = slack_events.USER) -> None:
+        told = len(self._slack.shown)
+        self._second += 1
+        ts = f"{self._second}.000100"
+        self._slack.add_message(channel, ts, text, user=user)
+        say = slack_events.message if channel.startswith("D") else slack_events.mention
+        body = slack_events.as_json(say(text, ts, channel=channel, user=user))
+        assert await self._house.post("/webhooks/slack", body, slack_events.signed(body)) == 200
+        await until(lambda: len(self._slack.shown) > told)
+
+    async def unfollow(self, user: str = line_events.USER) -> None:
+        event = line_events.event("unfollow", place=user, user=user)
+        assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
+
+
+async def traces(folder: Path, *needles: str) -> list[str]:
+    """Where a needle stands: in keys, in values of whatever type, in names and bytes of files."""
+    found = []
+    async with Redis.from_url(Server((folder / "data").resolve()).url) as redis:
+        for key in [key async for key in redis.scan_iter(count=1_000)]:
+            held = repr((key, await redis.dump(key), await value_of(redis, key)))
+            found += [f"{needle} in {key.decode()}" for needle in needles if needle in held]
+    for path in files_below(folder):
+        found += [
+            f"{needle} in {path}" for needle in needles if needle in str(path) or needle.encode() in bytes_of(path)
+        ]
+    return found
+
+
+async def value_of(redis: Redis, key: bytes) -> Any:
+    """A key's value, whatever its type; Redis may compress what it dumps."""
+    match await redis.type(key):
+        case b"string":
+            return await redis.get(key)
+        case b"list":
+            return await redis.lrange(key, 0, -1)
+        case b"set":
+            return await redis.smembers(key)
+        case b"zset":
+            return await redis.zrange(key, 0, -1)
+        case b"hash":
+            return await redis.hgetall(key)
+        case b"stream":
+            return await redis.xrange(key)
+        case _:
+            return None
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Everything in the data folder and the workspace, the server's own log included."""
+    for top in ("data", "files"):
+        for path, folders, files in os.walk(folder / top):
+            yield from (Path(path) / name for name in (*folders, *files))
+
+
+def bytes_of(path: Path) -> bytes:
+    """What a file holds; the server deletes its own meanwhile."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except FileNotFoundError:
+        return b""
+
+
+def obedient(request: dict[str, Any]) -> Any:
+    """A model that repeats what it is told, and keeps it in a file where there are tools to do so."""
+    *_, last = request["contents"]
+    parts = last["parts"]
+    if any("functionResponse" in part for part in parts):
+        return answer_of([{"text": "Kept."}])
+    words = " ".join(part.get("text", "") for part in parts)
+    if "keep" in words:
+        call = {"name": "write_file", "args": {"path": "kept.txt", "content": words}}
+        return answer_of([{"functionCall": call}])
+    return answer_of([{"text": f"You said: {words}"}])
+
+
+@pytest.fixture
+def settings(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
+) -> dict[str, str]:
+    """Everything on, files included, and two people whom both platforms know."""
+    gemini.always = obedient
+    line.people = {line_events.USER: {"displayName": NAME}, OTHER: {"displayName": "Taro"}}
+    slack.add_user(name=NAME)
+    slack.add_user(SLACK_OTHER, "Taro")
+    return {**variables, **FILES, "WORKSPACE_DIR": str(tmp_path / "files")}
+
+
+async def test_forget_me_leaves_no_trace_of_a_person(
+    tmp_path: Path, settings: dict[str, str], line: LineFake, slack: SlackFake
+) -> None:
+    """In 1:1, group and channel, in store and files, within a minute; the other person's words stay."""
+    mine = (WORDS, NAME, line_events.USER, slack_events.USER, slack_events.DIRECT)
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        talk = Talk(running, line, slack)
+        await talk.line(f"keep {WORDS}")
+        await talk.line(f"hello {WORDS}", group=line_events.GROUP)
+        await talk.line(f"hello {OTHERS}", OTHER, line_events.GROUP)
+        await talk.line(f"keep {OTHERS}", OTHER)
+        await talk.slack(f"keep {WORDS}", slack_events.DIRECT)
+        await talk.slack(f"hello {WORDS}", slack_events.CHANNEL)
+        await talk.slack(f"hello {OTHERS}", slack_events.CHANNEL, SLACK_OTHER)
+        assert {trace.partition(" ")[0] for trace in await traces(tmp_path, *mine)} == set(mine)
+        await talk.line("/forget me")
+        await talk.slack("/forget me", slack_events.DIRECT)
+
+        async def is_forgotten() -> bool:
+            return not await traces(tmp_path, *mine)
+
+        try:
+            await until_true(is_forgotten, MINUTE_S)
+        except TimeoutError:
+            assert await traces(tmp_path, *mine) == []
+        theirs = await traces(tmp_path, OTHERS)
+        assert any(":history:line:" in trace for trace in theirs)
+        assert any(":history:slack:" in trace for trace in theirs)
+        assert any("kept.txt" in trace for trace in theirs)
+        assert any(".aof" in trace for trace in theirs)
+
+
+async def test_unfollowing_leaves_no_trace_of_a_person(
+    tmp_path: Path, settings: dict[str, str], line: LineFake, slack: SlackFake
+) -> None:
+    """As if they had said so; nobody is answered."""
+    mine = (WORDS, NAME, line_events.USER)
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        talk = Talk(running, line, slack)
+        await talk.line(f"keep {WORDS}")
+        await talk.line(f"hello {WORDS}", group=line_events.GROUP)
+        await talk.line(f"hello {OTHERS}", OTHER, line_events.GROUP)
+        await talk.unfollow()
+
+        async def is_forgotten() -> bool:
+            return not await traces(tmp_path, *mine)
+
+        try:
+            await until_true(is_forgotten, MINUTE_S)
+        except TimeoutError:
+            assert await traces(tmp_path, *mine) == []
+        assert any(":history:line:" in trace for trace in await traces(tmp_path, OTHERS))
+        assert len(line.sent) == 3

@@ -1,0 +1,183 @@
+"""A tool that acts, asked for on the page and at a terminal; and turns that are stopped there."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.cli.new_tool import write_tool
+from bot.texts import load
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.terminal import CTRL_C, PROMPT, Terminal, piped
+from tests.project import environment
+from tests.waiting import until, until_true
+
+WORDS = load().table("terminal", "en")
+HERE = "/console/conversation-1"
+
+
+@pytest.fixture
+def gemini() -> Iterator[GeminiFake]:
+    with gemini_fake_in_thread() as fake:
+        yield fake
+
+
+@pytest.fixture
+def variables(tmp_path: Path, gemini: GeminiFake) -> dict[str, str]:
+    """A tool of the operator's that acts: it writes down each call."""
+    file = write_tool("shout", tmp_path / "tools").tool
+    source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
+    told = f"with open({str(tmp_path / 'done')!r}, 'a') as file:\n            file.write(text)\n        return"
+    file.write_text(source.replace("return {", f"{told} {{"), "utf-8")
+    return environment(
+        KAIWA_DATA_DIR=str(tmp_path / "data"),
+        TOOLS_DIR=str(tmp_path / "tools"),
+        GEMINI_API_KEY=KEY,
+        GOOGLE_GEMINI_BASE_URL=gemini.base_url,
+        TERM="xterm-256color",
+        LANG="C.UTF-8",
+    )
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, variables: dict[str, str]) -> Iterator[Terminal]:
+    """A terminal at its prompt; whatever happens there, no process stays."""
+    terminal = Terminal(variables)
+    terminal.see(PROMPT)
+    yield terminal
+    terminal.close()
+    assert left_behind(tmp_path) == []
+
+
+async def asked(running: KaiwaProcess) -> dict[str, Any]:
+    """The open question, as soon as there is one."""
+    found: list[dict[str, Any]] = []
+
+    async def is_asked() -> bool:
+        async with running.browser() as http:
+            question = (await http.get(HERE)).json()["asked"]
+        found[:] = [question] if question else []
+        return bool(found)
+
+    await until_true(is_asked, 20)
+    return found[0]
+
+
+async def post(running: KaiwaProcess, path: str, content: dict[str, Any]) -> int:
+    async with running.browser() as http:
+        return (await http.post(f"{HERE}/{path}", json=content)).status_code
+
+
+async def test_a_question_outlives_the_process_that_asked_it(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
+    """Another process takes the decision, makes the call once, and says what came of it; a second press is too late."""
+    gemini.call("shout", {"text": "hello"})
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        await running.say("conversation-1", "shout hello")
+        question = await asked(running)
+    assert (question["tool"], question["shown"]) == ("shout", "▸ text: hello")
+    gemini.say("HELLO, as you wished.")
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        decision = {"question": (await asked(running))["question_id"], "approved": True}
+        assert decision["question"] == question["question_id"]
+        assert await post(running, "decisions", decision) == 202
+        assert await running.answers("conversation-1", 1) == ["HELLO, as you wished."]
+        assert await post(running, "decisions", decision) == 409
+    assert (tmp_path / "done").read_text("utf-8") == "hello"
+
+
+async def test_a_worker_elsewhere_hears_the_wish_to_stop(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
+    """The page's process takes no turns; the one that does ends its model call at once, and nothing is left to do."""
+    gemini.stall()
+    async with (
+        kaiwa(tmp_path, "run", "--no-worker", **variables) as running,
+        kaiwa(tmp_path, "worker", ready="takes turns", **variables),
+    ):
+        await running.say("conversation-1", "tell me a story")
+        await until(lambda: bool(gemini.requests), 20)
+        assert await post(running, "stop", {}) == 202
+        assert await running.answers("conversation-1", 1, seconds=5) == ["Stopped."]
+        await running.idle(10)
+
+
+def test_the_next_line_at_the_terminal_decides(terminal: Terminal, tmp_path: Path, gemini: GeminiFake) -> None:
+    """The prompt is back after the question; a no is read by the model with its reason, a yes makes the call."""
+    for text in ("hello", "bye"):
+        gemini.call("shout", {"text": text})
+        gemini.say(f"Answer to {text}.")
+    drawn = terminal.say("shout hello")
+    assert drawn.startswith("shout hello\n\n? shout\n    ▸ text: hello\n  May I do this?")
+    terminal.say("not so loud")
+    assert "Answer to hello." in terminal.newest
+    assert "rejected by the user: not so loud" in terminal.newest
+    assert not (tmp_path / "done").exists()
+    terminal.say("shout bye")
+    assert "Answer to bye." in terminal.say("yes")
+    assert (tmp_path / "done").read_text("utf-8") == "bye"
+    assert terminal.leave() == 0
+
+
+def test_a_question_is_asked_again_by_the_next_run(
+    terminal: Terminal, tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+) -> None:
+    """Until when it can be answered is told on leaving; nothing typed before it could be read answers it."""
+    gemini.call("shout", {"text": "hello"})
+    gemini.say("Done.")
+    terminal.say("shout hello")
+    assert terminal.leave() == 0
+    assert "The question stays open until" in terminal.text
+    again = Terminal(variables)
+    again.see("May I do this")
+    again.see(PROMPT)
+    assert "Done." in again.say("yes")
+    assert again.leave() == 0
+    assert (tmp_path / "done").read_text("utf-8") == "hello"
+
+
+def test_what_was_typed_ahead_does_not_decide(terminal: Terminal, tmp_path: Path, gemini: GeminiFake) -> None:
+    """Whoever typed it had not read the question."""
+    gemini.call("shout", {"text": "hello"})
+    gemini.say("As you like.")
+    terminal.type("shout hello\ryes\r")
+    terminal.see("May I do this")
+    terminal.see(PROMPT)
+    assert "As you like." in terminal.say("no")
+    assert not (tmp_path / "done").exists()
+    assert terminal.leave() == 0
+
+
+async def test_a_pipe_answers_with_its_next_line(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+    """Without one the question stays open, which is told beside the answers and by the exit code."""
+    gemini.call("shout", {"text": "hello"})
+    gemini.say("Done.")
+    chat = await piped(variables)
+    out, err = await chat.communicate(b"shout hello\n")
+    assert (chat.returncode, out) == (1, b"")
+    assert "? shout\n  ▸ text: hello\n" in err.decode()
+    assert "The question stays open until" in err.decode()
+    chat = await piped(variables)
+    out, _ = await chat.communicate(b"yes\n")
+    assert (chat.returncode, out) == (0, b"Done.\n")
+    assert (tmp_path / "done").read_text("utf-8") == "hello"
+
+
+def test_stop_at_the_prompt_ends_the_answer_that_was_left(terminal: Terminal, gemini: GeminiFake) -> None:
+    """Ctrl-C goes back to the prompt, /stop ends what goes on behind it; it is said once."""
+    gemini.stall()
+    gemini.say("Here I am.")
+    terminal.type("tell me a story\r")
+    asyncio.run(until(lambda: bool(gemini.requests), 20))
+    terminal.type(CTRL_C)
+    terminal.see(PROMPT)
+    assert terminal.say("/stop") == "/stop\n\nStopped.\n\n"
+    assert terminal.say("are you there?") == "are you there?\n\nHere I am.\n\n"
+    assert terminal.kill(signal.SIGTERM) == 0

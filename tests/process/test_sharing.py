@@ -1,0 +1,148 @@
+"""Several processes on one store share the work, also while Docket's hints get lost and while the store is away."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from tests.fakes import line_events
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.line import LineFake
+from tests.fixtures_store import ENDLESS
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.redis_server import RedisServer, redis_server
+from tests.waiting import until, until_true
+
+TALKS = [f"conversation-{number:02}" for number in range(30)]
+
+
+async def test_three_processes_share_the_work(tmp_path: Path) -> None:
+    """All messages come to one of them, wave after wave, more than it can begin at once, until each of the others has
+    answered some: each message is answered once."""
+    talks: list[str] = []
+    async with kaiwa(tmp_path, "run") as door, kaiwa(tmp_path, "run") as second, kaiwa(tmp_path, "run") as third:
+        async with asyncio.timeout(60):
+            while min(len(running.log("turn.answered")) for running in (second, third)) < len(TALKS) // 10:
+                wave = [f"wave-{len(talks)}-{talk}" for talk in TALKS]
+                talks += wave
+                await asyncio.gather(*(door.say(talk, "What is 2 + 3?") for talk in wave))
+        for talk in talks:
+            (answer,) = await door.answers(talk, 1)
+            assert "5" in answer
+        shares = [
+            Counter(turn["conversation"] for turn in running.log("turn.answered")) for running in (door, second, third)
+        ]
+    assert sum(shares, Counter()) == Counter({f"console:{talk}": 1 for talk in talks})
+    assert min(len(share) for share in shares) >= len(TALKS) // 10
+
+
+@asynccontextmanager
+async def forgetful_docket(redis: Redis) -> AsyncIterator[None]:
+    """All that Docket keeps is deleted, again and again."""
+
+    async def forget() -> None:
+        while True:
+            names = [name async for name in redis.scan_iter() if re.fullmatch(next(iter(ENDLESS)), name.decode())]
+            if names:
+                await redis.delete(*names)
+
+    forgetting = asyncio.create_task(forget())
+    try:
+        yield
+    finally:
+        forgetting.cancel()
+        with suppress(asyncio.CancelledError):
+            await forgetting
+
+
+async def test_the_due_index_alone_brings_every_message_to_its_answer(
+    tmp_path: Path, store_url: str, redis: Redis
+) -> None:
+    """Docket's keys are deleted while messages stream in; the processes stay ready, and lose and repeat nothing."""
+    variables = {"REDIS_URL": store_url}
+    async with kaiwa(tmp_path, "run", **variables) as door, kaiwa(tmp_path, "run", **variables) as other:
+        async with forgetful_docket(redis):
+            for talk in TALKS:
+                await door.say(talk, "What is 2 + 3?")
+            for talk in TALKS:
+                assert len(await door.answers(talk, 1)) == 1
+        assert [await running.get("/readyz") for running in (door, other)] == [200, 200]
+        assert len(door.log("turn.answered")) + len(other.log("turn.answered")) == len(TALKS)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    with redis_server(tmp_path / "redis") as server:
+        yield server
+
+
+def number_in(asked: dict[str, Any]) -> Answer:
+    """A model that takes its time and repeats the number it was told."""
+    (number,) = re.findall(r"number (\d+)", str(asked["contents"][-1]))
+    answer = answer_of([{"text": f"It was {number}."}])
+    return replace(answer, after_s=0.3)
+
+
+class Senders:
+    """LINE, which sends every event again until it is taken in.
+
+    Attributes:
+        refused_s: how long it waited for each refusal.
+    """
+
+    def __init__(self, running: KaiwaProcess, line: LineFake) -> None:
+        self._house = running
+        self._line = line
+        self.refused_s: list[float] = []
+
+    async def send(self, number: int) -> None:
+        """Deliver one message of one user."""
+        user = f"U{number:032x}"
+        event = self._line.event(place=user, user=user, message=line_events.text_message(f"number {number}"))
+
+        async def taken() -> bool:
+            started = time.monotonic()
+            status = await self._house.post("/webhooks/line", *line_events.webhook(event))
+            if status != 200:
+                assert status == 503
+                self.refused_s.append(time.monotonic() - started)
+            return status == 200
+
+        await until_true(taken)
+
+
+async def test_a_store_that_is_killed_under_load_loses_nothing(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, server: RedisServer
+) -> None:
+    """503 within three seconds while it is away, ready within ten after it is back, and every message answered once,
+    those that were in the middle of their turn included."""
+    gemini.always = number_in
+    variables = variables | {"REDIS_URL": server.url}
+    async with kaiwa(tmp_path, "run", **variables) as running, kaiwa(tmp_path, "run", **variables) as other:
+        senders = Senders(running, line)
+        await asyncio.gather(*map(senders.send, range(20)))
+        await until(lambda: gemini.streaming > 5)
+        server.kill()
+        async with asyncio.TaskGroup() as group:
+            for number in range(20, 40):
+                group.create_task(senders.send(number))
+            await until(lambda: len(senders.refused_s) >= 20)
+            assert [await one.get("/readyz") for one in (running, other)] == [503, 503]
+            server.start()
+            await running.ready(10)
+            await other.ready(10)
+        assert max(senders.refused_s) < 3
+        await until(lambda: len(line.texts) == 40)
+        await running.idle(5)
+    assert sorted(line.texts) == sorted([f"It was {number}."] for number in range(40))

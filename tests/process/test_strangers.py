@@ -1,0 +1,251 @@
+"""What strangers can do to a running process from outside: half a request, huge ones, and claims to be this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pexpect
+import pytest
+
+from tests.fakes import line_events
+from tests.fakes.line import LineFake
+from tests.process.kaiwa_process import ENTRY, KaiwaProcess, kaiwa
+from tests.process.webhooks import post_line
+from tests.project import environment
+from tests.waiting import until_true
+
+HALVES = (
+    b"POST /webhooks/line HTTP/1.1\r\nHost: x\r\nX-Line-Sig",
+    b"POST /webhooks/line HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}",
+)
+MIB = 1024 * 1024
+FEW_DESCRIPTORS = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160)); {ENTRY}"
+
+
+def port_of(running: KaiwaProcess) -> int:
+    return urlsplit(running.base_url).port or 0
+
+
+@asynccontextmanager
+async def half_open(running: KaiwaProcess, count: int) -> AsyncIterator[list[socket.socket]]:
+    """So many connections with half a head or half a body."""
+    loop = asyncio.get_running_loop()
+    sockets = []
+    for number in range(count):
+        sock = socket.socket()
+        sock.setblocking(False)
+        sockets.append(sock)
+        await loop.sock_connect(sock, ("127.0.0.1", port_of(running)))
+        with suppress(ConnectionError):
+            await loop.sock_sendall(sock, HALVES[number % 2])
+    try:
+        yield sockets
+    finally:
+        for sock in sockets:
+            sock.close()
+
+
+async def test_signed_webhooks_get_in_beside_a_thousand_half_requests(
+    tmp_path: Path, variables: dict[str, str], line: LineFake
+) -> None:
+    """They stand, and everybody else is served as ever."""
+    async with kaiwa(tmp_path, "run", "--no-worker", **variables) as running, half_open(running, 1000):
+        assert [await post_line(running, line, f"message {number}") for number in range(10)] == [200] * 10
+        assert await running.get("/healthz") == 200
+        assert running.log("connections.at_limit") == []
+
+
+async def test_signed_webhooks_get_in_where_descriptors_are_few(
+    tmp_path: Path, variables: dict[str, str], line: LineFake
+) -> None:
+    """Half requests give way at the limit, and the log says so in one line."""
+    async with kaiwa(tmp_path, "run", "--no-worker", entry=FEW_DESCRIPTORS, **variables) as running:
+        for _ in range(3):
+            async with half_open(running, 300):
+                assert [await post_line(running, line, f"message {number}") for number in range(10)] == [200] * 10
+                assert await running.get("/readyz") == 200
+    (told,) = running.log("connections.at_limit")
+    assert told["limit"] == 80
+
+
+def resident(running: KaiwaProcess) -> int:
+    """Bytes of memory that are its own."""
+    pages = Path(f"/proc/{running.process.pid}/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from Linux's /proc")
+@pytest.mark.parametrize(
+    ("beginning", "piece", "pieces"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: ", b"x" * MIB, 150),
+        (b"GET /", b"x" * MIB, 20),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b"A: b\r\n" * 10_000, 50),
+    ],
+    ids=["a header of 150 MiB", "an address of 20 MiB", "500,000 headers"],
+)
+async def test_a_head_without_end_costs_nothing(tmp_path: Path, beginning: bytes, piece: bytes, pieces: int) -> None:
+    """It is refused after 64 KiB, and nothing of the rest is kept."""
+    async with kaiwa(tmp_path, "run", "--no-worker") as running:
+        before = resident(running)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(running))
+        with suppress(ConnectionError):
+            writer.write(beginning)
+            for _ in range(pieces):
+                writer.write(piece)
+                await writer.drain()
+        told = await reader.read(1000)
+        assert told.startswith(b"HTTP/1.1 431 ")
+        assert resident(running) - before < 8 * MIB
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        assert await running.get("/healthz") == 200
+
+
+def console_token(folder: Path) -> str:
+    return (folder / "data" / "console_token").read_text().strip()
+
+
+async def test_where_webhooks_come_in_a_token_is_made(tmp_path: Path, variables: dict[str, str]) -> None:
+    """Kept for its owner alone, the same at the next start, told by its file, and never logged."""
+    async with kaiwa(tmp_path, "run", "--no-worker", **variables) as running:
+        path = tmp_path / "data" / "console_token"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        token = console_token(tmp_path)
+        assert len(token) >= 43
+        async with httpx.AsyncClient(base_url=running.base_url) as stranger:
+            assert (await stranger.get("/")).status_code == 401
+            assert (await stranger.get("/metrics")).status_code == 401
+            assert (await stranger.post("/console/conversation-1/messages", json={"text": "x"})).status_code == 401
+            bearer = {"Authorization": f"Bearer {token}"}
+            assert "kaiwa_" in (await stranger.get("/metrics", headers=bearer)).text
+    assert f"The page asks for the token in {path}" in running.output
+    assert token not in running.output
+    async with kaiwa(tmp_path, "run", "--no-worker", **variables) as again:
+        assert await again.get("/metrics") == 200
+    assert console_token(tmp_path) == token
+
+
+def test_on_a_terminal_the_address_to_sign_in_is_printed(tmp_path: Path, variables: dict[str, str]) -> None:
+    """Nobody need look for a file: the address has the token, behind a # that no log will show."""
+    child = pexpect.spawn(
+        sys.executable,
+        ["-c", ENTRY, "run", "--no-worker"],
+        env=environment(PORT="0", KAIWA_DATA_DIR=str(tmp_path / "data"), **variables),
+        cwd=tmp_path,
+        encoding="utf-8",
+        timeout=30,
+    )
+    try:
+        child.expect(r"Sign in at http://127\.0\.0\.1:\d+/signin#(\S+)")
+        assert str(child.after).endswith(f"#{console_token(tmp_path)}")
+    finally:
+        child.terminate()
+        child.expect(pexpect.EOF)
+        child.close()
+
+
+async def test_two_that_start_at_once_make_one_token(tmp_path: Path, variables: dict[str, str]) -> None:
+    """Whoever comes second takes what the first has made."""
+    async with (
+        kaiwa(tmp_path, "run", "--no-worker", **variables) as first,
+        kaiwa(tmp_path, "run", "--no-worker", **variables) as second,
+    ):
+        assert [await first.get("/metrics"), await second.get("/metrics")] == [200, 200]
+
+
+async def test_on_a_dyno_no_token_is_made(tmp_path: Path, variables: dict[str, str], valkey_url: str) -> None:
+    """Its disk is forgotten daily: the page is closed, and names the variable that opens it."""
+    async with kaiwa(tmp_path, "run", "--no-worker", DYNO="web.1", REDIS_URL=valkey_url, **variables) as running:
+        async with httpx.AsyncClient(base_url=running.base_url) as http:
+            for path in ("/", "/metrics"):
+                told = await http.get(path)
+                assert (told.status_code, "CONSOLE_TOKEN" in told.text) == (403, True)
+        assert "set CONSOLE_TOKEN to open them" in running.output
+    assert not (tmp_path / "data" / "console_token").exists()
+
+
+async def test_a_desktop_without_channels_needs_no_token(tmp_path: Path) -> None:
+    """As ever: this machine is let in, and nothing is made."""
+    async with kaiwa(tmp_path, "run", "--no-worker") as running, httpx.AsyncClient(base_url=running.base_url) as http:
+        assert (await http.get("/")).status_code == 200
+        assert (await http.get("/metrics")).status_code == 200
+    assert not (tmp_path / "data" / "console_token").exists()
+
+
+NGINX = """
+daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log; worker_processes 1;
+events {{ worker_connections 64; }}
+http {{
+  access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{behind}; {more} }} }}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port: int = sock.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def in_front(kind: str, folder: Path, behind: int) -> AsyncIterator[str]:
+    """A real proxy; its address."""
+    program = "socat" if kind == "socat" else "nginx"
+    found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    port = free_port()
+    more = {"nginx that passes the host on": "proxy_set_header Host $host;"}.get(kind, "")
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, behind=behind, more=more))
+    arguments = {
+        "socat": [f"TCP-LISTEN:{port},bind=127.0.0.1,fork,reuseaddr", f"TCP:127.0.0.1:{behind}"],
+        "nginx": ["-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")],
+    }[program]
+    process = await asyncio.create_subprocess_exec(found, *arguments)
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+
+            async def is_up() -> bool:
+                with suppress(httpx.HTTPError):
+                    return (await http.get("/healthz")).status_code == 200
+                return False
+
+            await until_true(is_up, 20)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@pytest.mark.parametrize("kind", ["nginx", "nginx that passes the host on", "socat"])
+async def test_a_stranger_behind_a_proxy_is_a_stranger(tmp_path: Path, variables: dict[str, str], kind: str) -> None:
+    """Whatever the proxy says or does not say, and whatever host the stranger asks for; webhooks get through."""
+    async with (
+        kaiwa(tmp_path, "run", "--no-worker", **variables) as running,
+        in_front(kind, tmp_path, port_of(running)) as address,
+        httpx.AsyncClient(base_url=address, headers={"Host": "localhost"}) as http,
+    ):
+        for path in ("/", "/metrics", "/console/info", "/console/conversation-1"):
+            assert (await http.get(path)).status_code == 401
+        posted = await http.post("/console/conversation-1/messages", json={"text": "write a file"})
+        assert posted.status_code == 401
+        body, headers = line_events.webhook()
+        assert (await http.post("/webhooks/line", content=body, headers=headers)).status_code == 200
+        signed_in = await http.post("/signin", data={"token": console_token(tmp_path)})
+        assert signed_in.status_code == 303
+        assert (await http.get("/metrics")).status_code == 200
