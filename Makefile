@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat test check test-llm chaos format lock clean
+.PHONY: help setup models dev run chat quick test check nightly test-llm chaos format lock clean
 
 BIN := .venv/bin
 export PYTHON
@@ -26,6 +26,11 @@ run: setup ## web server, worker and page in one process
 chat: setup ## talk in this terminal
 	@exec $(BIN)/kaiwa chat
 
+TESTS = $(BIN)/pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+
+quick: dev ## the tests that need no browser and no process, for while you work
+	@$(TESTS) --hypothesis-profile=quick -m "not (browser or process or long)"
+
 test: check ## the whole gate, as CI runs it
 
 check: dev ## format, lint, types, import directions, tests with coverage; stops at the first failure
@@ -33,7 +38,11 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,lint,$(BIN)/ruff check --quiet .,make format fixes some of it)
 	$(call step,types,$(BIN)/mypy --no-error-summary,fix the types above)
 	$(call step,imports,said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; false; },see the contracts in pyproject.toml)
-	$(call step,tests,$(BIN)/pytest --quiet --cov --cov-report=term --numprocesses=auto --dist=loadfile --no-loadscope-reorder,see the tests or the coverage above)
+	$(call step,tests,$(TESTS) --cov --cov-report=term $(EVERYTHING),see the tests or the coverage above)
+
+nightly: EVERYTHING = --nightly
+nightly: check ## the gate with nothing left out, then two minutes of chaos; SEED=7 draws it again
+	$(call step,chaos,$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)),see the story above)
 
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once
 	@scripts/setup.sh llm

@@ -11,6 +11,7 @@ from socket import AF_INET, AF_INET6
 from types import SimpleNamespace
 from typing import Any
 
+import hypothesis
 import pytest
 from pydantic import BaseModel
 
@@ -18,48 +19,8 @@ import toolset
 from bot.settings import Settings
 from tests.project import AUTHORITY, ROOT
 
-pytest_plugins = ["tests.fixtures_store"]
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """The tables of a document are written by the tests that otherwise compare them."""
-    parser.addoption("--write-tables", action="store_true", help="write the tables of docs/providers.md")
-
-
-# Long stories whose lines are those of other tests: being measured would take them twice as long again.
-UNMEASURED = (
-    "tests/bot/store/test_machine.py",
-    "tests/crash/test_crash_points.py",
-    "tests/crash/test_crash_points_of_approvals.py",
-    "tests/bot/providers/test_registry.py::test_a_missing_",
-    "tests/bot/providers/test_registry.py::test_only_the_sdk_",
-    "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
-    "tests/browser/test_dead_worker.py",
-    "tests/injections/test_injections.py",
-    "tests/process/test_chaos.py",
-    "tests/process/test_connections.py",
-    "tests/process/test_models.py",
-    "tests/process/test_pictures.py",
-    "tests/process/test_questions.py",
-    "tests/process/test_sharing.py",
-    "tests/process/test_slack_approvals.py",
-    "tests/process/test_takeover.py",
-    "tests/toolset/test_contract_arguments.py",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Coverage looks away from some tests, and from the processes they start."""
-    for item in items:
-        if item.nodeid.startswith(UNMEASURED):
-            item.add_marker("no_cover")
-
-
-@pytest.fixture(autouse=True)
-def processes_are_measured_as_their_test_is(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coverage finds them by this variable."""
-    if request.node.get_closest_marker("no_cover"):
-        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+hypothesis.settings.register_profile("quick", max_examples=20)
+pytest_plugins = ["tests.fixtures_store", "tests.selection"]
 
 
 class Internet:

@@ -13,5 +13,5 @@ def recorded(*parts: str) -> Path:
     """A file or folder of the recordings."""
     path = RECORDED.joinpath(*parts)
     if not path.exists():
-        pytest.skip("shared/recorded is not here")
+        pytest.skip("the vendors' recorded traffic is not part of the repository")
     return path

@@ -14,6 +14,7 @@ from bot.metrics import Metrics
 from bot.store import Store
 from tests.bot.harness import NoHints, texts
 from tests.fakes.tools import Echo, tool_map
+from tests.sampling import Sample
 from toolset.tool import Risk, ToolContext
 
 
@@ -31,13 +32,15 @@ class CrashRig:
     Args:
         store, redis: not by way of a wire that is cut.
         server: the server's URL.
+        sample: the requests at which processes die.
 
     Attributes:
         called: the tool calls made so far.
         told: by conversation, who wants to know of its calls.
     """
 
-    def __init__(self, store: Store, redis: Redis, server: str) -> None:
+    def __init__(self, store: Store, redis: Redis, server: str, sample: Sample) -> None:
+        self.sample = sample
         self.store = store
         self.redis = redis
         self.server = server

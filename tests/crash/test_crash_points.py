@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from redis.asyncio import Redis
 
 from bot.providers.scripted import Step
 from bot.store import Depths, Store
@@ -69,12 +68,9 @@ SCENARIOS = {
 
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_a_death_changes_nothing(
-    name: str, carried_out: bool, store: Store, redis: Redis, store_url: str
-) -> None:
+async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashRig, store: Store) -> None:
     """One answer, one turn in the history, nothing asked or called again that was on record, nothing left to do."""
     scenario, answered, remembered = SCENARIOS[name]
-    rig = CrashRig(store, redis, store_url)
     undisturbed = await crash_at_every_request(scenario, rig, carried_out=carried_out)
     assert (undisturbed.answers, undisturbed.past) == (answered, remembered)
     assert await store.depths() == Depths(due=0, dead_letters=0)
@@ -87,10 +83,9 @@ async def test_a_death_changes_nothing(
     ids=["before the write", "after the write", "before the hint"],
 )
 async def test_a_message_survives_whoever_takes_it_in(
-    cut: Cut, is_kept: bool, is_sent_again: bool, store: Store, redis: Redis, store_url: str
+    cut: Cut, is_kept: bool, is_sent_again: bool, rig: CrashRig, store: Store
 ) -> None:
     """The platform has had no 200: what is kept is answered with or without its second copy, and once."""
-    rig = CrashRig(store, redis, store_url)
     conversation = Conversation("mailbox:door", Scenario((), answers), rig)
     assert await conversation.knock(TOKYO, cut) == ["accept"]
     if is_sent_again:

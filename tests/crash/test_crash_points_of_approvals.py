@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
 from bot.agent.tool_runner import INTERRUPTED
@@ -13,7 +12,7 @@ from bot.conversation.approvals import EXPIRED, REJECTED
 from bot.conversation.delivery import CANNOT_ASK
 from bot.conversation.services import Policy
 from bot.store import Depths, Store
-from tests.crash.driver import at_each, crash_at_every_request, run
+from tests.crash.driver import EVERY, at_each, crash_at_every_request, run
 from tests.crash.evidence import Ending, ending_of
 from tests.crash.rig import CrashRig
 from tests.crash.scenarios import TOKYO, after, asks, presses, says, takes_back
@@ -89,32 +88,24 @@ every_death = pytest.mark.parametrize("carried_out", [False, True], ids=["before
 
 @every_death
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_a_death_changes_nothing(
-    name: str, carried_out: bool, store: Store, redis: Redis, store_url: str
-) -> None:
+async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashRig, store: Store) -> None:
     """One question, one decision, one call where it is allowed, one answer, nothing left to do."""
     scenario, ending = SCENARIOS[name]
-    assert await crash_at_every_request(scenario, CrashRig(store, redis, store_url), carried_out=carried_out) == ending
+    assert await crash_at_every_request(scenario, rig, carried_out=carried_out) == ending
     assert await store.depths() == Depths(due=0, dead_letters=0)
 
 
 @every_death
-async def test_a_question_that_cannot_be_asked_is_a_no(
-    carried_out: bool, store: Store, redis: Redis, store_url: str
-) -> None:
+async def test_a_question_that_cannot_be_asked_is_a_no(carried_out: bool, rig: CrashRig, store: Store) -> None:
     """Also where the process dies that was told so; each such question is one dead letter."""
-    rig = CrashRig(store, redis, store_url)
     ending = await crash_at_every_request(launching(is_mute=True), rig, carried_out=carried_out)
     assert ending == Ending([ANSWER], PAST, {1: {"error": CANNOT_ASK}}, asked=2, called=[])
     assert await store.depths() == Depths(due=0, dead_letters=len(rig.told))
 
 
 @every_death
-async def test_a_call_that_is_stopped_while_it_runs_is_over(
-    carried_out: bool, store: Store, redis: Redis, store_url: str
-) -> None:
+async def test_a_call_that_is_stopped_while_it_runs_is_over(carried_out: bool, rig: CrashRig, store: Store) -> None:
     """It is not made again; where the process died before it was made, nobody had a reason to stop."""
-    rig = CrashRig(store, redis, store_url)
     during = after("asked", presses("p1")) + after("call", says("m2", "/stop"))
     scenario = Scenario((TOKYO,), asks("drill", 1), during=during)
 
@@ -130,7 +121,8 @@ async def test_a_call_that_is_stopped_while_it_runs_is_over(
         assert (ending.marked_twice, ending.left, ending.by_the_dead) == ([], [], 0)
         return first.is_dead
 
-    points = range(40 if carried_out else 60)
+    points = rig.sample.of(range(40 if carried_out else 60), EVERY)
     died = await at_each(points, ends_well)
-    assert died == [0 < point <= sum(died) for point in points]
-    assert sum(died) > 20
+    last = max(point for point, is_dead in zip(points, died, strict=True) if is_dead)
+    assert died == [0 < point <= last for point in points]
+    assert last > 20 - rig.sample.step(EVERY)

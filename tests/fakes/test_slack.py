@@ -31,7 +31,7 @@ def fake() -> Iterator[SlackFake]:
 @pytest.fixture
 def spec() -> dict[str, Any]:
     if not SPEC.exists():
-        pytest.skip("shared/specs is not here")
+        pytest.skip("the vendors' descriptions are not part of the repository")
     spec: dict[str, Any] = json.loads(SPEC.read_text("utf-8"))
     return spec
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from tests.project import files, name_of
 
@@ -17,10 +19,16 @@ LONG_FUNCTIONS: dict[str, str] = {}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@cache
+def parsed() -> dict[Path, ast.Module]:
+    """Every file of ours."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in files("*.py")}
+
+
 def functions() -> Iterator[tuple[str, Function]]:
     """Every function of the house with its name in the form of LONG_FUNCTIONS."""
-    for path in files("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path, module in parsed().items():
+        for node in ast.walk(module):
             if isinstance(node, Function):
                 yield f"{name_of(path)}::{node.name}", node
 
@@ -48,4 +56,4 @@ def test_every_test_says_what_it_shows() -> None:
 
 def test_every_module_states_its_duty() -> None:
     """The docstring of a module is the one place that says what it is there for."""
-    assert [name_of(path) for path in files("*.py") if not ast.get_docstring(ast.parse(path.read_text("utf-8")))] == []
+    assert [name_of(path) for path, module in parsed().items() if not ast.get_docstring(module)] == []

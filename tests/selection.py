@@ -1,0 +1,132 @@
+"""What each run plays: ``make quick`` what needs no process, ``make test`` the gate, ``make nightly`` everything."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sampling import OFFSETS, Sample
+
+# Markers by the beginning of a test's id.
+MARKERS = {
+    "browser": ("tests/browser/",),
+    "process": (
+        "tests/process/",
+        "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
+        "tests/bot/providers/test_registry.py::test_a_missing_",
+        "tests/bot/providers/test_registry.py::test_only_the_sdk_",
+        "tests/bot/store/test_cluster.py",
+        "tests/bot/store/test_embedded.py",
+        "tests/bot/store/test_server.py",
+        "tests/gate/test_readme.py",
+        "tests/gate/test_setup.py",
+    ),
+    "long": (
+        "tests/bot/providers/test_capping.py::test_a_stream_",
+        "tests/bot/providers/test_capping.py::test_an_answer_is_put_together_once",
+        "tests/bot/providers/test_capping.py::test_json_is_read_in_one_pass",
+        "tests/bot/store/test_machine.py",
+        "tests/bot/test_linear_text.py",
+        "tests/crash/",
+        "tests/injections/",
+        "tests/toolset/test_contract_arguments.py",
+    ),
+    "nightly": ("tests/fakes/",),
+}
+
+# The gate plays every nth of these; which, is drawn for each run.
+SAMPLED = {
+    "tests/bot/providers/test_capping.py::test_a_stream_is_read_in_one_pass": 2,
+    "tests/bot/providers/test_capping.py::test_an_answer_is_put_together_once": 3,
+    "tests/bot/test_linear_text.py": 4,
+    "tests/process/": 3,
+}
+# Whole processes that every gate starts: what they run is measured, or the only one of its kind.
+ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/process/test_shutdown.py")
+
+# Stories whose lines are those of other tests: being measured would take them twice as long again.
+UNMEASURED = (
+    "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
+    "tests/bot/providers/test_registry.py::test_a_missing_",
+    "tests/bot/providers/test_registry.py::test_only_the_sdk_",
+    "tests/bot/store/test_machine.py",
+    "tests/browser/",
+    "tests/crash/",
+    "tests/injections/",
+    "tests/process/",
+    "tests/toolset/test_contract_arguments.py",
+)
+MEASURED = ("tests/process/test_run.py", "tests/process/test_shutdown.py")  # all the same
+NO_FORM = "tests/bot/providers/test_conformance"  # skips where a vendor has no form for a feature
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of a run, and one that writes documents."""
+    parser.addoption("--nightly", action="store_true", help="leave nothing out")
+    parser.addoption(
+        "--offset", type=int, help="where samples of long suites begin; by default somewhere else each time"
+    )
+    parser.addoption("--write-tables", action="store_true", help="write the tables of docs/providers.md")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the offset before the workers start, which are given the same."""
+    if config.option.offset is None:
+        config.option.offset = int(time.time()) % OFFSETS
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark by folder; leave the nightly tests out of other runs, and some tests out of the coverage."""
+    for item in items:
+        for marker, beginnings in MARKERS.items():
+            if item.nodeid.startswith(beginnings):
+                item.add_marker(marker)
+        if item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED):
+            item.add_marker("no_cover")
+    if not config.option.nightly:
+        played = set(of_the_gate(items, Sample(False, config.option.offset)))
+        config.hook.pytest_deselected(items=[item for item in items if item not in played])
+        items[:] = [item for item in items if item in played]
+
+
+def of_the_gate(items: list[pytest.Item], sample: Sample) -> Iterator[pytest.Item]:
+    """All but the nightly tests; of the sampled ones some."""
+    for beginning, every in SAMPLED.items():
+        optional = [item for item in items if item.nodeid.startswith(beginning) and not item.nodeid.startswith(ALWAYS)]
+        yield from sample.of(optional, every)
+    for item in items:
+        is_optional = item.nodeid.startswith(tuple(SAMPLED)) and not item.nodeid.startswith(ALWAYS)
+        if not is_optional and not item.get_closest_marker("nightly"):
+            yield item
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line each what was left out, and what was skipped and why."""
+    option = terminalreporter.config.option
+    if not option.nightly:
+        again = f"--offset={option.offset} draws the same samples again"
+        terminalreporter.write_line(f"left out: what only make nightly plays; {again}")
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2]
+        no_form = report.nodeid.startswith(NO_FORM)
+        reasons["features a vendor has no form for" if no_form else reason.removeprefix("Skipped: ")] += 1
+    if reasons:
+        told = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"skipped: {told}")
+
+
+@pytest.fixture(scope="session")
+def sample(pytestconfig: pytest.Config) -> Sample:
+    """What this run plays of a long suite."""
+    return Sample(pytestconfig.option.nightly, pytestconfig.option.offset)
+
+
+@pytest.fixture(autouse=True)
+def processes_are_measured_as_their_test_is(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage finds them by this variable."""
+    if request.node.get_closest_marker("no_cover"):
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
