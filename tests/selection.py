@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ UNMEASURED = (
     "tests/bot/providers/test_registry.py::test_a_missing_",
     "tests/bot/providers/test_registry.py::test_only_the_sdk_",
     "tests/bot/store/test_machine.py",
-    "tests/browser/",
+    "tests/browser/test_dead_worker.py",
     "tests/crash/",
     "tests/injections/",
     "tests/process/",
@@ -73,9 +74,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the offset before the workers start, which are given the same."""
-    if config.option.offset is None:
-        config.option.offset = int(time.time()) % OFFSETS
+    """Decide once for all workers; what is named on the command line is played whole."""
+    option = config.option
+    if worker := getattr(config, "workerinput", None):
+        option.nightly, option.offset = worker["nightly"], worker["offset"]
+        return
+    option.nightly |= config.args_source is not config.ArgsSource.TESTPATHS
+    if option.offset is None:
+        option.offset = int(time.time()) % OFFSETS
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist what has been decided."""
+    node.workerinput |= {"nightly": node.config.option.nightly, "offset": node.config.option.offset}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
