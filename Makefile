@@ -29,7 +29,8 @@ chat: setup ## talk in this terminal
 TESTS = $(BIN)/pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 quick: dev ## the tests that need no browser and no process, for while you work
-	@$(TESTS) --hypothesis-profile=quick -m "not (browser or process or long)"
+	@$(TESTS) --hypothesis-profile=quick -m "not (browser or process or long)" \
+		$(addprefix --ignore=tests/,browser chaos crash fakes injections process)
 
 test: check ## the whole gate, as CI runs it
 
