@@ -80,7 +80,7 @@ class Alerts:
             return
         self._sent[1].add(name)
         text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
-        log.error("alert", cause=cause, notice=text)
+        log.error("alert.raised", cause=cause, notice=text)
         if self._channel is None or self._platform == platform:
             return
         conversation, address = self._channel.notice_target(self._recipient)

@@ -14,6 +14,7 @@ from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.store import Lease
+from bot.telemetry import span
 from bot.transcript import UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -70,23 +71,23 @@ class OutboxRelay:
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         conversation = lease.conversation
         name = channel_of(conversation)
-        outcomes = self._metrics.deliveries
-        try:
-            if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
-                raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
-            if (channel := self._services.channel(conversation)) is None:
-                raise DeliveryRefused(f"the channel {name} is switched off")
-            if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
-                raise DeliveryRefused("the question is decided already")
-            shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
-        except DeliverLater as later:
-            outcomes.labels(name, "later").inc()
-            return await self._postpone(lease, delivery, later)
-        except DeliveryRefused as refused:
-            outcomes.labels(name, "refused").inc()
-            return await self._bury(lease, delivery, str(refused))
-        else:
-            outcomes.labels(name, "delivered").inc()
+        with span("delivery", self._metrics) as attempt:
+            try:
+                if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
+                    raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
+                if (channel := self._services.channel(conversation)) is None:
+                    raise DeliveryRefused(f"the channel {name} is switched off")
+                if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
+                    raise DeliveryRefused("the question is decided already")
+                shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
+            except DeliverLater as later:
+                attempts, after_s = delivery.attempts, later.after
+                attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)
+                return await self._postpone(lease, delivery, later)
+            except DeliveryRefused as refused:
+                attempt.end("delivery.failed", "refused", name, cause=str(refused), delivery=delivery.id)
+                return await self._give_up(lease, delivery, str(refused))
+            attempt.end("delivery.sent", "delivered", name)
             question = delivery.reply.question
             return await self._store.outbox.remove_head(lease, question.id if question else "", shown_at)
 
@@ -98,13 +99,13 @@ class OutboxRelay:
             since = delivery.refused_since or now
             if now - since > TOKEN_WAIT_MS:
                 log.error("delivery.failed", cause=str(later), delivery=delivery.id)
-                return await self._bury(lease, delivery, str(later))
+                return await self._give_up(lease, delivery, str(later))
             delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
         retry_at = now + round(later.after * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
-    async def _bury(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
+    async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)

@@ -53,7 +53,7 @@ from bot.conversation.triage import Triage, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, Nobody, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease, Waiting
-from bot.telemetry import span
+from bot.telemetry import Span, span
 from bot.texts import language_of
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
 
@@ -93,6 +93,13 @@ class _Attempt:
     turn_id: str
     inbound: InboundMessages
     quietly: bool
+
+
+def _end(measured: Span, result: TurnResult) -> None:
+    if any(reply.failed for reply, _ in result.replies):
+        measured.end("turn.failed", "failed", messages=len(result.messages))
+    else:
+        measured.end("turn.answered", "answered", messages=len(result.messages))
 
 
 class ConversationPorts:
@@ -188,10 +195,7 @@ class TurnRunner:
             inbound = InboundMessages(self._services, lease, self._editor)
             with span("turn", self._services.metrics) as measured:
                 result = await self._run(_Attempt(lease, channel, journalled.turn_id, inbound, quietly), journal)
-                if any(reply.failed for reply, _ in result.replies):
-                    measured.end("turn.failed", "failed", messages=len(result.messages))
-                else:
-                    measured.end("turn.answered", "answered", messages=len(result.messages))
+                _end(measured, result)
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may fare better; details go to the log

@@ -184,7 +184,7 @@ async def test_a_question_that_somebody_has_deleted_settles_in_silence(fake: Sla
     fake.delete(fake.shown[0])
     with capture_logs() as logged:
         await deliver(rig, outcome())
-    assert [(line["event"], line["error"]) for line in logged] == [
+    assert [(line["event"], line["cause"]) for line in logged] == [
         ("a question that is decided keeps its buttons", "message_not_found")
     ]
 
@@ -276,5 +276,5 @@ async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(fake: 
         await deliver(rig, refusal())
     with capture_logs() as logged:
         await deliver(rig, refusal(user="U9"))
-    assert [line["error"] for line in logged] == ["user_not_in_channel"]
+    assert [line["cause"] for line in logged] == ["user_not_in_channel"]
     assert fake.posted == []

@@ -51,7 +51,7 @@ async def test_a_login_page_is_no_image(fake: SlackFake, rig: Rig) -> None:
     with capture_logs() as logged:
         assert await fetch(rig, f"{fake.origin}{PATH}") is None
         assert await fetch(rig, "F1") is None
-    assert all("files:read" in line["mend"] for line in logged)
+    assert all("files:read" in line["fix"] for line in logged)
     assert len(logged) == 2
 
 

@@ -78,7 +78,7 @@ async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
         assert {answer.status_code for answer in told} == {401}
         await until(lambda: bool(logged))
         await rig.slack.__aexit__()
-    assert [(line["event"], line["platform"]) for line in logged] == [("webhook signatures refused", "slack")] * len(
+    assert [(line["event"], line["platform"]) for line in logged] == [("webhook.refused", "slack")] * len(
         logged
     )
     assert sum(line["count"] for line in logged) == 200
@@ -224,7 +224,7 @@ async def test_a_crash_of_ours_is_an_error_that_slack_sends_again(rig: Rig) -> N
     rig.inbox.crash = RuntimeError("a bug")
     with capture_logs() as logged:
         assert await rig.send(mention("Hello", TS)) == 500
-    assert [(line["event"], line["exc_info"]) for line in logged] == [("event failed", rig.inbox.crash)]
+    assert [(line["event"], line["exc_info"]) for line in logged] == [("webhook.event_failed", rig.inbox.crash)]
 
 
 async def test_the_log_holds_neither_signature_nor_words(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:

@@ -84,7 +84,7 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
             async with rig.slack.live_view(THREAD, HERE):
                 await until(lambda: "processing" in statuses(fake))
             await rig.slack.tasks.join()
-    assert [line["event"] for line in logged] == ["no stop button"]
+    assert [line["event"] for line in logged] == ["slack.stop_button_missing"]
     assert (statuses(fake), fake.sessions) == (["processing", "active"], {(CHANNEL, TS): "active"})
 
 
