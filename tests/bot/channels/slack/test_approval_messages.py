@@ -184,9 +184,7 @@ async def test_a_question_that_somebody_has_deleted_settles_in_silence(fake: Sla
     fake.delete(fake.shown[0])
     with capture_logs() as logged:
         await deliver(rig, outcome())
-    assert [(line["event"], line["cause"]) for line in logged] == [
-        ("a question that is decided keeps its buttons", "message_not_found")
-    ]
+    assert [(line["event"], line["cause"]) for line in logged] == [("approval.buttons_left", "message_not_found")]
 
 
 async def test_what_a_command_leads_to_is_asked_in_the_1_to_1(fake: SlackFake, rig: Rig) -> None:

@@ -78,9 +78,7 @@ async def test_unsigned_webhooks_are_gathered(rig: Rig) -> None:
         assert {answer.status_code for answer in told} == {401}
         await until(lambda: bool(logged))
         await rig.slack.__aexit__()
-    assert [(line["event"], line["platform"]) for line in logged] == [("webhook.refused", "slack")] * len(
-        logged
-    )
+    assert [(line["event"], line["platform"]) for line in logged] == [("webhook.refused", "slack")] * len(logged)
     assert sum(line["count"] for line in logged) == 200
     assert len(logged) <= 2
     assert rig.kv.kept["slack:bad_signatures"] == b"200"

@@ -167,7 +167,7 @@ async def test_the_operator_is_told_once(time: Time, step: ScriptedAnswer, level
             await answered(retrying)
         told.append([(line["log_level"], line["event"], line["model"]) for line in lines])
         time.now += BREAKER_OPEN_S
-    trouble, end = (level, "model.failed", "m0"), ("info", "the model answers again", "m0")
+    trouble, end = (level, "model.failed", "m0"), ("info", "model.recovered", "m0")
     assert told == [[trouble], [], [], [], [end], [trouble]]
     assert time.metrics.registry.get_sample_value("kaiwa_model_failures_total", {"model": "m0", "cause": cause}) == 5
 
