@@ -1,0 +1,169 @@
+"""LINE, Slack, Gemini and wttr.in for `benchmarks.cost`: lean, so that they leave the machine to what is measured.
+
+They answer what the strict stand-ins of the tests answer, and check nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, cast
+from urllib.parse import parse_qs
+
+from tests.fakes.gemini_answers import event
+from tests.fakes.slack_events import BOT, TEAM
+from tests.fakes.wttr_bodies import Weather, report
+
+JSON = dict[str, Any]
+ANSWER = "It is fine and 21 degrees in Kyoto today, with a light wind from the south."
+SENT = {"sentMessages": [{"id": "461230966842064897", "quoteToken": "IStG5h1Tz7b"}]}
+PROFILE = {"displayName": "Aki", "userId": "U0", "language": "en"}
+IDENTITY = {"ok": True, "user": "kaiwa", "user_id": BOT, "bot_id": "B0000000B", "team": "Test", "team_id": TEAM}
+USER = {"ok": True, "user": {"id": "U0", "locale": "en-US", "tz": "Asia/Tokyo", "profile": {"display_name": "Aki"}}}
+WEATHER = json.dumps(report(Weather("Kyoto", "Kyoto", "Japan"))).encode()
+
+
+class Request(NamedTuple):
+    """One request; ``path`` has its query."""
+
+    path: str
+    head: bytes
+    body: bytes
+
+    def fields(self) -> JSON:
+        """The fields of a JSON body or of a form."""
+        if b"application/json" in self.head.lower():
+            found: JSON = json.loads(self.body)
+            return found
+        return {name: values[0] for name, values in parse_qs(self.body.decode()).items()}
+
+
+class Platforms:
+    """The servers' answers, and who has been answered.
+
+    Attributes:
+        with_tool: the model asks for the weather before it answers.
+        calls: how many requests each of ``line``, ``slack``, ``gemini`` and ``wttr`` got.
+        answered: what a person waits for, by the reply token or the channel.
+        more_than_once: answers to somebody who waited for none.
+    """
+
+    def __init__(self) -> None:
+        self.with_tool = False
+        self.calls = {"line": 0, "slack": 0, "gemini": 0, "wttr": 0}
+        self.answered: dict[str, asyncio.Future[None]] = {}
+        self.more_than_once = 0
+
+    def serve(self, request: Request) -> tuple[str, bytes]:
+        """The type and the body of an answer; who they are for is told by the path."""
+        path = request.path
+        if "enerateContent" in path:
+            self.calls["gemini"] += 1
+            answer = self._generate(request.body)
+            is_stream = "streamGenerateContent" in path
+            return ("text/event-stream", b"data: " + answer + b"\n\n") if is_stream else ("application/json", answer)
+        if path.startswith("/api/"):
+            self.calls["slack"] += 1
+            return "application/json", json.dumps(self._slack(path[5:], request)).encode()
+        if path.startswith("/v2/"):
+            self.calls["line"] += 1
+            return "application/json", json.dumps(self._line(path, request)).encode()
+        if "format=j1" in path:
+            self.calls["wttr"] += 1
+            return "application/json", WEATHER
+        return "application/json", b"{}"
+
+    def _generate(self, body: bytes) -> bytes:
+        asks = self.with_tool and b"functionResponse" not in body
+        call = {"functionCall": {"name": "get_weather", "args": {"location": "Kyoto"}}, "thoughtSignature": "c2ln"}
+        made = event([call] if asks else [{"text": ANSWER}])
+        made["candidates"][0]["finishReason"] = "STOP"
+        return json.dumps(made).encode()
+
+    def _line(self, path: str, request: Request) -> JSON:
+        if path.startswith("/v2/bot/message/reply"):
+            self._answer(json.loads(request.body)["replyToken"])
+            return SENT
+        if path.startswith("/v2/bot/profile/"):
+            return PROFILE
+        return {}
+
+    def _slack(self, method: str, request: Request) -> JSON:
+        if method == "chat.postMessage":
+            channel = request.fields()["channel"]
+            self._answer(channel)
+            return {"ok": True, "channel": channel, "ts": "1795000000.000200", "message": {"text": ANSWER}}
+        if method == "auth.test":
+            return IDENTITY
+        return USER if method == "users.info" else {"ok": True}
+
+    def _answer(self, who: str) -> None:
+        waiting = self.answered.get(who)
+        if waiting is None or waiting.done():
+            self.more_than_once += 1
+        else:
+            waiting.set_result(None)
+
+
+class HTTP(asyncio.Protocol):
+    """One connection of HTTP/1.1."""
+
+    def __init__(self, serve: Callable[[Request], tuple[str, bytes]]) -> None:
+        self._serve = serve
+        self._got = b""
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        while (end := self._got.find(b"\r\n\r\n")) >= 0:
+            head = self._got[:end]
+            lines = head.split(b"\r\n")
+            fields = dict(line.lower().split(b": ", 1) for line in lines[1:])
+            whole = end + 4 + int(fields.get(b"content-length", b"0"))
+            if len(self._got) < whole:
+                return
+            request = Request(lines[0].split(b" ")[1].decode(), head, self._got[end + 4 : whole])
+            self._got = self._got[whole:]
+            kind, body = self._serve(request)
+            answer = (
+                f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nx-oauth-scopes: \r\n\r\n"
+            )
+            self._transport.write(answer.encode() + body)
+
+
+class Counted:
+    """A way to Redis that counts what is written to it. At one turn at a time a write is a request that awaits.
+
+    Attributes:
+        writes: from the measured process to Redis.
+        sent: bytes of these.
+        received: bytes of the answers.
+    """
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+        self.writes = self.sent = self.received = 0
+
+    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass a connection on, both ways."""
+        theirs, ours = await asyncio.open_unix_connection(self._socket)
+
+        async def answer() -> None:
+            while data := await theirs.read(1 << 16):
+                self.received += len(data)
+                writer.write(data)
+            writer.close()
+
+        answering = asyncio.create_task(answer())
+        with suppress(ConnectionError):  # the measured process is killed in the end
+            while data := await reader.read(1 << 16):
+                self.writes += 1
+                self.sent += len(data)
+                ours.write(data)
+        ours.close()
+        await answering
