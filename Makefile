@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat quick test check nightly test-llm chaos format lock clean
+.PHONY: help setup models dev run chat quick test check nightly test-llm chaos screenshots transcripts format lock clean
 
 BIN := .venv/bin
 export PYTHON
@@ -51,6 +51,12 @@ test-llm: dev ## talk to a real small model on this machine; downloads 125 MB on
 
 chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))
+
+screenshots: dev ## take docs/images/page.png anew; needs Chromium
+	@$(BIN)/python -m tests.docs.screenshots
+
+transcripts: dev ## write the conversations of docs/conversations.md anew
+	@$(BIN)/pytest --quiet --write-tables tests/docs
 
 format: dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff check --quiet --fix-only .

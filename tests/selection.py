@@ -70,7 +70,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--offset", type=int, help="where samples of long suites begin; by default somewhere else each time"
     )
-    parser.addoption("--write-tables", action="store_true", help="write the tables of docs/providers.md")
+    parser.addoption(
+        "--write-tables",
+        action="store_true",
+        help="write what tests compare with docs/providers.md and docs/conversations.md",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -79,3 +79,24 @@ def test_a_wrong_command_is_noticed() -> None:
     assert given == [["make", "nonsense"], ["kaiwa", "nonsense"], ["kaiwa", "chat", "--nonsense"], ["kaiwa", "run"]]
     assert unknown_target(given[0][1:]) == "nonsense"
     assert [unknown_word(words[1:]) for words in given[1:]] == ["nonsense", "--nonsense", ""]
+
+
+LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def anchors(document: str) -> set[str]:
+    """What a link may name of a document: its headings, as GitHub spells them."""
+    headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(document))
+    return {heading.replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_its_links_lead_somewhere(path: Path) -> None:
+    """Every link within the repository leads to a file, and to a heading of it."""
+    lost = []
+    for target, anchor in LINK.findall(ANY_BLOCK.sub("", path.read_text("utf-8"))):
+        file = path.parent / target if target else path
+        if not file.is_file() or (anchor and anchor not in anchors(file.read_text("utf-8"))):
+            lost.append(f"{target}#{anchor}")
+    assert lost == []
