@@ -19,6 +19,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *files("docs/*.md")]
 SHELL_BLOCK = re.compile(r"^```(?:sh|bash|shell|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ANY_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
+SLASH = "/kaiwa"  # what people type in Slack
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
@@ -30,7 +31,7 @@ def commands(document: str) -> Iterator[list[str]]:
             words = shlex.split(command, comments=True) if command.count("'") % 2 == 0 else command.split()
             while words and re.match(r"[A-Z_]+=", words[0]):
                 words.pop(0)
-            if words and Path(words[0]).name in ("make", "kaiwa"):
+            if words and words[0] != SLASH and Path(words[0]).name in ("make", "kaiwa"):
                 yield [Path(words[0]).name, *words[1:]]
 
 
