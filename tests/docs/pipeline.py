@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 import httpx
 from starlette.applications import Starlette
@@ -27,7 +28,7 @@ from bot.transcript import Message, ToolCall
 from tests.docs.tools.remind import Remind
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
-from toolset.tool import ToolContext, ToolDefinition, ToolMap, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolContext, ToolDefinition, ToolMap, ValidatedTool, read_schemas
 from toolset.weather import GetWeather, WeatherConfig
 
 OpenChannel = Callable[[Accept, Store], AbstractAsyncContextManager[Channel]]
@@ -151,8 +152,8 @@ async def open_pipeline(
 
 def _tools(http: httpx.AsyncClient, wttr: WttrFake) -> ToolMap:
     weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
-    schemas = files("schemas"), ROOT / "tests" / "docs" / "tools" / "schemas"
-    return ToolMap(
-        ValidatedTool(tool, *read_schemas(tool.name, folder))
-        for tool, folder in zip((weather, Remind()), schemas, strict=True)
+    tools: tuple[tuple[Tool, Traversable], ...] = (
+        (weather, files("schemas")),
+        (Remind(), ROOT / "tests" / "docs" / "tools" / "schemas"),
     )
+    return ToolMap(ValidatedTool(tool, *read_schemas(tool.name, folder)) for tool, folder in tools)
