@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 from starlette.routing import BaseRoute
@@ -178,6 +178,18 @@ class Host:
     notify: Notify = notify_nobody
     tool_commands: Collection[str] = ()
     listens: bool = False
+
+
+class Recipient(NamedTuple):
+    """Whom ALERT_TO may name behind a channel's name and a colon.
+
+    Attributes:
+        pattern: of the platform's id, as a regular expression.
+        example: for operators.
+    """
+
+    pattern: str
+    example: str
 
 
 class Channel(Protocol):

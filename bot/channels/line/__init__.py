@@ -18,9 +18,11 @@ from typing import Literal
 
 from pydantic import BaseModel, SecretStr
 
-from bot.channels import Channel, Host
+from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
 from bot.settings import BaseURL, Names, Secret
+
+RECIPIENT = Recipient(r"[UCR][0-9a-f]{32}", "line:U… (a person's, group's or room's id)")
 
 
 class Config(BaseModel):
@@ -44,6 +46,15 @@ class Config(BaseModel):
     def is_on(self) -> bool:
         """Whether LINE is used."""
         return bool(self.line_channel_secret.get_secret_value())
+
+
+def describe(config: Config) -> CheckResult:
+    """LINE's line of the start report."""
+    if not config.is_on:
+        return CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on")
+    who = "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
+    fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
+    return CheckResult("ok", "LINE", f"answers {who} at /webhooks/line", fix)
 
 
 @asynccontextmanager

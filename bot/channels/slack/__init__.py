@@ -20,12 +20,14 @@ from contextlib import AbstractAsyncContextManager
 
 from pydantic import BaseModel, SecretStr
 
-from bot.channels import Channel, Host
+from bot.channels import Channel, Host, Recipient
 from bot.channels.slack.options import Options
 from bot.checks import CheckResult
 from bot.settings import Names, Secret, SlackURL
 
 NO_SECRET = SecretStr("")
+
+RECIPIENT = Recipient(r"[CDGUW][A-Z0-9]{2,}", "slack:C… (a channel's or person's id)")
 
 
 class Config(BaseModel):
@@ -43,6 +45,17 @@ class Config(BaseModel):
     def is_on(self) -> bool:
         """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
+
+
+def describe(config: Config) -> CheckResult:
+    """Slack's line of the start report."""
+    if not config.is_on:
+        fix = "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
+        return CheckResult("off", "Slack", "off", fix)
+    who = "allowed users and channels" if config.allowed_users or config.allowed_channels else "everybody"
+    way = "by Socket Mode" if config.slack_app_token.get_secret_value() else "at /webhooks/slack"
+    fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
+    return CheckResult("ok", "Slack", f"answers {who} {way}", fix)
 
 
 def open(config: Config, host: Host) -> AbstractAsyncContextManager[Channel]:
