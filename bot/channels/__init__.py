@@ -163,7 +163,7 @@ class Host:
     Attributes:
         accept: takes what came in.
         kv: small values, shared by all processes.
-        door_kv: the same values by a connection that is free of turns, for what is read before a webhook is answered.
+        priority_kv: the same values by a connection that no turn uses, for reads before a webhook is answered.
         language: of our own sentences, where the words around them have none.
         tool_commands: words that call a tool.
         listens: this process takes messages in; a channel without a webhook connects to its platform.
@@ -171,7 +171,7 @@ class Host:
 
     accept: Accept
     kv: KeyValue
-    door_kv: KeyValue
+    priority_kv: KeyValue
     texts: Texts
     language: str = "en"
     bot_name: str = "Kaiwa"

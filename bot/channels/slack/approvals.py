@@ -10,13 +10,13 @@ import structlog
 from msgspec import DecodeError, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, Delivery, InboundEvent, Question, Reply
+from bot.channels import AssertLease, Delivery, Host, InboundEvent, Question, Reply
 from bot.channels.kv import KeyValue
+from bot.channels.slack import Config
 from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_transient
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.options import Options
 from bot.channels.slack.types import Address, ms, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.arguments import described
@@ -54,12 +54,13 @@ _decode = Decoder(OpenQuestion).decode
 class Approvals:
     """Asks questions and shows outcomes. The message of a question is stored: another process may settle it."""
 
-    def __init__(self, client: Client, messages: Messages, kv: KeyValue, texts: Texts, language: str) -> None:
+    def __init__(self, client: Client, messages: Messages, host: Host) -> None:
         self._client = client
         self._messages = messages
-        self._kv = kv
-        self._texts = texts
-        self._language = language
+        self._kv = host.kv
+        self._priority_kv = host.priority_kv
+        self._texts = host.texts
+        self._language = host.language
 
     async def ask(
         self, conversation: str, address: Address, delivery: Delivery, question: Question, assert_lease: AssertLease
@@ -108,25 +109,22 @@ class Approvals:
         except StoreUnavailable as error:
             raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
 
-    async def find_asked(self, conversation: str, channel: str, user: str, kv: KeyValue) -> str:
+    async def find_asked(self, conversation: str, channel: str, user: str) -> str:
         """The conversation whose question words in a 1:1 chat answer: of those shown there, the one asked last.
 
         Raises:
             StoreUnavailable: the store does not tell.
         """
-        newest = (await kv.get(_newest_key(channel)) or b"").decode()
-        return newest if newest and await self.is_asked(newest, user, kv) else conversation
+        newest = (await self._priority_kv.get(_newest_key(channel)) or b"").decode()
+        return newest if newest and await self.is_asked(newest, user) else conversation
 
-    async def is_asked(self, conversation: str, user: str, kv: KeyValue) -> bool:
+    async def is_asked(self, conversation: str, user: str) -> bool:
         """Whether a question to this person is open there.
-
-        Args:
-            kv: free of turns.
 
         Raises:
             StoreUnavailable: the store does not tell.
         """
-        question = await self._open(conversation, kv)
+        question = await self._open(conversation, self._priority_kv)
         return question is not None and question.asker == user
 
     async def _show(self, question: OpenQuestion, outcome: str) -> None:
@@ -244,7 +242,7 @@ class _Pressed(Struct, frozen=True):
     response_url: str = ""
 
 
-def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | None:
+def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
     """The decision a press makes; None for a button that is not ours.
 
     A second click on the same button is the same decision, not a late one.
@@ -262,7 +260,7 @@ def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | 
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=author),
-        write_address(_address(pressed, options)),
+        write_address(_address(pressed, config)),
         group=conversation[1] is not None,
         event="decision",
         target=action.value,
@@ -271,14 +269,14 @@ def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | 
     return ReceivedEvent(action.block_id, arrival)
 
 
-def _address(pressed: _Pressed, options: Options) -> Address:
+def _address(pressed: _Pressed, config: Config) -> Address:
     """Where the answer goes: below the question."""
     container, user = pressed.container, pressed.user
     return Address(
         container.channel_id,
         container.message_ts,
         container.thread_ts or "",
-        private_url=pressed.response_url if options.is_slack_url(pressed.response_url) else "",
+        private_url=pressed.response_url if config.is_slack_url(pressed.response_url) else "",
         user=user.id,
         team=user.team_id or "",
     )

@@ -11,7 +11,6 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.channels.slack.options import Options
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 
 CALL_S = 10.0
@@ -55,14 +54,11 @@ def quiet_logger() -> logging.Logger:
 
 
 class Client:
-    """The API with the bot's token. Enter it before the first call."""
+    """The API with the bot's token, or the app's. Enter it before the first call."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, token: str, base_url: str) -> None:
         # No retries of the SDK: a message that may have been posted is looked for before it is posted again.
-        self.sdk = AsyncWebClient(
-            options.bot_token, options.api_base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
-        )
+        self.sdk = AsyncWebClient(token, base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S))
 
     async def __aenter__(self) -> Client:
         self.sdk.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))

@@ -1,21 +1,30 @@
-"""Delivery of replies: answers, questions and their outcomes, messages for one person alone."""
+"""How a reply leaves: as a message, as the end of its stream, as a question, or for one person alone.
+
+A streamed answer exists before it is delivered: its message becomes exactly the answer, however often this is tried.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import structlog
+from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
 from bot.channels.slack.approvals import Approvals
-from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_transient
+from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client, delivery_error, is_transient
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
-from bot.channels.slack.messages import Messages
-from bot.channels.slack.stream_delivery import StreamDelivery
+from bot.channels.slack.lookups import Identity
+from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.streaming import Stream, Streaming, StreamStore
 from bot.channels.slack.types import Address
-from bot.errors import DeliverLater, TokenRefused
+from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)
 
 LAST_WAIT_S = 600.0
+STILL_STREAMING = "streaming_state_conflict"
+GONE = "message_not_found"
 
 
 class Sender:
@@ -33,7 +42,7 @@ class Sender:
         self._stream_delivery = stream_delivery
         self._approvals = approvals
 
-    async def deliver(
+    async def send(
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         """Post one reply; returning means delivered.
@@ -102,3 +111,116 @@ def _ephemeral(address: Address, text: str) -> dict[str, object]:
         "blocks": [markdown_block(text)],
     }
     return payload | {"thread_ts": address.thread} if address.thread else payload
+
+
+class StreamDelivery:
+    """Writes answers into the messages that streamed them."""
+
+    def __init__(
+        self, client: Client, streams: StreamStore, streaming: Streaming, identity: Identity, messages: Messages
+    ) -> None:
+        self._client = client
+        self._streams = streams
+        self._streaming = streaming
+        self._identity = identity
+        self._messages = messages
+
+    async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
+        """Turn the stream into the answer; false if there is none to turn, and then nothing of it is left.
+
+        The turn's first delivery takes the stream, and the same delivery may take it again.
+
+        Raises:
+            DeliverLater: passing failure.
+            LeaseLost: from ``assert_lease``.
+        """
+        await self._streaming.wait_until_settled(delivery.turn_id)
+        try:
+            stream = await self._claim_stream(address, delivery)
+            if stream is None:
+                return False
+            await assert_lease()
+            if await self._fill(stream, text):
+                return True
+            await self._streams.delete(delivery.turn_id)
+        except StoreUnavailable as error:
+            raise DeliverLater("the store does not tell whether the answer was streamed", FIRST_WAIT_S) from error
+        return False
+
+    async def discard(self, address: Address, turn_id: str) -> None:
+        """Delete a stream whose turn asks a question first: the answer belongs below the question.
+
+        Raises:
+            DeliverLater: passing failure.
+        """
+        await self._streaming.wait_until_settled(turn_id)
+        try:
+            if (stream := await self._streams.get(turn_id)) is None:
+                return
+            if ts := stream.ts or await self._find(stream, address.ts):
+                target = {"channel": stream.channel, "ts": ts}
+                await self._stop(target)
+                await self._remove(target)
+            await self._streams.delete(turn_id)
+        except StoreUnavailable as error:
+            raise DeliverLater("the store does not tell whether something was streamed", FIRST_WAIT_S) from error
+
+    async def _claim_stream(self, address: Address, delivery: Delivery) -> Stream | None:
+        """The delivery's stream, stored as its own."""
+        stream = await self._streams.get(delivery.turn_id)
+        if stream is None or stream.delivery not in ("", delivery.id):
+            return None
+        if not stream.ts:
+            stream = replace(stream, ts=await self._find(stream, address.ts))
+        if not stream.ts:
+            await self._streams.delete(delivery.turn_id)
+            return None
+        if not stream.delivery:
+            stream = replace(stream, delivery=delivery.id)
+            await self._streams.save(delivery.turn_id, stream)
+        return stream
+
+    async def _find(self, stream: Stream, since: str) -> str:
+        """The timestamp of a stream that Slack may have started; empty if it did not."""
+        messages = await self._messages.recent(stream.channel, stream.thread, since)
+        return next((str(message["ts"]) for message in messages if self._is_ours(message)), "")
+
+    def _is_ours(self, message: Any) -> bool:
+        is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
+        return is_ours and "streaming_state" in message and not delivery_id_of(message)
+
+    async def _fill(self, stream: Stream, text: str) -> bool:
+        """Make the message exactly the answer; false if that failed and the message is deleted."""
+        target = {"channel": stream.channel, "ts": stream.ts}
+        stopped = await self._stop(target)
+        # As a block it bears no "(edited)". A message that streams no more, expired ones included, takes it as well.
+        updated = await self._client.post(
+            "chat.update",
+            **target,
+            text=text[:FALLBACK_CAP],
+            blocks=[markdown_block(text)],
+            metadata=delivery_metadata(stream.delivery),
+        )
+        if updated.ok:
+            return True
+        if is_transient(updated):
+            raise delivery_error("chat.update", updated)
+        if updated.error == STILL_STREAMING:
+            raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
+        log.warning("slack.stream_unfinished", cause=updated.error)
+        if updated.error != GONE:
+            await self._remove(target)
+        return False
+
+    async def _stop(self, target: dict[str, str]) -> ApiResponse:
+        stopped = await self._client.post("chat.stopStream", **target)
+        if is_transient(stopped):
+            raise delivery_error("chat.stopStream", stopped)
+        return stopped
+
+    async def _remove(self, target: dict[str, str]) -> None:
+        removed = await self._client.post("chat.delete", **target)
+        if is_transient(removed):
+            raise delivery_error("chat.delete", removed)
+        if not removed.ok and removed.error != GONE:
+            log.warning("slack.stream_not_removed", cause=removed.error)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
+from bot.channels import Host, InboundEvent
+from bot.channels.slack import Config
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
-from bot.channels.slack.options import Options
 from bot.channels.slack.types import (
     DELETED_SUBTYPES,
     MESSAGE_SUBTYPES,
@@ -24,7 +23,7 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.commands import SpokenCommands
-from bot.texts import Texts, language_of
+from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
 
 SLACKBOT = "USLACKBOT"
@@ -68,17 +67,12 @@ class _Location:
 
 
 class Reader:
-    """Turns Slack's events and commands into inbox events.
+    """Turns Slack's events and commands into inbox events."""
 
-    Args:
-        tool_commands: words that call a tool where a message begins with a slash and one of them.
-    """
-
-    def __init__(self, options: Options, texts: Texts, tool_commands: Collection[str]) -> None:
-        self._options = options
-        self._texts = texts
-        self._tool_commands = tool_commands
-        self._spoken_commands = SpokenCommands(texts)
+    def __init__(self, config: Config, host: Host) -> None:
+        self._config = config
+        self._host = host
+        self._spoken_commands = SpokenCommands(host.texts)
 
     def read_event(self, envelope: Envelope, bot_users: frozenset[str]) -> ReceivedEvent | None:
         """The inbox event; None for an event that is not for the bot.
@@ -107,7 +101,7 @@ class Reader:
         message_id = f"{command.team_id}:{command.channel_id}:{command.trigger_id or new_id('command')}"
         now = time.time_ns() // 1_000_000
         message = Message(message_id, "user", (Text(text),), now, author=Author(command.user_id))
-        response_url = command.response_url if self._options.is_slack_url(command.response_url) else ""
+        response_url = command.response_url if self._config.is_slack_url(command.response_url) else ""
         address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
         if not self._allows_user(command.user_id) or not (is_direct or self._allows_channel(command.channel_id)):
@@ -117,7 +111,7 @@ class Reader:
     def _as_command(self, text: str) -> str:
         """The words behind our slash command, where people type a tool's command without its slash."""
         first = text.partition(" ")[0]
-        return f"/{text}" if first.casefold() in self._tool_commands else text
+        return f"/{text}" if first.casefold() in self._host.tool_commands else text
 
     def _read_stop(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button. The answer goes where the turn's answer would have gone."""
@@ -134,7 +128,7 @@ class Reader:
         location = _locate(envelope, event)
         is_mention = event.type == "app_mention" or bool(mentioned_users(event.text or "") & bot_users)
         is_called = is_mention or location.is_direct
-        follows = bool(event.thread_ts) and self._options.follow_threads
+        follows = bool(event.thread_ts) and self._config.slack_follow_threads
         is_decision = self._spoken_commands.decision(plain_text(event.text or "")) is not None
         decides = bool(event.thread_ts) and is_decision
         if not (is_called or follows or decides):
@@ -169,7 +163,7 @@ class Reader:
         if location.is_direct:
             return None
         if event.thread_ts or partial:
-            question = (Text(self._texts.get("slack.bare_mention", language)),)
+            question = (Text(self._host.texts.get("slack.bare_mention", language)),)
             return InboundEvent(_message(location, event, ts, question), address, group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
@@ -242,13 +236,13 @@ class Reader:
         return self._allows_user(posted.user or "") and (_is_direct(event) or self._allows_channel(event.channel or ""))
 
     def _allows_user(self, user: str) -> bool:
-        return not self._options.allowed_users or user in self._options.allowed_users
+        return not self._config.allowed_users or user in self._config.allowed_users
 
     def _allows_channel(self, channel: str) -> bool:
-        return not self._options.allowed_channels or channel in self._options.allowed_channels
+        return not self._config.allowed_channels or channel in self._config.allowed_channels
 
     def _language(self, text: str) -> str:
-        return language_of(text, self._options.language)
+        return language_of(text, self._host.language)
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

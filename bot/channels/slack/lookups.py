@@ -18,7 +18,7 @@ from bot.channels.slack.client import Client
 from bot.channels.slack.events import images
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import EVENT_TYPE
-from bot.channels.slack.options import Timing
+from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, SlackMessage, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
+from bot.channels import Host
 from bot.channels.kv import KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client
-from bot.channels.slack.options import Options
 from bot.channels.slack.streaming import Streaming, can_stream
-from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
+from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, Watcher
@@ -43,12 +43,12 @@ class Presence:
     """Shows running turns, in the background."""
 
     def __init__(
-        self, client: Client, kv: KeyValue, texts: Texts, tasks: BackgroundTasks, streaming: Streaming, options: Options
+        self, client: Client, host: Host, tasks: BackgroundTasks, streaming: Streaming, timing: Timing
     ) -> None:
-        self._status = StatusLines(client, texts, tasks, options.timing.pace_s)
-        self._buttons = StopButtons(client, kv, tasks, options.timing.stop_after_s)
+        self._status = StatusLines(client, host.texts, tasks, timing.pace_s)
+        self._buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
         self._streaming = streaming
-        self._language = options.language
+        self._language = host.language
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:

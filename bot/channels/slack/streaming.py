@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from bot.channels.kv import KeyValue
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
 from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
-from bot.channels.slack.options import Timing
-from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
+from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import head, units
 from bot.errors import DeliverLater, StoreUnavailable

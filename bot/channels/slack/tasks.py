@@ -1,10 +1,11 @@
-"""Background tasks, which end with the channel."""
+"""Background tasks, which end with the channel, and the intervals at which they work."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -12,6 +13,32 @@ import structlog
 log = structlog.stdlib.get_logger(__name__)
 
 GRACE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times and intervals, in seconds.
+
+    Attributes:
+        settle_s: how long Slack may take to show a message whose fate is unknown.
+        lookup_timeout_s: for what a turn would like to know before it begins.
+        pace_s: between two changes of a status, or of a stream.
+        start_s: between the beginnings of two streams.
+        stop_after_s: of a turn, before it gets a button that stops it.
+        again_s: before Slack is asked again who the bot is; ``refused_s`` where it has refused to tell.
+        ping_s: how often a Socket Mode connection is checked.
+        ticket_s: how long the address of a Socket Mode connection is good.
+    """
+
+    settle_s: float = 1.0
+    lookup_timeout_s: float = 5.0
+    pace_s: float = 1.0
+    start_s: float = 3.0
+    stop_after_s: float = 3.0
+    again_s: float = 15.0
+    refused_s: float = 300.0
+    ping_s: float = 5.0
+    ticket_s: float = 20.0
 
 
 class BackgroundTasks:
@@ -48,17 +75,6 @@ class BackgroundTasks:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-
-
-@asynccontextmanager
-async def background_task(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """A task that is cancelled when the context ends."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def wait_for_event(event: asyncio.Event, seconds: float) -> None:

@@ -24,9 +24,9 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.channels.slack.client import quiet_logger
-from bot.channels.slack.options import Options
-from bot.channels.slack.tasks import background_task
+from bot.channels.slack.tasks import Timing
 from bot.errors import StoreUnavailable
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -114,11 +114,9 @@ class _Client(SocketModeClient):
     _address: str | None = None
     _address_until = 0.0
 
-    def __init__(self, app: AsyncApp, options: Options) -> None:
-        self._ticket_s = options.timing.ticket_s
-        super().__init__(
-            options.app_token, logger=quiet_logger(), web_client=app.client, ping_interval=options.timing.ping_s
-        )
+    def __init__(self, app: AsyncApp, app_token: str, timing: Timing) -> None:
+        self._ticket_s = timing.ticket_s
+        super().__init__(app_token, logger=quiet_logger(), web_client=app.client, ping_interval=timing.ping_s)
 
     @property  # type: ignore[override]  # the SDK has no address at first, either
     def wss_uri(self) -> str | None:
@@ -147,9 +145,9 @@ class SocketMode(AsyncBaseSocketModeHandler):
     app: AsyncApp
     client: _Client
 
-    def __init__(self, app: AsyncApp, options: Options) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, timing: Timing) -> None:
         self.app = app
-        self.client = _Client(app, options)
+        self.client = _Client(app, app_token, timing)
         self.client.socket_mode_request_listeners.append(self.handle)
 
     async def handle(self, client: AsyncBaseSocketModeClient, req: SocketModeRequest) -> None:
@@ -159,11 +157,11 @@ class SocketMode(AsyncBaseSocketModeHandler):
 
 
 @asynccontextmanager
-async def open_socket(app: AsyncApp, options: Options) -> AsyncGenerator[None]:
+async def open_socket(app: AsyncApp, app_token: str, timing: Timing) -> AsyncGenerator[None]:
     """A Socket Mode connection, while the context is open."""
-    handler = SocketMode(app, options)
+    handler = SocketMode(app, app_token, timing)
     try:
-        async with background_task(handler.client.connect()):
+        async with run_beside(handler.client.connect()):
             yield
     finally:
         await handler.client.close()  # type: ignore[no-untyped-call]  # not annotated by the SDK
