@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -53,24 +52,27 @@ class Failure(Exception):
 
 
 class Client:
-    """The calls Kaiwa makes. Every method raises ``Failure`` and nothing else.
+    """The API with the channel's access token. Every method raises ``Failure`` and nothing else.
 
     Args:
+        data_base_url: of the images people send.
         timeout_s: of one request.
     """
 
-    def __init__(self, access_token: str, base_url: str, data_base_url: str, timeout_s: float = 10.0) -> None:
-        self._access_token = access_token
+    def __init__(self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0) -> None:
+        self._token = token
         self._base_url = base_url
-        self._data_url = data_base_url
+        self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
         self._opening = asyncio.Lock()
         self._sdk: Any = None
         self._http: Any = None
         self._api: AsyncMessagingApi = None
 
-    async def aclose(self) -> None:
-        """Close the connections."""
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         if self._http is not None:
             await self._http.close()
 
@@ -166,7 +168,7 @@ class Client:
         async with self._opening:
             if self._sdk is None:
                 sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
-                configuration = sdk.Configuration(host=self._base_url, access_token=self._access_token)
+                configuration = sdk.Configuration(host=self._base_url, access_token=self._token)
                 configuration.connection_pool_maxsize = CONNECTIONS
                 self._http = sdk.AsyncApiClient(configuration)
                 self._api = sdk.AsyncMessagingApi(self._http)
@@ -201,16 +203,6 @@ class Client:
                 if not take(piece):
                     return False
             return True
-
-
-@asynccontextmanager
-async def open_client(access_token: str, base_url: str) -> AsyncIterator[Client]:
-    """A client while the context is open."""
-    client = Client(access_token, base_url, base_url)
-    try:
-        yield client
-    finally:
-        await client.aclose()
 
 
 def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:

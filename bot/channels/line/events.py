@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
 
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
+from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
-from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee
+from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
@@ -19,18 +19,13 @@ FIRST_TIME = DeliveryContext()
 
 
 class Reader:
-    """Reads events, one by one.
+    """Turns LINE's events into inbox events."""
 
-    Args:
-        users: ids of those who may talk to the bot; empty for everybody.
-        groups: ids of the groups and rooms where it answers; empty for all.
-    """
+    def __init__(self, config: Config) -> None:
+        self._users = frozenset(config.allowed_users)
+        self._groups = frozenset(config.allowed_groups)
 
-    def __init__(self, users: Collection[str], groups: Collection[str]) -> None:
-        self._users = frozenset(users)
-        self._groups = frozenset(groups)
-
-    def read(self, bot: str, event: Event, received_at: int) -> tuple[str, InboundEvent] | None:
+    def read_event(self, bot: str, event: Event, received_at: int) -> tuple[str, InboundEvent] | None:
         """The conversation and what arrives in it, or None for an event without consequence.
 
         Args:
@@ -165,7 +160,7 @@ def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part
     )
     message = replace(bare.message, id=content.id or bare.message.id, parts=parts)
     album = content.image_set or NO_ALBUM
-    return replace(bare, message=message, address=encode(address).decode(), album=album.id, album_size=album.total)
+    return replace(bare, message=message, address=write_address(address), album=album.id, album_size=album.total)
 
 
 def _token_since(event: Event, received_at: int) -> int:

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 import structlog
@@ -22,7 +22,7 @@ from bot.body import read_body
 from bot.channels import Accept
 from bot.channels.line.events import Reader
 from bot.channels.line.types import Event, Webhook
-from bot.channels.traffic import Records
+from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
@@ -39,9 +39,11 @@ class WebhookReceiver:
         clock: milliseconds since the epoch.
     """
 
-    def __init__(self, accept: Accept, secret: str, reader: Reader, traffic: Records, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, accept: Accept, secret: str, reader: Reader, traffic: TrafficRecorder, clock: Callable[[], int]
+    ) -> None:
         self._accept = accept
-        self._secret = secret.encode()
+        self._secret = secret
         self._reader = reader
         self._traffic = traffic
         self._clock = clock
@@ -51,7 +53,7 @@ class WebhookReceiver:
         body = await read_body(request, MAX_BODY)
         if body is None:
             return Response(status_code=413)
-        if not is_signed(self._secret, body, request.headers.get("x-line-signature", "")):
+        if not is_signed(self._secret, request.headers, body):
             self._traffic.bad_signature(self._clock())
             return Response(status_code=400)
         try:
@@ -68,7 +70,7 @@ class WebhookReceiver:
             for event in read_events(webhook):
                 if event.delivery_context.is_redelivery:
                     self._traffic.redelivery(received_at)
-                if read := self._reader.read(webhook.destination, event, received_at):
+                if read := self._reader.read_event(webhook.destination, event, received_at):
                     await self._accept(*read)
         except StoreUnavailable:
             self._traffic.refused(received_at)
@@ -80,10 +82,10 @@ _decode_webhook = Decoder(Webhook).decode
 _decode_event = Decoder(Event).decode
 
 
-def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
-    """Whether a body was signed with the channel secret."""
-    expected = base64.b64encode(hmac.digest(secret, body, hashlib.sha256))
-    return hmac.compare_digest(expected, signature.encode())
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether LINE signed this body with the channel secret."""
+    expected = base64.b64encode(hmac.digest(secret.encode(), body, hashlib.sha256))
+    return hmac.compare_digest(expected, headers.get("x-line-signature", "").encode())
 
 
 def read_webhook(body: bytes) -> Webhook:

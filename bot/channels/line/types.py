@@ -11,6 +11,8 @@ from typing import NamedTuple
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from bot.transcript import encode
+
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
 
 
@@ -56,8 +58,13 @@ _decode_address = Decoder(Address).decode
 
 
 def read_address(text: str) -> Address:
-    """An address from its JSON; one without tokens where there is none, as for a notice."""
+    """The address in its stored JSON; one without tokens if the text is empty, as a notice's is."""
     return _decode_address(text) if text else Address()
+
+
+def write_address(address: Address) -> str:
+    """The address as JSON, for the store."""
+    return encode(address).decode()
 
 
 class Button(NamedTuple):

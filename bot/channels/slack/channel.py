@@ -27,7 +27,7 @@ from bot.channels.slack.streaming import Streaming, StreamStore
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
 from bot.channels.slack.types import Address, read_address, read_command, read_envelope, write_address
-from bot.channels.traffic import Records
+from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
@@ -61,7 +61,7 @@ class Slack(Channel):
         self.tasks = BackgroundTasks()
         self._client = Client(config.slack_bot_token.get_secret_value(), config.slack_api_base_url)
         self.identity = Identity(self._client, timing)
-        self._traffic = Records(host.kv, self.name, "SLACK_SIGNING_SECRET")
+        self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._reader = Reader(config, host)
         people = People(self._client, host.kv)
         self._enricher = Enricher(self._client, people, self.identity, timing.lookup_timeout_s)

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from bot.body import read_body
 from bot.channels.slack.transport import dispatch
-from bot.channels.traffic import Records
+from bot.channels.traffic import TrafficRecorder
 from bot.errors import BadInput
 
 PATH = "/webhooks/slack"
@@ -35,7 +35,7 @@ class WebhookReceiver:
         app: has the listeners.
     """
 
-    def __init__(self, app: AsyncApp, secret: str, traffic: Records) -> None:
+    def __init__(self, app: AsyncApp, secret: str, traffic: TrafficRecorder) -> None:
         self._app = app
         self._secret = secret
         self._traffic = traffic

@@ -32,13 +32,13 @@ UNREACHABLE = "http://127.0.0.1:9"  # nothing is sent there
 
 def line_config(base_url: str, **settings: Any) -> Config:
     """What an operator has set: the fake's secrets, and other settings by name."""
-    return Config(
-        line_channel_secret=SecretStr(SECRET),
-        line_channel_access_token=SecretStr(TOKEN),
-        line_api_base_url=base_url,
-        line_data_api_base_url=base_url,
-        **settings,
-    )
+    usual: dict[str, Any] = {
+        "line_channel_secret": SecretStr(SECRET),
+        "line_channel_access_token": SecretStr(TOKEN),
+        "line_api_base_url": base_url,
+        "line_data_api_base_url": base_url,
+    }
+    return Config(**usual | settings)
 
 
 class Rig:
@@ -112,7 +112,7 @@ class Rig:
 
     async def aclose(self) -> None:
         await self.http.aclose()
-        await self.line.aclose()
+        await self.line.__aexit__()
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:

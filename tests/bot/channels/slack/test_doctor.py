@@ -7,7 +7,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from bot.channels.slack.doctor import SCOPES, run_checks
-from bot.channels.traffic import traffic
+from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig, slack_config
 from tests.bot.harness import ours
@@ -97,7 +97,7 @@ async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, rig: Rig) 
     results = await run_checks(slack_config(fake.api_base_url), rig.kv)
     assert [result.result for result in results] == ["ok"] * 4
     assert "not noted" not in results[-1].detail
-    seen = await traffic(rig.kv, "slack")
+    seen = await read_traffic(rig.kv, "slack")
     assert 0 < seen.last_webhook <= seen.last_delivery
     assert seen.bad_signatures == 0
     assert tuple(fake.scopes) == SCOPES
@@ -111,7 +111,7 @@ async def test_missing_scopes_and_bad_signatures_are_named(fake: SlackFake, rig:
     await until(lambda: rig.kv.kept.get("slack:bad_signatures") == b"2")
     missing = ", ".join(scope for scope in SCOPES if scope not in fake.scopes)
     assert (await run_checks(slack_config(fake.api_base_url), rig.kv))[1].detail == f"missing: {missing}"
-    seen = await traffic(rig.kv, "slack")
+    seen = await read_traffic(rig.kv, "slack")
     assert (seen.last_webhook, seen.last_delivery, seen.bad_signatures) == (0, 0, 2)
 
 
@@ -125,7 +125,7 @@ async def test_a_refused_token_and_a_silent_slack_are_problems(fake: SlackFake, 
     rig.kv.away = True
     token, *_, seen = await run_checks(slack_config(fake.api_base_url), rig.kv)
     assert token == CheckResult("failure", "Slack token", "Slack does not answer (auth.test: status 503)", TOKEN_FIX)
-    assert (seen.result, seen.detail) == ("ok", QUIET)
+    assert (seen.result, seen.detail) == ("warning", "not known: the store does not answer")
 
 
 async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> None:
