@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from msgspec import DecodeError, Struct, ValidationError, convert
+from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from bot.channels import AssertLease, Delivery, Host, InboundEvent, Question, Reply
@@ -17,7 +17,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_t
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.types import Address, ms, write_address
+from bot.channels.slack.types import Address, chat_of, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.arguments import described
 from bot.texts import Texts, language_of
@@ -29,7 +29,7 @@ KEPT_S = 2 * 86_400  # twice as long as a question may stay open
 Block = dict[str, Any]
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
-CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(:\d+\.\d+)?")
+CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
@@ -247,13 +247,12 @@ def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | No
 
     A second click on the same button is the same decision, not a late one.
     """
-    try:
-        pressed = convert(payload, _Pressed)
-    except ValidationError:
+    pressed = read(payload, _Pressed)
+    if pressed is None:
         return None
     action = pressed.actions[0]
-    conversation = CONVERSATION.fullmatch(action.block_id)
-    if action.action_id not in (APPROVE, REJECT) or not conversation or not QUESTION.fullmatch(action.value):
+    is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
+    if not is_ours or not CONVERSATION.fullmatch(action.block_id):
         return None
     user = pressed.user
     author = Author(user.id, user.name or user.username or "")
@@ -261,7 +260,7 @@ def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | No
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=author),
         write_address(_address(pressed, config)),
-        group=conversation[1] is not None,
+        group=chat_of(action.block_id).is_group,
         event="decision",
         target=action.value,
         approved=action.action_id == APPROVE,

@@ -67,5 +67,5 @@ class Assistant:
         await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
 
     async def _language_of(self, team: str, user: str | None) -> str:
-        person = await self._people.find(team, user) if user else None
-        return preferred_language(person.locale if person else "", self._language)
+        people = await self._people.find(team, [user]) if user else {}
+        return preferred_language(people[user].locale if user else "", self._language)

@@ -26,7 +26,7 @@ from bot.channels.slack.presence import Presence
 from bot.channels.slack.streaming import Streaming, StreamStore
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
-from bot.channels.slack.types import Address, read_address, read_command, read_envelope, write_address
+from bot.channels.slack.types import Address, Chat, Command, Envelope, read, read_address, write_address
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -126,8 +126,7 @@ class Slack(Channel):
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
         """A channel or a person's 1:1, by its id alone."""
-        conversation, _ = super().notice_target(recipient)
-        return conversation, write_address(Address(recipient))
+        return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size."""
@@ -135,7 +134,7 @@ class Slack(Channel):
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.webhook(now_ms())
-        envelope = read_envelope(payload)
+        envelope = read(payload, Envelope)
         if envelope is None:
             log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
             return
@@ -147,7 +146,7 @@ class Slack(Channel):
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
         self._traffic.webhook(now_ms())
-        command = read_command(payload)
+        command = read(payload, Command)
         await self._accept_received(self._reader.read_command(command) if command else None)
 
     async def _on_press(self, payload: dict[str, Any]) -> None:

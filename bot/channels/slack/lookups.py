@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
-from msgspec import DecodeError, Struct, ValidationError, convert
+from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from bot.channels.slack.events import images
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import EVENT_TYPE
 from bot.channels.slack.tasks import Timing
-from bot.channels.slack.types import Address, SlackMessage, read_address
+from bot.channels.slack.types import Address, SlackMessage, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
@@ -52,18 +52,17 @@ class Enricher:
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """The enriched events, after one event that quotes the thread's earlier messages."""
-        team = conversation.split(":")[1]
+        team = chat_of(conversation).team
         addresses = [read_address(arrival.address) for arrival in arrivals]
         messages = await self._read_thread(addresses, is_new=is_new)
         with_files = [_with_files(arrival, messages) for arrival in arrivals]
-        ids = {_user(arrival) for arrival in arrivals} | {
-            user for arrival in arrivals for user in mentioned_users(arrival.message.text)
-        }
+        ids = {arrival.author_id for arrival in arrivals}
+        ids |= {user for arrival in arrivals for user in mentioned_users(arrival.message.text)}
         first = addresses[0].ts
         before = [
             message for message in messages if is_new and (message.ts or "") < first and not self._is_ours(message)
         ]
-        people = await self._find_people(team, ids | speaker_ids(before) | _mentions(before))
+        people = await self._find_people(team, ids | _people_in(before))
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
         enriched = [_with_author(arrival, people, names) for arrival in with_files]
         thread_text = render_thread(before, names)
@@ -84,22 +83,19 @@ class Enricher:
     async def _find_people(self, team: str, ids: set[str]) -> dict[str, Author]:
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                found = await asyncio.gather(*(self._people.find(team, user) for user in sorted(ids)))
+                return await self._people.find(team, ids)
         except TimeoutError:
             return {}
-        return {person.id: person for person in found}
 
     def _is_ours(self, message: SlackMessage) -> bool:
         is_delivery = message.metadata is not None and message.metadata.event_type == EVENT_TYPE
         return is_delivery or self._identity.is_ours(message.user, message.bot_id)
 
 
-def _user(arrival: InboundEvent) -> str:
-    return arrival.message.author.id if arrival.message.author else ""
-
-
-def _mentions(messages: Sequence[SlackMessage]) -> set[str]:
-    return {user for message in messages for user in mentioned_users(message.text or "")}
+def _people_in(messages: Sequence[SlackMessage]) -> set[str]:
+    """The ids of the people, not bots, who wrote the messages, and of those the messages mention."""
+    speakers = {message.user for message in messages if message.user and not message.bot_id}
+    return speakers.union(*(mentioned_users(message.text or "") for message in messages))
 
 
 def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
@@ -115,7 +111,7 @@ def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> Inbo
 def _with_author(arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]) -> InboundEvent:
     message = arrival.message
     parts = tuple(_with_names(part, names) for part in message.parts)
-    author = people.get(_user(arrival), message.author)
+    author = people.get(arrival.author_id, message.author)
     return replace(arrival, message=replace(message, parts=parts, author=author))
 
 
@@ -145,14 +141,19 @@ _decode = Decoder(Author).decode
 
 
 class People:
-    """Looks users up. An unknown user is an author without a name."""
+    """Looks users up. An unknown user is a person without a name."""
 
     def __init__(self, client: Client, kv: KeyValue) -> None:
         self._client = client
         self._kv = kv
 
-    async def find(self, team: str, user: str) -> Author:
-        """Name, language and time zone of a user."""
+    async def find(self, team: str, users: Iterable[str]) -> dict[str, Author]:
+        """Everybody's name, language and time zone, by user id. Never raises."""
+        wanted = sorted(set(users))
+        found = await asyncio.gather(*(self._look_up(team, user) for user in wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    async def _look_up(self, team: str, user: str) -> Author:
         key = f"slack:user:{team}:{user}"
         with suppress(StoreUnavailable, DecodeError):
             if (known := await self._kv.get(key)) is not None:
@@ -169,9 +170,8 @@ class People:
 
 
 def _author(user_id: str, data: object) -> Author:
-    try:
-        user = convert(data, _User)
-    except ValidationError:
+    user = read(data, _User)
+    if user is None:
         return Author(user_id)
     profile = user.profile or _Profile()
     name = profile.display_name or profile.real_name or user.name or ""
@@ -234,24 +234,12 @@ async def read_thread(client: Client, channel: str, thread: str, until: str) -> 
             cursor=cursor,
             include_all_metadata=True,
         )
-        newest.extend(_read_messages(response.data.get("messages")))
+        newest.extend(read(response.data.get("messages"), list[SlackMessage]) or ())
         metadata = response.data.get("response_metadata")
         cursor = str(metadata.get("next_cursor") or "") if isinstance(metadata, dict) else ""
         if not cursor:
             break
     return list(newest)
-
-
-def _read_messages(messages: object) -> Iterable[SlackMessage]:
-    try:
-        return convert(messages or [], list[SlackMessage])
-    except ValidationError:
-        return []
-
-
-def speaker_ids(messages: Iterable[SlackMessage]) -> set[str]:
-    """The ids of the people, not bots, who wrote the messages."""
-    return {message.user for message in messages if message.user and not message.bot_id}
 
 
 def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) -> str:

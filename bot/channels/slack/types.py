@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, TypeVar
+
 from msgspec import Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.transcript import encode
 
+T = TypeVar("T")
+
 MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast", "me_message")
 DELETED_SUBTYPES = ("tombstone",)
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 MAX_IMAGE = 10 * 1024 * 1024
+
+
+class Chat(NamedTuple):
+    """Where people talk.
+
+    Attributes:
+        thread: timestamp of its first message; empty in a 1:1, which is one conversation whatever threads it has.
+    """
+
+    team: str
+    channel: str
+    thread: str = ""
+
+    @property
+    def conversation(self) -> str:
+        """The conversation's id."""
+        return f"slack:{self.team}:{self.channel}{':' if self.thread else ''}{self.thread}"
+
+    @property
+    def is_group(self) -> bool:
+        """Whether several people talk here."""
+        return bool(self.thread)
+
+    def message_id(self, ts: str) -> str:
+        """The same id however often, and as whichever event, a message arrives."""
+        return f"{self.team}:{self.channel}:{ts}"
+
+
+def chat_of(conversation: str) -> Chat:
+    """The chat behind a conversation's id."""
+    return Chat(*conversation.split(":")[1:])
 
 
 class File(Struct, frozen=True):
@@ -167,18 +202,10 @@ def write_address(address: Address) -> str:
     return encode(address).decode()
 
 
-def read_envelope(payload: dict[str, object]) -> Envelope | None:
-    """The event, or None if its fields have unknown types."""
+def read(payload: object, kind: type[T]) -> T | None:
+    """What Slack sent as a struct; None if a needed field is missing, or a field has an unknown type."""
     try:
-        return convert(payload, Envelope)
-    except ValidationError:
-        return None
-
-
-def read_command(payload: dict[str, object]) -> Command | None:
-    """The command, or None if a needed field is missing."""
-    try:
-        return convert(payload, Command)
+        return convert(payload, kind)
     except ValidationError:
         return None
 
