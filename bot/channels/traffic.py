@@ -60,7 +60,7 @@ async def read_traffic(kv: KeyValue, channel: str) -> Traffic:
 
 
 class TrafficRecorder:
-    """Counts and dates webhooks and deliveries, and stores that at most once a second: an unsigned POST writes nothing.
+    """Records webhooks and deliveries, and stores the record at most once a second, however many requests come in.
 
     Args:
         channel: the channel's name.

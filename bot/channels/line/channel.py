@@ -74,9 +74,9 @@ class Line(Channel):
         return self._presence.live_view(chat_of(conversation), read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
-        """Send one reply, in as many messages as it needs and a reader bears."""
+        """Send one reply as one to three messages."""
         reply = delivery.reply
-        if reply.settles:  # what LINE has shown cannot be changed, and a message more would cost
+        if reply.settles:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
         messages = self._formatter.messages(reply, chat)
@@ -85,13 +85,13 @@ class Line(Channel):
         self._traffic.delivery(self._clock())
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """Names of the speakers, and in 1:1 their language."""
+        """Names of the authors, and in 1:1 their language."""
         return await self._enricher.enrich(conversation, arrivals)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Hand over an image that somebody sent."""
+        """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
-        """A chat by its id alone, which begins with a letter for its kind."""
+        """A chat by its id alone; the first letter of the id names the kind."""
         return Chat("notices", KINDS[recipient[0]], recipient).conversation, ""

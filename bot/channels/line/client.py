@@ -1,7 +1,7 @@
-"""The Messaging API through LINE's SDK, its failures translated once.
+"""LINE's Messaging API. The SDK's exceptions and LINE's refusals are translated here.
 
-Importing ``linebot.v3.messaging`` takes a second and 35 MB. It is loaded by the first call, in a thread: neither the
-start nor a webhook waits for it.
+Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call imports it, in a thread: neither the start
+nor a webhook waits for it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CONNECTIONS = 50
 
 
 class Failure(Exception):
-    """LINE did not do what it was asked to.
+    """A call of LINE's API has failed.
 
     Args:
         reason: LINE's words or ours; no secrets.
-        status: of the HTTP answer, 0 where there was none.
-        maybe_done: it may have been done all the same.
-        after: seconds that LINE asks to wait, where it says so.
+        status: of the HTTP response, 0 without one.
+        maybe_done: LINE may have done what was asked.
+        after: seconds to wait, if LINE says so.
     """
 
     def __init__(self, reason: str, status: int = 0, *, maybe_done: bool = False, after: float | None = None) -> None:
@@ -42,12 +42,12 @@ class Failure(Exception):
 
     @property
     def is_dead_token(self) -> bool:
-        """The reply token was used already, or its minute is over; LINE does not say which."""
+        """The reply token is used or expired; LINE does not say which."""
         return self.status == 400 and "invalid reply token" in str(self).lower()
 
     @property
     def is_used_up(self) -> bool:
-        """The month's messages are used up; another 429 means too many at once."""
+        """The month's messages are used up; any other 429 means too many calls."""
         return self.status == 429 and "monthly limit" in str(self).lower()
 
 
@@ -77,13 +77,13 @@ class Client:
             await self._http.close()
 
     async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
-        """Answer an event; the token serves once, for about a minute."""
+        """Answer an event; the token works once, for about a minute."""
         sdk = await self.load()
         request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
         await self._call(self._api.reply_message, request)
 
     async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
-        """Send without being asked; LINE takes one retry key (a UUID) once, and answers 409 afterwards."""
+        """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
         sdk = await self.load()
         request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
         await self._call(self._api.push_message, request, x_line_retry_key=retry_key)
@@ -101,21 +101,21 @@ class Client:
         await self._call(self._api.mark_messages_as_read_by_token, request)
 
     async def quota(self) -> Quota:
-        """How many messages may be pushed this month, and how many were."""
+        """The month's quota of pushed messages, and its use."""
         await self.load()
         quota = await self._call(self._api.get_message_quota)
         consumption = await self._call(self._api.get_message_quota_consumption)
         return Quota(quota.value if quota.type == "limited" else None, int(consumption.total_usage))
 
     async def members(self, chat: Chat) -> int:
-        """How many people read along in a group or room."""
+        """The number of people in a group or room."""
         await self.load()
         is_group = chat.kind == "group"
         get = self._api.get_group_member_count if is_group else self._api.get_room_member_count
         return int((await self._call(get, chat.id)).count)
 
     async def person(self, chat: Chat, user: str) -> Person:
-        """Somebody's profile, as it may be seen in a chat."""
+        """A person's profile, as far as a chat shows it."""
         await self.load()
         if not chat.is_group:
             profile = await self._call(self._api.get_profile, user)
@@ -125,17 +125,17 @@ class Client:
         return Person((await self._call(get, chat.id, user)).display_name)
 
     async def content(self, message_id: str, most: int, take: Take) -> bool | None:
-        """Hand over an image: whether all of it was wanted, or None while LINE still prepares it.
+        """Pass an image to ``take``: whether it took all of it, or None while LINE still prepares the image.
 
         Args:
-            most: bytes; a larger file, and one that is no image, is a ``Failure``.
+            most: bytes; a larger file is a ``Failure``, and so is one that is no image.
         """
         sdk = await self.load()
         is_whole: bool | None = await _translate_failures(sdk, self._fetch(message_id, most, take))
         return is_whole
 
     async def bot(self) -> BotInfo:
-        """Which account the access token belongs to."""
+        """The account of the access token."""
         await self.load()
         info = await self._call(self._api.get_bot_info)
         return BotInfo(info.user_id, info.display_name, info.basic_id, info.chat_mode == "chat")
@@ -164,7 +164,7 @@ class Client:
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
     async def load(self) -> Any:
-        """Import LINE's SDK, once; ``_api`` and ``_http`` are there afterwards."""
+        """Import LINE's SDK, once; sets ``_api`` and ``_http``."""
         async with self._opening:
             if self._sdk is None:
                 sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
@@ -173,7 +173,7 @@ class Client:
                 self._http = sdk.AsyncApiClient(configuration)
                 self._api = sdk.AsyncMessagingApi(self._http)
                 self._sdk = sdk
-                gc.freeze()  # the SDK's thousands of classes stay: no full collection need look at them again
+                gc.freeze()  # no full collection looks at the SDK's thousands of classes again
             return self._sdk
 
     async def _call(self, method: Any, *arguments: Any, **options: Any) -> Any:
@@ -226,8 +226,8 @@ def _action(sdk: Any, button: Button) -> Any:
 
 
 async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:
-    """The answer of a call, or what went wrong in our own words."""
-    import aiohttp  # noqa: PLC0415 -- loaded with the SDK, which takes its time
+    """The result of a call; its exceptions become ``Failure``."""
+    import aiohttp  # noqa: PLC0415 -- imported with the SDK, which takes a second
 
     try:
         return await request
@@ -238,7 +238,7 @@ async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:
     except (TimeoutError, aiohttp.ClientError) as error:
         raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
     except ValueError as error:
-        # The SDK cannot read the answer: something between LINE and us spoke in its place.
+        # The SDK cannot read the response: a proxy has answered instead of LINE.
         raise Failure("an answer from LINE that cannot be read", maybe_done=True) from error
 
 

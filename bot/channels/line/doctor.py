@@ -1,4 +1,4 @@
-"""What ``kaiwa doctor`` checks of LINE, and the one thing it can fix: the webhook's address."""
+"""What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.checks import CheckResult, ago
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
 
-AGAIN_MS = 3_600_000  # what LINE has not delivered again by then does not come
+AGAIN_MS = 3_600_000  # LINE redelivers no later
 SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
 TEST_FIXES = {
     400: "LINE_CHANNEL_SECRET is probably wrong",
@@ -30,7 +30,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 async def run_checks(config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
-    """What LINE says of the channel, and what is known of its traffic.
+    """Check the token, the account, the webhook, the quota, and the recorded traffic.
 
     Args:
         clock: milliseconds since the epoch.

@@ -24,7 +24,7 @@ class Files:
         self._client = client
 
     async def fetch(self, media: Media, take: Take) -> bool:
-        """Hand over an image's content; False if any of it is missing. Never raises."""
+        """Pass an image's content to ``take``; false if any of it is missing. Never raises."""
         try:
             async with asyncio.timeout(FETCH_S):
                 while (is_whole := await self._client.content(media.ref, MAX_IMAGE, take)) is None:  # noqa: ASYNC110 -- LINE does not say when it is ready

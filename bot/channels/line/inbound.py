@@ -1,6 +1,6 @@
-"""The webhook endpoint: signature, reading, the durable write, 200. Nothing else happens before the answer.
+"""The webhook: signature over the raw body, JSON, then the reader. The event is stored before the 200.
 
-The body is read in two steps: an event that cannot be read costs itself, not its neighbours.
+Events are decoded one by one: an event that cannot be read does not cost the others.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def read_webhook(body: bytes) -> Webhook:
-    """The body's outside.
+    """The body, with its events not decoded yet.
 
     Raises:
-        ValueError: it is not JSON in UTF-8, or not of a webhook's form.
+        ValueError: the body is not JSON in UTF-8, or not a webhook.
     """
-    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
+    text = body.decode()  # the events are decoded later, but broken UTF-8 spoils the whole body
     try:
         return _decode_webhook(body)
     except ValidationError:
@@ -106,10 +106,10 @@ def read_webhook(body: bytes) -> Webhook:
 
 
 def _read_leniently(text: str) -> Webhook:
-    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
+    r"""The body, its events encoded again: msgspec refuses half a surrogate pair (``\ud83d`` alone), ``json`` takes it.
 
     Raises:
-        ValueError: that is not all that is wrong.
+        ValueError: something else is wrong too.
     """
     try:
         found = json.loads(text, parse_constant=_no_number)

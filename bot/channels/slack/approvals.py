@@ -37,8 +37,8 @@ class OpenQuestion(Struct, frozen=True):
     """A conversation's open question.
 
     Attributes:
-        asker: the id of the person who has asked for the call.
-        block: what is asked, as it stands in the message.
+        asker: the id of the person who asked for the call.
+        block: the question's block, which stays when the outcome replaces the buttons.
     """
 
     id: str
@@ -52,7 +52,7 @@ _decode = Decoder(OpenQuestion).decode
 
 
 class Approvals:
-    """Asks questions and shows outcomes. The message of a question is stored: another process may settle it."""
+    """Asks questions and shows outcomes. Where a question was posted is stored: another process may settle it."""
 
     def __init__(self, client: Client, messages: Messages, host: Host) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class Approvals:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        ours, _, _ = delivery.reply.text.partition("\n")  # what follows is the call's, in whatever language
+        ours, _, _ = delivery.reply.text.partition("\n")  # the call follows, in any language
         language = language_of(ours, self._language)
         block = question_block(question, self._texts, language)
         content = {
@@ -89,11 +89,11 @@ class Approvals:
             if not address.thread:
                 await self._kv.set(_newest_key(sent.channel), conversation.encode(), KEPT_S)
         except StoreUnavailable as error:
-            raise DeliverLater("the place of the question is not stored", FIRST_WAIT_S) from error
+            raise DeliverLater("where the question was posted is not stored", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
 
     async def settle(self, conversation: str, reply: Reply, assert_lease: AssertLease) -> None:
-        """Replace the buttons by the outcome. Nothing happens where the question's message is no longer known.
+        """Replace the buttons by the outcome, if the question's message is still known.
 
         Raises:
             DeliverLater: passing failure.
@@ -107,22 +107,22 @@ class Approvals:
             await self._show(question, reply.text)
             await self._kv.set(_key(conversation), b"", 1)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
+            raise DeliverLater("the store does not say where the question was posted", FIRST_WAIT_S) from error
 
     async def find_asked(self, conversation: str, channel: str, user: str) -> str:
-        """The conversation whose question words in a 1:1 chat answer: of those shown there, the one asked last.
+        """The conversation whose question a yes or no in a 1:1 answers: of those shown there, the one asked last.
 
         Raises:
-            StoreUnavailable: the store does not tell.
+            StoreUnavailable: it cannot be read.
         """
         newest = (await self._priority_kv.get(_newest_key(channel)) or b"").decode()
         return newest if newest and await self.is_asked(newest, user) else conversation
 
     async def is_asked(self, conversation: str, user: str) -> bool:
-        """Whether a question to this person is open there.
+        """Whether the conversation has an open question to this person.
 
         Raises:
-            StoreUnavailable: the store does not tell.
+            StoreUnavailable: it cannot be read.
         """
         question = await self._open(conversation, self._priority_kv)
         return question is not None and question.asker == user
@@ -158,7 +158,7 @@ def _key(conversation: str) -> str:
 
 
 def question_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question: tool, every argument as it will be used, asker, expiry."""
+    """The question: tool, all arguments exactly as the tool will get them, asker, expiry."""
     call = "\n".join(filter(None, (question.tool, described(question.arguments))))
     title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
     return {
@@ -191,7 +191,7 @@ def buttons(question: Question, conversation: str, texts: Texts, language: str) 
 
 
 def outcome_block(text: str) -> Block:
-    """The outcome, in the place of the buttons."""
+    """The outcome, which replaces the buttons."""
     return {"type": "context", "elements": [_plain(text)]}
 
 

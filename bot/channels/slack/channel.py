@@ -48,7 +48,7 @@ class Slack(Channel):
 
     Attributes:
         identity: the bot's own ids, once Slack has sent them.
-        tasks: work that nobody waits for.
+        tasks: background tasks.
     """
 
     name = "slack"
@@ -98,7 +98,7 @@ class Slack(Channel):
         return (Route(PATH, self._receiver.answer, methods=["POST"]),) if is_on else ()
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """A status under the message, a stop button, and the answer as it is written."""
+        """A status line, a stop button, and the answer while it is written."""
         return self._presence.live_view(read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
@@ -115,13 +115,13 @@ class Slack(Channel):
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names, time zones, files that a mention left out, and the earlier messages of a thread."""
         first, newest = arrivals[0].message.id, arrivals[-1]
-        # After /reset the bot must not read again what it was asked to forget.
+        # After /reset the bot must not read the thread's earlier messages again.
         is_new = await self._record_participation(conversation, first) == first and is_new
         self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
         return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Hand over an image that somebody sent."""
+        """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
 
     def notice_target(self, recipient: str) -> tuple[str, str]:

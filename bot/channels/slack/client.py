@@ -14,10 +14,10 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 
 CALL_S = 10.0
-AWAY_S = 5.0  # before an API that is down is asked again
-WAIT_S = 30.0  # where a refusal for too many calls does not say how long
+AWAY_S = 5.0  # before an API that is down is called again
+WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")
-# Where the body is no JSON object the SDK raises what its own code trips over.
+# For a body that is no JSON object the SDK raises ValueError or AttributeError.
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError)
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
 TRANSIENT_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
@@ -26,11 +26,11 @@ FIRST_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """What Slack answered.
+    """Slack's response.
 
     Attributes:
-        scopes: granted to the token, comma-separated, where Slack says so.
-        retry_after: seconds to wait, 0 unless Slack has refused for too many calls.
+        scopes: of the token, comma-separated; empty if Slack does not name them.
+        retry_after: seconds to wait, 0 unless there were too many calls.
     """
 
     data: dict[str, Any]
@@ -46,7 +46,7 @@ class ApiResponse:
 
 
 def quiet_logger() -> logging.Logger:
-    """A disabled logger for the SDK, whose own lines hold signatures, bodies and tickets."""
+    """A disabled logger for the SDK, which logs signatures, bodies and tickets."""
     logger = logging.getLogger("bot.channels.slack.sdk")
     logger.disabled = True
     logger.setLevel(logging.CRITICAL)
@@ -85,7 +85,7 @@ class Client:
         """Call a method by POST.
 
         Raises:
-            DeliverLater: Slack does not answer as an API does; what was asked may have happened.
+            DeliverLater: Slack does not answer as an API does; it may have done what was asked.
         """
         return await self._call(method, json=_without_none(arguments))
 
@@ -93,7 +93,7 @@ class Client:
         """Answer a command by its response URL; false if the URL has expired or is used up.
 
         Raises:
-            DeliverLater: Slack is away.
+            DeliverLater: Slack does not answer, or asks to wait.
         """
         try:
             async with self.session.post(url, json=payload, allow_redirects=False) as response:

@@ -1,6 +1,6 @@
-"""How a reply leaves: as a message, as the end of its stream, as a question, or for one person alone.
+"""How a reply leaves: as a message, as the end of its stream, as a question, or for one person alone; never twice.
 
-A streamed answer exists before it is delivered: its message becomes exactly the answer, however often this is tried.
+A streamed answer has its message already: delivery makes that message exactly the answer, at every attempt.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Sender:
             await self._messages.send(address, delivery, {"markdown_text": text}, assert_lease)
 
     async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
-        """Post for one person alone. Where that is impossible nothing is posted, rather than for everybody."""
+        """Post for one person alone; if that is impossible, nothing is posted."""
         url = address.private_url or address.response_url
         if url and await self._client.respond(url, _ephemeral(address, text)):
             return
@@ -103,7 +103,7 @@ class Sender:
 
 
 def _ephemeral(address: Address, text: str) -> dict[str, object]:
-    """The payload for a response URL: a message that only the command's sender sees."""
+    """The payload for a response URL: a message that only one person sees."""
     payload: dict[str, object] = {
         "response_type": "ephemeral",
         "replace_original": False,
@@ -126,9 +126,9 @@ class StreamDelivery:
         self._messages = messages
 
     async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
-        """Turn the stream into the answer; false if there is none to turn, and then nothing of it is left.
+        """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
 
-        The turn's first delivery takes the stream, and the same delivery may take it again.
+        The stream is for the turn's first delivery alone, at each of its attempts.
 
         Raises:
             DeliverLater: passing failure.
@@ -144,11 +144,11 @@ class StreamDelivery:
                 return True
             await self._streams.delete(delivery.turn_id)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not tell whether the answer was streamed", FIRST_WAIT_S) from error
+            raise DeliverLater("the store does not say whether the answer was streamed", FIRST_WAIT_S) from error
         return False
 
     async def discard(self, address: Address, turn_id: str) -> None:
-        """Delete a stream whose turn asks a question first: the answer belongs below the question.
+        """Delete the stream of a turn that asks a question: the answer belongs below the question.
 
         Raises:
             DeliverLater: passing failure.
@@ -163,7 +163,7 @@ class StreamDelivery:
                 await self._remove(target)
             await self._streams.delete(turn_id)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not tell whether something was streamed", FIRST_WAIT_S) from error
+            raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
 
     async def _claim_stream(self, address: Address, delivery: Delivery) -> Stream | None:
         """The delivery's stream, stored as its own."""
@@ -193,7 +193,7 @@ class StreamDelivery:
         """Make the message exactly the answer; false if that failed and the message is deleted."""
         target = {"channel": stream.channel, "ts": stream.ts}
         stopped = await self._stop(target)
-        # As a block it bears no "(edited)". A message that streams no more, expired ones included, takes it as well.
+        # A changed block shows no "(edited)". Messages whose stream has ended or expired take it as well.
         updated = await self._client.post(
             "chat.update",
             **target,

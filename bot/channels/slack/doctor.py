@@ -1,4 +1,4 @@
-"""What ``kaiwa doctor`` finds out about Slack."""
+"""What ``kaiwa doctor`` checks of Slack."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class ReceivedEvent:
 
     Attributes:
         if_participating: counts only where the bot takes part in the conversation already.
-        if_asked: counts only as the answer to a question its author is asked there.
-        shown_in: the 1:1 chat of a yes or no. Questions of a slash command's conversation are shown there too.
+        if_asked: counts only if the conversation has an open question to its author.
+        shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown too.
     """
 
     conversation: str
@@ -90,12 +90,12 @@ class Reader:
         return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
     def _as_command(self, text: str) -> str:
-        """The words behind our slash command, where people type a tool's command without its slash."""
+        """The text after our slash command; a tool's command gets the slash that people leave out there."""
         first = text.partition(" ")[0]
         return f"/{text}" if first.casefold() in self._host.tool_commands else text
 
     def _read_stop(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
-        """A press of Slack's own stop button. The answer goes where the turn's answer would have gone."""
+        """A press of Slack's own stop button."""
         event = envelope.event
         chat = _locate(envelope, event)
         if not (_is_direct(event) or chat.thread) or not self._is_allowed(event, event):
@@ -129,7 +129,7 @@ class Reader:
         return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
 
     def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
-        """The message. A mention without words asks about its thread or its files, else it gets a canned answer."""
+        """The message. A bare mention asks about its thread or its files, else it gets a canned answer."""
         message = _message(chat, event, ts, parts)
         in_thread = event.thread_ts or (ts if chat.is_group else "")
         language = self._language(message.text)
@@ -197,7 +197,7 @@ class Reader:
         if is_mention:
             text = without_mentions(text, mentioned_users(text) & bot_users)
         files = posted.files or []
-        # Somebody else's words, quoted: alone they are neither an answer to a question nor a command.
+        # Quoted, so that a shared text is neither a decision nor a command.
         shared = [
             "\n".join(f"> {line}" for line in plain_text(one.text).splitlines())
             for one in posted.attachments or ()
@@ -225,12 +225,12 @@ class Reader:
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
-    """Whether the author is neither this bot nor another one."""
+    """Whether the author is a person, neither this bot nor another one."""
     return bool(posted.user) and posted.user not in bot_users | {SLACKBOT} and not posted.bot_id and not posted.app_id
 
 
 def images(files: list[File]) -> tuple[Media, ...]:
-    """The files a model can look at."""
+    """The images that a model can read."""
     return tuple(
         Media(file.url_private or file.id or "", file.mimetype or "", file.size or 0)
         for file in files

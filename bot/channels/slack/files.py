@@ -27,7 +27,7 @@ class Files:
         self._config = config
 
     async def fetch(self, media: Media, take: Take) -> bool:
-        """Hand over an image's content; False if any of it is missing."""
+        """Pass an image's content to ``take``; false if any of it is missing. Never raises."""
         if media.mime not in IMAGES or media.size > MAX_IMAGE:
             return False
         try:

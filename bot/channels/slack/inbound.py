@@ -32,7 +32,7 @@ class WebhookReceiver:
     """The webhook endpoint.
 
     Args:
-        app: has the listeners.
+        app: passes payloads to their listeners.
     """
 
     def __init__(self, app: AsyncApp, secret: str, traffic: TrafficRecorder) -> None:

@@ -1,4 +1,4 @@
-"""Lookups in Slack's API: people, the bot's own ids, earlier messages of a thread, files that a mention left out."""
+"""Lookups in Slack's API: people, earlier messages of a thread, files that a mention lacks, the bot's own ids."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Enricher:
     """Adds names, time zones, files and earlier messages to events. What does not arrive in time is left out.
 
     Args:
-        lookup_timeout_s: for the thread, and again for the people.
+        lookup_timeout_s: for the thread, then again for the people.
     """
 
     def __init__(self, client: Client, people: People, identity: Identity, lookup_timeout_s: float) -> None:
@@ -99,7 +99,7 @@ def _people_in(messages: Sequence[SlackMessage]) -> set[str]:
 
 
 def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
-    """The event with the images that only its message in the thread names."""
+    """The event with the images of its message in the thread, which a mention lacks."""
     address = read_address(arrival.address)
     message = arrival.message
     if not address.partial or any(isinstance(part, Media) for part in message.parts):
@@ -218,7 +218,7 @@ async def read_thread(client: Client, channel: str, thread: str, until: str) -> 
     """The newest messages of a thread up to and with ``until``, oldest first.
 
     Raises:
-        DeliverLater: Slack is away.
+        DeliverLater: Slack does not answer.
     """
     newest: deque[SlackMessage] = deque(maxlen=KEPT + 1)
     cursor: str | None = None
@@ -243,7 +243,7 @@ async def read_thread(client: Client, channel: str, thread: str, until: str) -> 
 
 
 def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) -> str:
-    """The messages as one text, each with its speaker; if it is too long, without the oldest."""
+    """The messages as one text, each with its author; too long a text loses the oldest."""
     lines: deque[str] = deque()
     size = 0
     for message in reversed(messages[-KEPT:]):
@@ -257,7 +257,7 @@ def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) ->
 
 
 def _quote(speaker: str, text: str) -> str:
-    """A quotation that no text can end or give another speaker: every line marked, all but the first indented."""
+    """A quotation that its text cannot end: every line is marked, and all but the first are indented."""
     first, *rest = f"{speaker}: {text}".splitlines()
     return "\n".join([f"> {first}", *(f">   {line}" for line in rest)])
 

@@ -31,7 +31,7 @@ class Messages:
     """Posts messages.
 
     Args:
-        settle_s: how long Slack may take to show a message whose fate is unknown.
+        settle_s: how long Slack may take to show a message that was posted with an unknown outcome.
     """
 
     def __init__(self, client: Client, settle_s: float) -> None:
@@ -70,13 +70,13 @@ class Messages:
         return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
 
     async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
-        """Messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
+        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
 
         Args:
             since: the timestamp of the message that is answered.
 
         Raises:
-            DeliverLater: Slack does not say.
+            DeliverLater: Slack does not answer.
         """
         await asyncio.sleep(self._settle_s)
         where = {"ts": thread} if thread else {}

@@ -20,14 +20,14 @@ class Timing:
     """Times and intervals, in seconds.
 
     Attributes:
-        settle_s: how long Slack may take to show a message whose fate is unknown.
-        lookup_timeout_s: for what a turn would like to know before it begins.
+        settle_s: how long Slack may take to show a message that was posted with an unknown outcome.
+        lookup_timeout_s: for the lookups before a turn.
         pace_s: between two changes of a status, or of a stream.
         start_s: between the beginnings of two streams.
-        stop_after_s: of a turn, before it gets a button that stops it.
-        again_s: before Slack is asked again who the bot is; ``refused_s`` where it has refused to tell.
+        stop_after_s: a turn that takes longer gets a stop button.
+        again_s: before the bot's own ids are asked for again; ``refused_s`` if the token was refused.
         ping_s: how often a Socket Mode connection is checked.
-        ticket_s: how long the address of a Socket Mode connection is good.
+        ticket_s: how long the URL of a Socket Mode connection is valid.
     """
 
     settle_s: float = 1.0
@@ -42,7 +42,7 @@ class Timing:
 
 
 class BackgroundTasks:
-    """Tasks that nobody waits for.
+    """Tasks of the channel; ``close`` ends them.
 
     Args:
         grace_s: how long running tasks may go on after ``close``.

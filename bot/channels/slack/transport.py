@@ -1,4 +1,4 @@
-"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives them without a webhook."""
+"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives payloads without a webhook."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Listener = Callable[[dict[str, Any]], Awaitable[None]]
 def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, on_press: Listener) -> AsyncApp:
     """An app that answers after its listener: the event is stored before Slack gets the 200.
 
-    Bolt never calls Slack here: it takes the token as it is, and the listeners know the bot's ids.
+    Bolt never calls Slack here: ``authorize`` returns the token as it is.
     """
     token = client.token
 
@@ -109,7 +109,7 @@ async def _failed(error: Exception) -> BoltResponse:
 
 
 class _Client(SocketModeClient):
-    """The SDK's client, which would retry one expired address for ever."""
+    """The SDK's client, with a URL that expires: the SDK would retry an expired URL for ever."""
 
     _address: str | None = None
     _address_until = 0.0
@@ -118,7 +118,7 @@ class _Client(SocketModeClient):
         self._ticket_s = timing.ticket_s
         super().__init__(app_token, logger=quiet_logger(), web_client=app.client, ping_interval=timing.ping_s)
 
-    @property  # type: ignore[override]  # the SDK has no address at first, either
+    @property  # type: ignore[override]  # the SDK has no URL at first, either
     def wss_uri(self) -> str | None:
         return self._address if time.monotonic() < self._address_until else None
 

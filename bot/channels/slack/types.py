@@ -170,12 +170,13 @@ class Address(Struct, frozen=True, omit_defaults=True):
     """Where an answer goes.
 
     Attributes:
-        ts: of the message that is answered; nothing that belongs to the answer is older.
+        ts: of the message that is answered; no message of the answer is older.
         thread: the answer is a reply in this thread.
-        language: for what is shown while a turn runs.
+        response_url: takes the answer to a slash command.
+        language: of the status line.
         partial: the message came as a mention, which may lack its files.
-        user: who asks, of workspace ``team``; a stream is written for somebody.
-        private_url: takes what is for the eyes of that person alone.
+        user: who asks, of workspace ``team``; a stream needs a recipient.
+        private_url: takes messages for that person alone.
     """
 
     channel: str
