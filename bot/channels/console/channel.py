@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from starlette.routing import BaseRoute
 
 from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Question
-from bot.channels.console.inbound import ID, Endpoints, Past
+from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput
@@ -26,15 +26,15 @@ STYLE = "You write in a chat window that renders Markdown. Be concise: the answe
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 
-Open = Callable[[str], Awaitable[Question | None]]
+ReadQuestion = Callable[[str], Awaitable[Question | None]]
 
 
 class Console(Channel):
     """The channel of page and terminal (``bot.channels.Channel``).
 
     Args:
-        past: reads the committed messages of a conversation, oldest first.
-        question: reads the open question of a conversation.
+        read_history: reads the committed messages of a conversation, oldest first.
+        read_question: reads the open question of a conversation.
         language: of catalogue sentences, where the sender names none that the catalogue has.
     """
 
@@ -42,11 +42,19 @@ class Console(Channel):
     style = STYLE
     is_prompt = True
 
-    def __init__(self, accept: Accept, live: Live, past: Past, question: Open, texts: Texts, language: str) -> None:
+    def __init__(
+        self,
+        accept: Accept,
+        live: Live,
+        read_history: ReadHistory,
+        read_question: ReadQuestion,
+        texts: Texts,
+        language: str,
+    ) -> None:
         self._accept = accept
         self._live = live
-        self._past = past
-        self._question = question
+        self._read_history = read_history
+        self._read_question = read_question
         self._texts = texts
         self._language = language
         self._watchers: WeakValueDictionary[str, BufferedWatcher] = WeakValueDictionary()
@@ -90,7 +98,7 @@ class Console(Channel):
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        question = await self._question(conversation)
+        question = await self._read_question(conversation)
         return _approval_asked(question) if question else None
 
     async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool:
@@ -99,7 +107,7 @@ class Console(Channel):
         Raises:
             StoreUnavailable: nothing was stored.
         """
-        question = await self._question(conversation)
+        question = await self._read_question(conversation)
         if question is None or question.id != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
@@ -156,7 +164,7 @@ class Console(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions and stops in; history and live events out."""
-        return Endpoints(self, self._live, self._past, self._closing).routes()
+        return Endpoints(self, self._live, self._read_history, self._closing).routes()
 
     def sentence(self, key: str, languages: str) -> str:
         """A sentence of the catalogue.

@@ -28,7 +28,7 @@ MAX_BODY = 64 * 1024
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 RETRY_AFTER_S = 2
 
-Past = Callable[[str], Awaitable[Sequence[Message]]]
+ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
@@ -110,14 +110,14 @@ class Endpoints:
     """The endpoints of the page.
 
     Args:
-        past: reads the committed messages of a conversation, oldest first.
+        read_history: reads the committed messages of a conversation, oldest first.
         closing: once set, the event streams end.
     """
 
-    def __init__(self, console: ConsoleActions, live: Live, past: Past, closing: asyncio.Event) -> None:
+    def __init__(self, console: ConsoleActions, live: Live, read_history: ReadHistory, closing: asyncio.Event) -> None:
         self._console = console
         self._live = live
-        self._past = past
+        self._read_history = read_history
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -151,7 +151,7 @@ class Endpoints:
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        entries = entries_of(await self._past(conversation))
+        entries = entries_of(await self._read_history(conversation))
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0

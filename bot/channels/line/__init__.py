@@ -73,14 +73,3 @@ async def checks(config: Config, host: Host) -> list[CheckResult]:
     from bot.channels.line.doctor import run_checks
 
     return await run_checks(config, host.kv)
-
-
-async def set_webhook(config: Config, url: str) -> list[CheckResult]:
-    """Have LINE post to Kaiwa at this address, and let LINE try.
-
-    Raises:
-        BadInput: LINE cannot post to such an address.
-    """
-    from bot.channels.line import doctor
-
-    return await doctor.set_webhook(config, url)

@@ -17,7 +17,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_t
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.types import Address, chat_of, ms, read, write_address
+from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.arguments import described
 from bot.texts import Texts, language_of
@@ -213,41 +213,12 @@ def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
-class _Action(Struct, frozen=True):
-    action_id: str
-    block_id: str
-    value: str
-    action_ts: str = ""
-
-
-class _User(Struct, frozen=True):
-    id: str
-    name: str | None = None
-    username: str | None = None
-    team_id: str | None = None
-
-
-class _Container(Struct, frozen=True):
-    channel_id: str
-    message_ts: str
-    thread_ts: str | None = None
-
-
-class _Pressed(Struct, frozen=True):
-    """A press of one button."""
-
-    actions: list[_Action]
-    user: _User
-    container: _Container
-    response_url: str = ""
-
-
 def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
     """The decision a press makes; None for a button that is not ours.
 
     A second click on the same button is the same decision, not a late one.
     """
-    pressed = read(payload, _Pressed)
+    pressed = read(payload, Press)
     if pressed is None:
         return None
     action = pressed.actions[0]
@@ -268,7 +239,7 @@ def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | No
     return ReceivedEvent(action.block_id, arrival)
 
 
-def _address(pressed: _Pressed, config: Config) -> Address:
+def _address(pressed: Press, config: Config) -> Address:
     """Where the answer goes: below the question."""
     container, user = pressed.container, pressed.user
     return Address(

@@ -23,7 +23,7 @@ from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
 from bot.channels.slack.presence import Presence
-from bot.channels.slack.streaming import Streaming, StreamStore
+from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
 from bot.channels.slack.types import Address, Chat, Command, Envelope, read, read_address, write_address
@@ -66,10 +66,9 @@ class Slack(Channel):
         people = People(self._client, host.kv)
         self._enricher = Enricher(self._client, people, self.identity, timing.lookup_timeout_s)
         self._assistant = Assistant(self._client, people, host)
-        streams = StreamStore(host.kv)
-        streaming = Streaming(self._client, streams, self.tasks, timing)
+        streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
-        stream_delivery = StreamDelivery(self._client, streams, streaming, self.identity, messages)
+        stream_delivery = StreamDelivery(self._client, streaming, self.identity, messages)
         self._approvals = Approvals(self._client, messages, host)
         self._sender = Sender(self._client, messages, stream_delivery, self._approvals)
         self._files = Files(self._client, config)

@@ -16,7 +16,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client, deliver
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
-from bot.channels.slack.streaming import Stream, Streaming, StreamStore
+from bot.channels.slack.streaming import Stream, Streaming
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 
@@ -116,11 +116,9 @@ def _ephemeral(address: Address, text: str) -> dict[str, object]:
 class StreamDelivery:
     """Writes answers into the messages that streamed them."""
 
-    def __init__(
-        self, client: Client, streams: StreamStore, streaming: Streaming, identity: Identity, messages: Messages
-    ) -> None:
+    def __init__(self, client: Client, streaming: Streaming, identity: Identity, messages: Messages) -> None:
         self._client = client
-        self._streams = streams
+        self._streams = streaming.streams
         self._streaming = streaming
         self._identity = identity
         self._messages = messages

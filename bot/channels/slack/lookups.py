@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from bot.channels.slack.events import images
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import EVENT_TYPE
 from bot.channels.slack.tasks import Timing
-from bot.channels.slack.types import Address, SlackMessage, chat_of, read, read_address
+from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
@@ -124,19 +124,6 @@ def _thread_event(first: InboundEvent, text: str) -> InboundEvent:
     return InboundEvent(message, first.address, first.group)
 
 
-class _Profile(Struct):
-    display_name: str | None = None
-    real_name: str | None = None
-
-
-class _User(Struct):
-    id: str
-    name: str | None = None
-    locale: str | None = None
-    tz: str | None = None
-    profile: _Profile | None = None
-
-
 _decode = Decoder(Author).decode
 
 
@@ -170,10 +157,10 @@ class People:
 
 
 def _author(user_id: str, data: object) -> Author:
-    user = read(data, _User)
+    user = read(data, User)
     if user is None:
         return Author(user_id)
-    profile = user.profile or _Profile()
+    profile = user.profile or Profile()
     name = profile.display_name or profile.real_name or user.name or ""
     return Author(user_id, name, user.locale or "", user.tz or "")
 

@@ -85,11 +85,15 @@ class LiveAnswer:
 
 
 class Streaming:
-    """Streams answers."""
+    """Streams answers.
 
-    def __init__(self, client: Client, streams: StreamStore, tasks: BackgroundTasks, timing: Timing) -> None:
+    Attributes:
+        streams: of all turns, for their delivery.
+    """
+
+    def __init__(self, client: Client, kv: KeyValue, tasks: BackgroundTasks, timing: Timing) -> None:
+        self.streams = StreamStore(kv)
         self._client = client
-        self._streams = streams
         self._tasks = tasks
         self._pace_s = timing.pace_s
         self._limits = StreamLimits(timing.start_s)
@@ -143,10 +147,10 @@ class Streaming:
             DeliverLater: Slack may have started the stream; the store holds it without ``ts``.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._limits.allow(address) or await self._streams.get(turn_id):
+        if not self._limits.allow(address) or await self.streams.get(turn_id):
             return None
         expected = Stream(address.channel, address.thread)
-        await self._streams.save(turn_id, expected)
+        await self.streams.save(turn_id, expected)
         try:
             started = await self._start(address)
         except DeliverLater:
@@ -154,7 +158,7 @@ class Streaming:
             raise
         if not started.ok:
             self._limits.record_refusal(address, started)
-            await self._streams.delete(turn_id)
+            await self.streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
         return stream if stream.ts and await self._save_started(turn_id, expected, stream) else None
@@ -170,9 +174,9 @@ class Streaming:
 
     async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
         """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""
-        saved = await self._streams.get(turn_id)
+        saved = await self.streams.get(turn_id)
         if saved == expected:
-            await self._streams.save(turn_id, stream)
+            await self.streams.save(turn_id, stream)
             return True
         if saved is None:
             log.warning("slack.stream_too_late")
@@ -181,9 +185,9 @@ class Streaming:
 
     async def _discard(self, turn_id: str) -> None:
         """Delete the stream of a turn that may end without an answer, because its message was deleted."""
-        stream = await self._streams.get(turn_id)
+        stream = await self.streams.get(turn_id)
         if stream and stream.ts and not stream.delivery and await self._remove(stream):
-            await self._streams.delete(turn_id)
+            await self.streams.delete(turn_id)
 
     async def _remove(self, stream: Stream) -> bool:
         await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)

@@ -1,4 +1,4 @@
-"""Slack's events and messages, as far as the bot reads them, and the address of an answer."""
+"""Slack's events, messages and account data, as far as the bot reads them, and the address of an answer."""
 
 from __future__ import annotations
 
@@ -46,6 +46,43 @@ class Chat(NamedTuple):
 def chat_of(conversation: str) -> Chat:
     """The chat behind a conversation's id."""
     return Chat(*conversation.split(":")[1:])
+
+
+class Address(Struct, frozen=True, omit_defaults=True):
+    """Where an answer goes.
+
+    Attributes:
+        ts: of the message that is answered; no message of the answer is older.
+        thread: the answer is a reply in this thread.
+        response_url: takes the answer to a slash command.
+        language: of the status line.
+        partial: the message came as a mention, which may lack its files.
+        user: who asks, of workspace ``team``; a stream needs a recipient.
+        private_url: takes messages for that person alone.
+    """
+
+    channel: str
+    ts: str = ""
+    thread: str = ""
+    response_url: str = ""
+    language: str = ""
+    partial: bool = False
+    user: str = ""
+    team: str = ""
+    private_url: str = ""
+
+
+_decode_address = Decoder(Address).decode
+
+
+def read_address(text: str) -> Address:
+    """The address in its stored JSON."""
+    return _decode_address(text)
+
+
+def write_address(address: Address) -> str:
+    """The address as JSON, for the store."""
+    return encode(address).decode()
 
 
 class File(Struct, frozen=True):
@@ -166,41 +203,56 @@ class Command(Struct, frozen=True):
     trigger_id: str = ""
 
 
-class Address(Struct, frozen=True, omit_defaults=True):
-    """Where an answer goes.
+class Action(Struct, frozen=True):
+    """A pressed button."""
 
-    Attributes:
-        ts: of the message that is answered; no message of the answer is older.
-        thread: the answer is a reply in this thread.
-        response_url: takes the answer to a slash command.
-        language: of the status line.
-        partial: the message came as a mention, which may lack its files.
-        user: who asks, of workspace ``team``; a stream needs a recipient.
-        private_url: takes messages for that person alone.
-    """
+    action_id: str
+    block_id: str
+    value: str
+    action_ts: str = ""
 
-    channel: str
-    ts: str = ""
-    thread: str = ""
+
+class Presser(Struct, frozen=True):
+    """Who pressed a button."""
+
+    id: str
+    name: str | None = None
+    username: str | None = None
+    team_id: str | None = None
+
+
+class Container(Struct, frozen=True):
+    """The message with the button."""
+
+    channel_id: str
+    message_ts: str
+    thread_ts: str | None = None
+
+
+class Press(Struct, frozen=True):
+    """A press of one button."""
+
+    actions: list[Action]
+    user: Presser
+    container: Container
     response_url: str = ""
-    language: str = ""
-    partial: bool = False
-    user: str = ""
-    team: str = ""
-    private_url: str = ""
 
 
-_decode_address = Decoder(Address).decode
+class Profile(Struct, frozen=True):
+    """The names of a user."""
+
+    display_name: str | None = None
+    real_name: str | None = None
 
 
-def read_address(text: str) -> Address:
-    """The address in its stored JSON."""
-    return _decode_address(text)
+class User(Struct, frozen=True):
+    """A user, as users.info returns it; ``tz`` is an IANA name."""
 
-
-def write_address(address: Address) -> str:
-    """The address as JSON, for the store."""
-    return encode(address).decode()
+    id: str
+    name: str | None = None
+    locale: str | None = None
+    tz: str | None = None
+    profile: Profile | None = None
 
 
 def read(payload: object, kind: type[T]) -> T | None:
