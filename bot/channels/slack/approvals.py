@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 from bot.channels import AssertLease, Delivery, Host, InboundEvent, Question, Reply
 from bot.channels.kv import KeyValue
 from bot.channels.slack import Config
-from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_transient
+from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
@@ -128,7 +128,7 @@ class Approvals:
         return question is not None and question.asker == user
 
     async def _show(self, question: OpenQuestion, outcome: str) -> None:
-        updated = await self._client.post(
+        updated = await self._client.post_checked(
             "chat.update",
             channel=question.channel,
             ts=question.ts,
@@ -136,8 +136,6 @@ class Approvals:
             blocks=[question.block, outcome_block(outcome)],
             metadata=delivery_metadata(question.id),
         )
-        if is_transient(updated):
-            raise delivery_error("chat.update", updated)
         if not updated.ok:
             log.warning("approval.buttons_left", cause=updated.error)
 

@@ -89,6 +89,17 @@ class Client:
         """
         return await self._call(method, json=_without_none(arguments))
 
+    async def post_checked(self, method: str, **arguments: object) -> ApiResponse:
+        """Call a method by POST for a delivery.
+
+        Raises:
+            DeliverLater: the same call may succeed later.
+        """
+        response = await self.post(method, **arguments)
+        if is_transient(response):
+            raise delivery_error(method, response)
+        return response
+
     async def respond(self, url: str, payload: dict[str, object]) -> bool:
         """Answer a command by its response URL; false if the URL has expired or is used up.
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
 from bot.channels.slack.approvals import Approvals
-from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client, delivery_error, is_transient
+from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
@@ -89,15 +89,13 @@ class Sender:
         if url and await self._client.respond(url, _ephemeral(address, text)):
             return
         await assert_lease()
-        response = await self._client.post(
+        response = await self._client.post_checked(
             "chat.postEphemeral",
             channel=address.channel,
             user=address.user,
             thread_ts=address.thread or None,
             markdown_text=text,
         )
-        if is_transient(response):
-            raise delivery_error("chat.postEphemeral", response)
         if not response.ok:
             log.warning("slack.ephemeral_refused", cause=response.error)
 
@@ -157,7 +155,7 @@ class StreamDelivery:
                 return
             if ts := stream.ts or await self._find(stream, address.ts):
                 target = {"channel": stream.channel, "ts": ts}
-                await self._stop(target)
+                await self._client.post_checked("chat.stopStream", **target)
                 await self._remove(target)
             await self._streams.delete(turn_id)
         except StoreUnavailable as error:
@@ -190,9 +188,9 @@ class StreamDelivery:
     async def _fill(self, stream: Stream, text: str) -> bool:
         """Make the message exactly the answer; false if that failed and the message is deleted."""
         target = {"channel": stream.channel, "ts": stream.ts}
-        stopped = await self._stop(target)
+        stopped = await self._client.post_checked("chat.stopStream", **target)
         # A changed block shows no "(edited)". Messages whose stream has ended or expired take it as well.
-        updated = await self._client.post(
+        updated = await self._client.post_checked(
             "chat.update",
             **target,
             text=text[:FALLBACK_CAP],
@@ -201,8 +199,6 @@ class StreamDelivery:
         )
         if updated.ok:
             return True
-        if is_transient(updated):
-            raise delivery_error("chat.update", updated)
         if updated.error == STILL_STREAMING:
             raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
         log.warning("slack.stream_unfinished", cause=updated.error)
@@ -210,15 +206,7 @@ class StreamDelivery:
             await self._remove(target)
         return False
 
-    async def _stop(self, target: dict[str, str]) -> ApiResponse:
-        stopped = await self._client.post("chat.stopStream", **target)
-        if is_transient(stopped):
-            raise delivery_error("chat.stopStream", stopped)
-        return stopped
-
     async def _remove(self, target: dict[str, str]) -> None:
-        removed = await self._client.post("chat.delete", **target)
-        if is_transient(removed):
-            raise delivery_error("chat.delete", removed)
+        removed = await self._client.post_checked("chat.delete", **target)
         if not removed.ok and removed.error != GONE:
             log.warning("slack.stream_not_removed", cause=removed.error)
