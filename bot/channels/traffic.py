@@ -80,24 +80,24 @@ class TrafficRecorder:
         """Whether something is being stored, or was within the last second."""
         return self._writing is not None and not self._writing.done()
 
-    def webhook(self, at: int) -> None:
+    def record_webhook(self, at: int) -> None:
         """A signed webhook came in."""
         self._record(LAST_WEBHOOK, at)
 
-    def delivery(self, at: int) -> None:
+    def record_delivery(self, at: int) -> None:
         """A reply went out."""
         self._record(LAST_DELIVERY, at)
 
-    def bad_signature(self, at: int) -> None:
+    def record_bad_signature(self, at: int) -> None:
         """Somebody posted without the platform's signature, or our secret is not the platform's."""
         self._bad_signatures += 1
         self._record(LAST_BAD_SIGNATURE, at)
 
-    def refused(self, at: int) -> None:
+    def record_refusal(self, at: int) -> None:
         """The platform was asked to send a webhook again: the store did not take it."""
         self._record(LAST_REFUSED, at)
 
-    def redelivery(self, at: int) -> None:
+    def record_redelivery(self, at: int) -> None:
         """The platform sent a webhook again."""
         self._record(LAST_REDELIVERY, at)
 

@@ -82,7 +82,7 @@ class Line(Channel):
         messages = self._formatter.messages(reply, chat)
         outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
         await self._sender.send(outbound, assert_lease)
-        self._traffic.delivery(self._clock())
+        self._traffic.record_delivery(self._clock())
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names of the authors, and in 1:1 their language."""

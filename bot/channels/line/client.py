@@ -100,21 +100,21 @@ class Client:
         request = sdk.MarkMessagesAsReadByTokenRequest(markAsReadToken=token)
         await self._call(self._api.mark_messages_as_read_by_token, request)
 
-    async def quota(self) -> Quota:
+    async def get_quota(self) -> Quota:
         """The month's quota of pushed messages, and its use."""
         await self.load()
         quota = await self._call(self._api.get_message_quota)
         consumption = await self._call(self._api.get_message_quota_consumption)
         return Quota(quota.value if quota.type == "limited" else None, int(consumption.total_usage))
 
-    async def members(self, chat: Chat) -> int:
+    async def count_members(self, chat: Chat) -> int:
         """The number of people in a group or room."""
         await self.load()
         is_group = chat.kind == "group"
         get = self._api.get_group_member_count if is_group else self._api.get_room_member_count
         return int((await self._call(get, chat.id)).count)
 
-    async def person(self, chat: Chat, user: str) -> Person:
+    async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it."""
         await self.load()
         if not chat.is_group:
@@ -124,7 +124,7 @@ class Client:
         get = self._api.get_group_member_profile if is_group else self._api.get_room_member_profile
         return Person((await self._call(get, chat.id, user)).display_name)
 
-    async def content(self, message_id: str, most: int, take: Take) -> bool | None:
+    async def fetch_content(self, message_id: str, most: int, take: Take) -> bool | None:
         """Pass an image to ``take``: whether it took all of it, or None while LINE still prepares the image.
 
         Args:
@@ -134,13 +134,13 @@ class Client:
         is_whole: bool | None = await _translate_failures(sdk, self._fetch(message_id, most, take))
         return is_whole
 
-    async def bot(self) -> BotInfo:
+    async def get_bot(self) -> BotInfo:
         """The account of the access token."""
         await self.load()
         info = await self._call(self._api.get_bot_info)
         return BotInfo(info.user_id, info.display_name, info.basic_id, info.chat_mode == "chat")
 
-    async def webhook(self) -> WebhookEndpoint | None:
+    async def get_webhook(self) -> WebhookEndpoint | None:
         """The webhook's address, if one is set."""
         await self.load()
         try:
@@ -221,8 +221,8 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
 
 def _action(sdk: Any, button: Button) -> Any:
     if button.data:
-        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.says)
-    return sdk.MessageAction(label=button.label, text=button.says)
+        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.text)
+    return sdk.MessageAction(label=button.label, text=button.text)
 
 
 async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:

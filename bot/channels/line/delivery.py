@@ -129,12 +129,12 @@ class Sender:
     def _token_wait_s(self, address: Address) -> float:
         """How long the next attempt may wait and still learn from the token whether the message was delivered."""
         age = self._clock() - address.received_at
-        left = (MINUTE_MS - age) / 1000 - SPARE_S
-        return max(left, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
+        remaining_s = (MINUTE_MS - age) / 1000 - SPARE_S
+        return max(remaining_s, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
     async def _push(self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool) -> None:
         await self._client.load()  # importing takes a second, which must not pass between the lease check and the push
-        cost = await self._allowance.cost(message.chat)
+        cost = await self._allowance.count_recipients(message.chat)
         if not again:
             await self._allow_push(cost)
         # The token may be dead because another process has used it meanwhile. That process then holds the lease, and
@@ -184,7 +184,7 @@ class Allowance:
         self._kv = kv
         self._notify_used_up = notify_used_up
 
-    async def cost(self, chat: Chat) -> int:
+    async def count_recipients(self, chat: Chat) -> int:
         """How many messages a push counts as: one for each person who gets it."""
         if not chat.is_group:
             return 1
@@ -193,7 +193,7 @@ class Allowance:
         if known is not None:
             return int(known)
         try:
-            members = await self._client.members(chat)
+            members = await self._client.count_members(chat)
         except Failure as failure:
             log.info("line.member_count_unknown", cause=str(failure))
             return 1
@@ -226,7 +226,7 @@ class Allowance:
             quota = _decode_quota(known)
             return Quota(quota.limit, quota.used + await self._read_pushed())
         try:
-            quota = await self._client.quota()
+            quota = await self._client.get_quota()
         except Failure as failure:
             log.warning("line.quota_unknown", cause=str(failure))
             return None

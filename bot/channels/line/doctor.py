@@ -37,7 +37,10 @@ async def run_checks(config: Config, kv: KeyValue, clock: Callable[[], int] = no
     """
     async with _client(config) as client:
         bot, webhook, test, quota = await asyncio.gather(
-            _catch(client.bot()), _catch(client.webhook()), _catch(client.test_webhook()), _catch(client.quota())
+            _catch(client.get_bot()),
+            _catch(client.get_webhook()),
+            _catch(client.test_webhook()),
+            _catch(client.get_quota()),
         )
     seen = await _check_traffic(kv, clock())
     if isinstance(bot, Failure):
@@ -68,7 +71,7 @@ async def set_webhook(config: Config, url: str) -> list[CheckResult]:
                 return [_bad_token(failure)]
             return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
         # LINE takes a minute to use a new address by itself, so the test names it.
-        webhook, test = await asyncio.gather(_catch(client.webhook()), _catch(client.test_webhook(address)))
+        webhook, test = await asyncio.gather(_catch(client.get_webhook()), _catch(client.test_webhook(address)))
     return [CheckResult("ok", "LINE", f"webhook set to {address}"), _check_webhook(webhook), _check_test(test)]
 
 

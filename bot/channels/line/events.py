@@ -67,7 +67,7 @@ class Reader:
         return not self._users or user in self._users or event.type == "join"
 
 
-def words_for_bot(content: Content) -> str | None:
+def text_for_bot(content: Content) -> str | None:
     """The text without the mention of the bot; None if the bot is not mentioned."""
     text = content.text or ""
     mentions = [mentionee for mentionee in (content.mention.mentionees if content.mention else ()) if mentionee.is_self]
@@ -102,8 +102,8 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
 def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
     """The parts of a message that a model can read; in a group only of a message to the bot."""
     if content.type == "text":
-        words = words_for_bot(content) if is_group else content.text
-        return (Text(words),) if words else ()
+        text = text_for_bot(content) if is_group else content.text
+        return (Text(text),) if text else ()
     if is_group:
         return ()
     if content.type == "sticker":
@@ -119,18 +119,18 @@ def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
 
 
 def _bracketed(kind: str, details: list[str | None]) -> str:
-    said = ", ".join(filter(None, details))
-    return f"[{kind}: {said}]" if said else f"[{kind}]"
+    text = ", ".join(filter(None, details))
+    return f"[{kind}: {text}]" if text else f"[{kind}]"
 
 
 def _edit(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
-    words = content.text or ""
+    text = content.text or ""
     if chat.is_group:
-        words = words_for_bot(content) or words
-    if not words or not content.id:
+        text = text_for_bot(content) or text
+    if not text or not content.id:
         return None
     bare = _bare_event(event, chat, received_at)
-    message = replace(bare.message, parts=(Text(words),))
+    message = replace(bare.message, parts=(Text(text),))
     return replace(bare, message=message, event="edited", target=content.id)
 
 

@@ -27,7 +27,7 @@ class Files:
         """Pass an image's content to ``take``; false if any of it is missing. Never raises."""
         try:
             async with asyncio.timeout(FETCH_S):
-                while (is_whole := await self._client.content(media.ref, MAX_IMAGE, take)) is None:  # noqa: ASYNC110 -- LINE does not say when it is ready
+                while (is_whole := await self._client.fetch_content(media.ref, MAX_IMAGE, take)) is None:  # noqa: ASYNC110 -- LINE does not say when it is ready
                     await asyncio.sleep(POLL_S)
                 return is_whole
         except (TimeoutError, Failure) as error:

@@ -54,7 +54,7 @@ class WebhookReceiver:
         if body is None:
             return Response(status_code=413)
         if not is_signed(self._secret, request.headers, body):
-            self._traffic.bad_signature(self._clock())
+            self._traffic.record_bad_signature(self._clock())
             return Response(status_code=400)
         try:
             webhook = read_webhook(body)
@@ -65,15 +65,15 @@ class WebhookReceiver:
 
     async def _accept_events(self, webhook: Webhook) -> Response:
         received_at = self._clock()
-        self._traffic.webhook(received_at)
+        self._traffic.record_webhook(received_at)
         try:
             for event in read_events(webhook):
                 if event.delivery_context.is_redelivery:
-                    self._traffic.redelivery(received_at)
+                    self._traffic.record_redelivery(received_at)
                 if read := self._reader.read_event(webhook.destination, event, received_at):
                     await self._accept(*read)
         except StoreUnavailable:
-            self._traffic.refused(received_at)
+            self._traffic.record_refusal(received_at)
             return Response(status_code=503, headers={"Retry-After": RETRY_AFTER_S})
         return Response()
 

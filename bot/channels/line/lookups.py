@@ -69,7 +69,7 @@ class People:
                 if (known := await self._kv.get(key)) is not None:
                     return _decode(known)
                 try:
-                    person, keep_s = await self._client.person(chat, user), DAY_S
+                    person, keep_s = await self._client.get_person(chat, user), DAY_S
                 except Failure as failure:
                     log.info("line.profile_unknown", cause=str(failure))
                     person, keep_s = NOBODY, UNKNOWN_S

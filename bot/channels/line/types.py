@@ -72,12 +72,12 @@ class Button(NamedTuple):
 
     Attributes:
         label: 20 characters at most.
-        says: the text that a press posts in the person's name.
-        data: of the postback that a press sends to the webhook; without it the webhook gets ``says`` as a message.
+        text: what a press posts in the person's name.
+        data: of the postback that a press sends to the webhook; without it the webhook gets ``text`` as a message.
     """
 
     label: str
-    says: str
+    text: str
     data: str = ""
 
 

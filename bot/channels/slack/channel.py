@@ -108,7 +108,7 @@ class Slack(Channel):
             DeliveryRefused: final failure.
         """
         shown_at = await self._sender.send(conversation, read_address(delivery.address), delivery, assert_lease)
-        self._traffic.delivery(now_ms())
+        self._traffic.record_delivery(now_ms())
         return shown_at
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
@@ -132,7 +132,7 @@ class Slack(Channel):
         return [replace(reply, text=piece) for piece in split(reply.text)]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
-        self._traffic.webhook(now_ms())
+        self._traffic.record_webhook(now_ms())
         envelope = read(payload, Envelope)
         if envelope is None:
             log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
@@ -144,12 +144,12 @@ class Slack(Channel):
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
-        self._traffic.webhook(now_ms())
+        self._traffic.record_webhook(now_ms())
         command = read(payload, Command)
         await self._accept_received(self._reader.read_command(command) if command else None)
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
-        self._traffic.webhook(now_ms())
+        self._traffic.record_webhook(now_ms())
         await self._accept_received(read_press(payload, self._config))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:

@@ -131,9 +131,9 @@ def _refusal(method: str, error: SlackApiError) -> ApiResponse:
         raise DeliverLater(f"{method}: no JSON", AWAY_S) from error
     data = _object(response.data)
     if response.status_code == 429 or data.get("error") in RATE_LIMITED:
-        said = str(response.headers.get("Retry-After", ""))
+        wait = str(response.headers.get("Retry-After", ""))
         return ApiResponse(
-            {"error": "ratelimited"}, retry_after=float(said) if said.isdecimal() and int(said) else WAIT_S
+            {"error": "ratelimited"}, retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S
         )
     if response.status_code >= 500 or "error" not in data:
         raise DeliverLater(f"{method}: status {response.status_code}", AWAY_S) from error

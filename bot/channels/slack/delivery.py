@@ -178,7 +178,7 @@ class StreamDelivery:
 
     async def _find(self, stream: Stream, since: str) -> str:
         """The timestamp of a stream that Slack may have started; empty if it did not."""
-        messages = await self._messages.recent(stream.channel, stream.thread, since)
+        messages = await self._messages.read_recent(stream.channel, stream.thread, since)
         return next((str(message["ts"]) for message in messages if self._is_ours(message)), "")
 
     def _is_ours(self, message: Any) -> bool:

@@ -84,12 +84,12 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
     return [piece for piece in pieces if piece.strip()] or [text]
 
 
-def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
+def _packed(blocks: Iterable[str], capacity: int) -> Iterator[str]:
     """Blocks joined as long as they fit."""
     packed: list[str] = []
     size = 0
     for block in blocks:
-        if packed and size + units(block.rstrip("\n")) > room:
+        if packed and size + units(block.rstrip("\n")) > capacity:
             yield "".join(packed)
             packed, size = [], 0
         packed.append(block)
@@ -144,15 +144,15 @@ def _cut_prose(block: str, limit: int) -> Iterator[str]:
 def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
     """The block as several code blocks, each opened and closed like the long one."""
     first, closing = opening[0], opening[1]
-    room = limit - units(first) - units(closing) - 2
-    if room < limit // 2:
+    capacity = limit - units(first) - units(closing) - 2
+    if capacity < limit // 2:
         yield from _cut_prose(block, limit)
         return
     lines = block.splitlines(keepends=True)[1:]
     last = FENCE.match(lines[-1].rstrip("\r\n")) if lines else None
     if last and last[1].startswith(closing):
         lines.pop()
-    for body in _packed((piece for line in lines for piece in _cut_line(line, room)), room):
+    for body in _packed((piece for line in lines for piece in _cut_line(line, capacity)), capacity):
         yield _fenced(first, body, closing)
 
 

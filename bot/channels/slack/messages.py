@@ -69,7 +69,7 @@ class Messages:
             raise self._error("chat.postMessage", address.channel, response)
         return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
 
-    async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
+    async def read_recent(self, channel: str, thread: str, since: str) -> list[Any]:
         """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
 
         Args:
@@ -92,7 +92,7 @@ class Messages:
 
     async def _find(self, address: Address, delivery_id: str) -> str:
         """The timestamp of an earlier attempt that arrived after all; empty if none did."""
-        messages = await self.recent(address.channel, address.thread, address.ts)
+        messages = await self.read_recent(address.channel, address.thread, address.ts)
         return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery_id), "")
 
     def _check_limit(self, channel: str) -> None:

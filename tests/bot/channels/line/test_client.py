@@ -15,19 +15,19 @@ async def test_the_account_is_told(fake: LineFake, mode: str, is_chat_on: bool) 
     """And whether a person answers beside the bot."""
     fake.chat_mode = mode
     async with Client(TOKEN, fake.base_url) as client:
-        assert await client.bot() == BotInfo(BOT, "Kaiwa test", "@216test", is_chat_on)
+        assert await client.get_bot() == BotInfo(BOT, "Kaiwa test", "@216test", is_chat_on)
 
 
 async def test_the_webhook_is_told_and_set(fake: LineFake) -> None:
     """None at first; LINE takes https only."""
     async with Client(TOKEN, fake.base_url) as client:
-        assert await client.webhook() is None
+        assert await client.get_webhook() is None
         with pytest.raises(Failure, match="400"):
             await client.set_webhook("http://a.example/webhooks/line")
         await client.set_webhook("https://a.example/webhooks/line")
-        assert await client.webhook() == WebhookEndpoint("https://a.example/webhooks/line", is_active=True)
+        assert await client.get_webhook() == WebhookEndpoint("https://a.example/webhooks/line", is_active=True)
         fake.webhook = {"endpoint": "https://a.example/webhooks/line", "active": False}
-        assert await client.webhook() == WebhookEndpoint("https://a.example/webhooks/line", is_active=False)
+        assert await client.get_webhook() == WebhookEndpoint("https://a.example/webhooks/line", is_active=False)
 
 
 async def test_lines_own_test_is_run(fake: LineFake) -> None:
@@ -42,18 +42,18 @@ async def test_the_month_is_told(fake: LineFake) -> None:
     """From LINE itself."""
     fake.limit, fake.used = 200, 161
     async with Client(TOKEN, fake.base_url) as client:
-        assert await client.quota() == Quota(200, 161)
+        assert await client.get_quota() == Quota(200, 161)
 
 
 async def test_failures_say_what_they_are(fake: LineFake) -> None:
     """A refused token has its status; a LINE that cannot be reached has none."""
     async with Client("another", fake.base_url) as client:
         with pytest.raises(Failure) as failure:
-            await client.webhook()
+            await client.get_webhook()
         assert failure.value.status == 401
     async with Client(TOKEN, "http://127.0.0.1:9") as client:
         with pytest.raises(Failure) as failure:
-            await client.bot()
+            await client.get_bot()
         assert failure.value.status == 0
     async with Client(TOKEN, fake.base_url):
         assert len(fake.requests) == 1

@@ -49,12 +49,12 @@ async def test_what_happens_is_written_soon(rig: Rig) -> None:
 async def test_what_happens_later_is_written_too(rig: Rig) -> None:
     """When the first writing is long over."""
     records = TrafficRecorder(rig.notes, "line", "LINE_CHANNEL_SECRET")
-    records.webhook(1)
+    records.record_webhook(1)
     await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"1")
-    records.webhook(2)
+    records.record_webhook(2)
     await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"2")
     await until(lambda: not records.is_writing)
-    records.webhook(3)
+    records.record_webhook(3)
     await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"3")
     await records.aclose()
 
@@ -64,7 +64,7 @@ async def test_counts_of_several_processes_add_up() -> None:
     notes = LocalKeyValue()
     for _ in range(2):
         records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
-        records.bad_signature(NOW)
+        records.record_bad_signature(NOW)
         await records.aclose()
     assert (await read_traffic(notes, "line")).bad_signatures == 2
 
@@ -74,6 +74,6 @@ async def test_a_store_that_is_away_costs_the_record_only() -> None:
     notes = LocalKeyValue()
     notes.away = True
     records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
-    records.webhook(1)
+    records.record_webhook(1)
     await records.aclose()
     assert notes.kept == {}
