@@ -18,6 +18,7 @@ from starlette.routing import Mount
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, line
 from bot.channels.console.channel import Console
+from bot.channels.line.doctor import set_webhook
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.commands import SpokenCommands
@@ -207,7 +208,7 @@ async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
     config = channel_config(line.Config, settings)
     if not config.is_on:
         raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
-    return await line.set_webhook(config, url)
+    return await set_webhook(config, url)
 
 
 def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:

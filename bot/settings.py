@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -89,12 +88,6 @@ def _model(value: str) -> str:
     raise ValueError("write demo or PROVIDER:MODEL, as in gemini:gemini-flash-latest")
 
 
-def _recipient(value: str) -> str:
-    if value and not RECIPIENT.fullmatch(value):
-        raise ValueError("write slack:C… (a channel's or person's id) or line:U… (a person's, group's or room's)")
-    return value
-
-
 def _names(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
@@ -105,7 +98,6 @@ def _language(value: str) -> str:
     return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
 
 
-RECIPIENT = re.compile(r"slack:[CDGUW][A-Z0-9]{2,}|line:[UCR][0-9a-f]{32}")
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
@@ -116,7 +108,6 @@ RedisURL = Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_se
 SlackURL = Annotated[str, AfterValidator(_slack_url)]
 OllamaHost = Annotated[str, AfterValidator(_ollama_host)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
-Recipient = Annotated[str, AfterValidator(_recipient)]
 Language = Annotated[str, AfterValidator(_language)]
 
 
@@ -177,7 +168,7 @@ class Settings(BaseSettings):
     daily_user_messages: int = Field(300, ge=0)
     daily_conversation_tokens: int = Field(2_000_000, ge=0)
     daily_conversation_messages: int = Field(1_000, ge=0)
-    alert_to: Recipient = ""
+    alert_to: str = ""
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
@@ -277,9 +268,6 @@ def _refuse_half_filled(settings: Settings) -> None:
         raise SettingsError("SLACK_SIGNING_SECRET", "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode")
     if ways_in and not settings.slack_on:
         raise SettingsError("SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none")
-    for platform, is_on in (("slack", settings.slack_on), ("line", settings.line_on)):
-        if settings.alert_to.startswith(f"{platform}:") and not is_on:
-            raise SettingsError("ALERT_TO", "that platform is off; set its secrets, or leave this empty")
     if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
         raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
 

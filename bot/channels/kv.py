@@ -1,4 +1,4 @@
-"""The small notes a channel keeps between processes: names looked up, counts, times."""
+"""Small values that a channel shares between processes: looked-up names, counts, times."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Protocol
 
 
 class KeyValue(Protocol):
-    """Named values with a lifetime. Every method raises ``StoreUnavailable`` where the store does not answer."""
+    """Named values with a lifetime. Every method raises ``StoreUnavailable`` if the store does not answer."""
 
     async def get(self, name: str) -> bytes | None:
-        """The value, or None where there is none or its time is over."""
+        """The value, or None if there is none or it has expired."""
         ...
 
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
-        """Keep a value for ``ttl_s`` seconds."""
+        """Store a value for ``ttl_s`` seconds."""
         ...
 
     async def incr(self, name: str, ttl_s: int) -> int:
-        """Count one up and return the count; the lifetime begins anew."""
+        """Add one to a count and return it; its lifetime begins anew."""
         ...

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot import app, log, processes, settings, texts
+from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
@@ -26,7 +27,7 @@ from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
-from bot.ops.startup import parts
+from bot.ops.startup import start_report
 from bot.plugins import open_tools
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
@@ -228,14 +229,15 @@ def _report(results: Sequence[CheckResult]) -> int:
 
 
 def _settings() -> Settings:
-    """The settings, with models that can be asked."""
+    """The settings; what every model and every channel needs is set."""
     config = settings.load()
     check_models(config)
+    check_channels(config)
     return config
 
 
 def _secrets(config: Settings) -> list[str]:
-    return [*config.secrets, *model_secrets(config)]
+    return [*config.secrets, *model_secrets(config), *channel_secrets(config)]
 
 
 def _prepare(log_level: str = "") -> Settings:
@@ -248,7 +250,7 @@ def _prepare(log_level: str = "") -> Settings:
 def _start() -> Settings:
     """The settings of a process that is to stay, after a report of what is on and what is off."""
     config = _prepare()
-    print_rows(Row("✓" if part.on else "–", part.name, part.detail, part.hint) for part in parts(config))
+    _report(start_report(config))
     return config
 
 

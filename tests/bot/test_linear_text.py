@@ -55,7 +55,7 @@ def pieces(text: str, size: int = 40) -> list[str]:
 
 def without_a_mention(text: str) -> str | None:
     there = Mention([Mentionee(index, 2, is_self=True) for index in range(0, len(text), 10)])
-    return line_reading.words_for_bot(Content(id="1", type="text", text=text, mention=there))
+    return line_reading.text_for_bot(Content(id="1", type="text", text=text, mention=there))
 
 
 def line_reply(text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,5 +86,5 @@ async def open_pipeline(
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
-    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, aclosing(line):
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         yield LinePipeline(model, runner, http, jobs.due)

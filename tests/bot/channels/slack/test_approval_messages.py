@@ -153,7 +153,7 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: S
         rig.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
-    with pytest.raises(DeliverLater, match="the place of the question is not stored"):
+    with pytest.raises(DeliverLater, match="where the question was posted is not stored"):
         await deliver(rig, question())
     rig.kv.away = False
     await deliver(rig, question(attempts=2), outcome())
@@ -164,7 +164,7 @@ async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, rig
     """Passing trouble loses no outcome."""
     await deliver(rig, question())
     rig.kv.away = True
-    with pytest.raises(DeliverLater, match="the store does not tell"):
+    with pytest.raises(DeliverLater, match="the store does not say"):
         await deliver(rig, outcome())
     rig.kv.away = False
     fake.fail(UPDATE, "invalid_auth")

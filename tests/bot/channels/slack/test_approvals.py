@@ -21,7 +21,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.texts import load
 from bot.transcript import ToolCall
-from tests.bot.channels.slack.rig import THREAD, TS, options
+from tests.bot.channels.slack.rig import QUICK, THREAD, TS, slack_config, slack_host
 from tests.bot.harness import NoHints
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
@@ -47,7 +47,7 @@ class SlackPipeline:
         texts, metrics = load(), Metrics()
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
         intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
-        self.slack = Slack(intake, store.kv, texts, options(fake))
+        self.slack = Slack(slack_config(fake.api_base_url), slack_host(intake, store.kv), timing=QUICK)
         self.runner = build(store, agent, {"slack": self.slack}, texts, metrics, ConversationSettings(policy=policy))
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.channels.slack.options import Timing
 from bot.channels.slack.streaming import Stream
+from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.transcript import encode
