@@ -15,8 +15,7 @@ from bot.errors import SettingsError
 from bot.metrics import Metrics
 from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
 from bot.providers.routing.fallback import FallbackProvider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Settings, tool_config
 
 Registry = tuple[ProviderEntry[Any], ...]

@@ -1,6 +1,6 @@
 """Retrying and waiting for models: every number, and the rules that use them.
 
-Nothing here asks a model: ``routing/fallback.py`` does, along these rules; ``shared/timeouts.py`` keeps the time.
+Nothing here asks a model: ``routing/fallback.py`` does, along these rules; ``shared/streaming.py`` keeps the time.
 """
 
 from __future__ import annotations

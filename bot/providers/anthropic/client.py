@@ -29,12 +29,11 @@ from bot.providers.anthropic.request import (
 )
 from bot.providers.anthropic.response import Answer
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, KEEP_ALIVE_S
-from bot.providers.shared.attachments import Attachments, Body, Inline, in_base64, length_of
-from bot.providers.shared.errors_over_httpx2 import bound_error
+from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.options import USUAL, Options
-from bot.providers.shared.sse import events_of
-from bot.providers.shared.timeouts import with_timeouts
+from bot.providers.shared.httpx2_client import bound_error
+from bot.providers.shared.request import Attachments, Body, Inline, in_base64, length_of
+from bot.providers.shared.streaming import events_of, with_timeouts
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 

@@ -9,8 +9,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.anthropic.capabilities import Capabilities
-from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition

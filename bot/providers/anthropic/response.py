@@ -15,8 +15,7 @@ from msgspec.json import Decoder
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.anthropic.request import PROVIDER, THOUGHTS
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
 
 JSON = dict[str, Any]

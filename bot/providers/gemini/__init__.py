@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, SecretStr
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import BaseURL, Secret
 
 

@@ -24,9 +24,9 @@ from bot.providers.gemini.relay import Relay, kept_streams
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer, Event, read
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.providers.shared.attachments import Attachments
-from bot.providers.shared.options import USUAL, Options
-from bot.providers.shared.sse import events_of
+from bot.providers.shared.entry import USUAL, Options
+from bot.providers.shared.request import Attachments
+from bot.providers.shared.streaming import events_of
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 

@@ -20,9 +20,9 @@ import aiohttp
 import httpx
 
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S, KEEP_ALIVE_S
-from bot.providers.shared.attachments import Attachments, length_of
-from bot.providers.shared.bodies import ERROR_CAP, beginning
-from bot.providers.shared.sse import STREAM_CAP
+from bot.providers.shared.http import ERROR_CAP, beginning
+from bot.providers.shared.request import Attachments, length_of
+from bot.providers.shared.streaming import STREAM_CAP
 
 EVENT_STREAM = "text/event-stream"
 KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here

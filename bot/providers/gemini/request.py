@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, wrap_result
-from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.request import Inline, in_base64
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
 

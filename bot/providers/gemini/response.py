@@ -15,7 +15,7 @@ from msgspec.json import Decoder
 
 from bot.errors import TryAgain
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.shared.responses import merge_texts
+from bot.providers.shared.response import merge_texts
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {

@@ -10,7 +10,7 @@ from google.genai import types
 
 from bot.providers.gemini.client import GenerateContent
 from bot.providers.gemini.failures import Access
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 
 API_VERSION = "v1beta1"
 GLOBAL = "global"

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ConfigT, ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import ConfigT, Options, ProviderEntry
 
 if TYPE_CHECKING:
     from bot.providers.json_mode.client import Writer

@@ -15,9 +15,8 @@ from bot.providers import AUTO, Completed, ModelResponse, Restarted, StreamEvent
 from bot.providers.json_mode.request import conversation, instructions, repair, schema_of
 from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response
+from bot.providers.shared.size_limits import CALLS_CAP, WORDS_CAP, cap_answer
 from bot.transcript import Message, Text, ToolCall, Usage
 from toolset.tool import ToolDefinition
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field, SecretStr
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import OllamaHost, Secret
 
 

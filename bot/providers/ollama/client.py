@@ -22,12 +22,11 @@ from bot.providers.ollama.failures import Refusals, translating
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offered, thinking
 from bot.providers.ollama.response import Answer
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, KEEP_ALIVE_S, MODEL_LOAD_TIMEOUT_S
-from bot.providers.shared.attachments import Attachments, length_of
-from bot.providers.shared.bodies import CARD_CAP, read_beginning
+from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures, retry_after
-from bot.providers.shared.options import USUAL, Options
-from bot.providers.shared.sse import lines_of
-from bot.providers.shared.timeouts import with_timeouts
+from bot.providers.shared.http import CARD_CAP, read_beginning
+from bot.providers.shared.request import Attachments, length_of
+from bot.providers.shared.streaming import lines_of, with_timeouts
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 

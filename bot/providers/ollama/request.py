@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice, wrap_result
-from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_name, visible_parts
+from bot.providers.shared.request import Inline, in_base64, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import Dialect, adapt
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition

@@ -11,8 +11,7 @@ from msgspec.json import Decoder
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.ollama.failures import Refusals
 from bot.providers.ollama.request import PROVIDER
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response
 from bot.transcript import Message, Opaque, Text, Usage
 
 STOP_REASONS: dict[str, StopReason] = {"stop": "end_turn", "length": "max_tokens"}

@@ -12,8 +12,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.openai.capabilities import Capabilities
-from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition

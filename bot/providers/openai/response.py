@@ -17,8 +17,7 @@ from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.openai.failures import kind_of
 from bot.providers.openai.request import PROVIDER, Kept
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response
 from bot.transcript import Message, Opaque, Text, Usage, encode
 
 JSON = dict[str, Any]

@@ -10,7 +10,7 @@ from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong
 from bot.metrics import Metrics
 from bot.providers import Provider
 from bot.providers.retry_policy import Breaker, wants_too_long_a_wait
-from bot.providers.shared.context_window import estimate_tokens, trim_oldest
+from bot.providers.shared.size_limits import estimate_tokens, trim_oldest
 from bot.transcript import Message
 
 log = structlog.stdlib.get_logger(__name__)

@@ -13,7 +13,7 @@ from bot.metrics import Metrics
 from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, MALFORMED_REPEATS, RetryPolicy
 from bot.providers.routing.candidate import Candidate
-from bot.providers.shared.capping import cap_answer
+from bot.providers.shared.size_limits import cap_answer
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 

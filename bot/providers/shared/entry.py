@@ -1,4 +1,4 @@
-"""A provider as the registry lists it: read at every start, while the vendor's SDK is loaded by ``open`` alone."""
+"""A provider as the registry lists it, and the options that a model is opened with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,30 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from bot.providers import Provider
-from bot.providers.shared.options import Options
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, REQUEST_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What holds for every request.
+
+    Attributes:
+        max_output_tokens: of one answer.
+        thinking_level: ``minimal``, ``low``, ``medium`` or ``high``.
+        asker: the variable that names the model.
+        first_token_timeout_s: seconds until the first event of an answer.
+        request_timeout_s: seconds until its last.
+    """
+
+    max_output_tokens: int = 2048
+    thinking_level: str = "low"
+    asker: str = "MODEL"
+    first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S
+    request_timeout_s: float = REQUEST_TIMEOUT_S
+
+
+USUAL = Options()
+
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 

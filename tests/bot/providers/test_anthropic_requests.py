@@ -9,7 +9,7 @@ import pytest
 
 from bot.providers import NONE, ToolChoice
 from bot.providers.anthropic.client import Anthropic
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from bot.transcript import Media, Message, ToolCall
 from tests.bot.providers.asking import ask, declared, model, results, user
 from tests.fakes.anthropic import KEY, AnthropicFake, anthropic_fake, call, text, thought

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bot.conversation.summarizer import Summarizer
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
-from bot.providers.shared.attachments import PIECE
+from bot.providers.shared.request import PIECE
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented

@@ -14,7 +14,7 @@ from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.metrics import Metrics
 from bot.providers import TextDelta
 from bot.providers.routing.fallback import FallbackProvider
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from tests.bot.providers.asking import ask, declared, model, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.subjects.all import Opening, Subject

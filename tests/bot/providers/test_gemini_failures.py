@@ -17,7 +17,7 @@ from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAg
 from bot.providers import TextDelta
 from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.failures import Access, translating
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from tests.bot.providers.asking import ask, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.gemini.client import Gemini, GenerateContent
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake

@@ -11,7 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.openai.client import OpenAI
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.subjects.openai import ERROR, FINISH, sent_of
 from tests.bot.providers.subjects.subject import WHOLE, Sent

@@ -10,7 +10,7 @@ import msgspec
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.openai.client import OpenAI
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.subjects.subject import Sent, text_of
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake

@@ -1,7 +1,4 @@
-"""Bodies that no event stream holds, read as far as anybody needs them: errors, models' cards.
-
-Kaiwa asks for no compression. What a server compresses all the same is not expanded: one megabyte may stand for many.
-"""
+"""HTTP over aiohttp."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from bot.providers.json_mode.response import GrowingReply, read
 from bot.providers.openai.response import Answer as OpenAIAnswer
 from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
-from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.sse import STREAM_CAP, StreamTooLong, events_of, lines_of
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls
+from bot.providers.shared.size_limits import CALLS_CAP, WORDS_CAP, cap_answer
+from bot.providers.shared.streaming import STREAM_CAP, StreamTooLong, events_of, lines_of
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 
 import httpx2
 
-from bot.providers.shared.bodies import ERROR_CAP, beginning
+from bot.providers.shared.http import ERROR_CAP, beginning
 
 
 class _Beginning(httpx2.AsyncByteStream):

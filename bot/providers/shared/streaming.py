@@ -1,12 +1,13 @@
-"""Streams read from the bytes of a response, past the SDKs, whose own models cost most of a request.
-
-Whatever the pieces are that a network makes of a stream, each byte is looked at once.
-"""
+"""From the bytes of a response to the events of an answer, in time."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing
+from typing import TypeVar
+
+from bot.providers.shared.entry import USUAL, Options
 
 STREAM_CAP = 16 * 1024 * 1024  # bytes of one response: a hundred times the longest answer, thoughts included
 
@@ -61,3 +62,31 @@ def _data(block: list[bytes]) -> bytes:
     if block[0].lstrip().startswith(b"{"):
         return b"\n".join(block)
     return b"\n".join(line[5:].strip() for line in block if line.startswith(b"data:"))
+
+
+T = TypeVar("T")
+
+
+async def with_timeouts(
+    events: AsyncGenerator[T], first_token_timeout_s: float, options: Options = USUAL
+) -> AsyncGenerator[T]:
+    """The events of one answer, from the moment they are asked for; the connection is opened inside.
+
+    Args:
+        first_token_timeout_s: what is left for the first event, where that is less than the option.
+
+    Raises:
+        TimeoutError: the first event or the end did not come in time.
+    """
+    now = asyncio.get_running_loop().time
+    started = now()
+    deadline = started + min(first_token_timeout_s, options.first_token_timeout_s)
+    async with aclosing(events):
+        while True:
+            async with asyncio.timeout_at(deadline):
+                try:
+                    event = await anext(events)
+                except StopAsyncIteration:
+                    return
+            yield event
+            deadline = started + options.request_timeout_s
