@@ -20,8 +20,9 @@ import structlog
 from google import genai
 from google.genai import errors
 
-from bot.providers.gemini.failures import FAILURES, Access, in_words
+from bot.providers.gemini.failures import FAILURES, cause_of
 from bot.providers.gemini.request import JSON
+from bot.providers.shared.failures import Failures
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -66,11 +67,13 @@ class CachedContents:
         clock: seconds that only grow.
     """
 
-    def __init__(self, client: genai.Client, access: Access, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: genai.Client, failures: Failures, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
-        self._access = access
+        self._failures = failures
         self._clock = clock
-        self._least_bytes = least_tokens(access.model) * BYTES_PER_TOKEN
+        self._least_bytes = least_tokens(failures.model) * BYTES_PER_TOKEN
         self._cached: dict[bytes, _Cached] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._paused_until = -math.inf
@@ -143,7 +146,7 @@ class CachedContents:
 
     async def _create(self, prefix: bytes) -> str:
         content = await self._client.aio.caches.create(
-            model=self._access.model,
+            model=self._failures.model,
             config={"ttl": f"{LIFETIME_S:.0f}s", "http_options": {"extra_body": msgspec.json.decode(prefix)}},
         )
         if not content.name:
@@ -164,10 +167,10 @@ class CachedContents:
         if isinstance(error, errors.APIError) and TOO_SMALL in str(error.message):
             self._least_bytes = max(self._least_bytes, len(cached.prefix) + 1)
         else:
-            self._pause(in_words(error, self._access))
+            self._pause(cause_of(error, self._failures))
 
     def _pause(self, why: str) -> None:
         self._paused_until = self._clock() + PAUSE_S
         if not self._has_told:
             self._has_told = True
-            log.warning("model.not_cached", model=self._access.model, cause=why)
+            log.warning("model.not_cached", model=self._failures.model, cause=why)

@@ -45,7 +45,7 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     ]
 
 
-def offered(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
+def offer(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
     """The tools that may be called. Ollama has no tool choice: what must not be called is not shown."""
     if choice.mode == "none":
         return []

@@ -1,4 +1,4 @@
-"""Errors that reach an SDK over httpx2, cut where nobody needs more of them."""
+"""The HTTP client for SDKs over httpx2 (Anthropic, OpenAI); it reads only the beginning of an error."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 
 import httpx2
 
+from bot.providers.retry_policy import KEEP_ALIVE_S
 from bot.providers.shared.http import ERROR_CAP, beginning
 
 
@@ -22,8 +23,22 @@ class _Beginning(httpx2.AsyncByteStream):
             await self._pieces.aclose()
 
 
-async def bound_error(response: httpx2.Response) -> None:
-    """A hook for responses: an error is read up to ``ERROR_CAP`` bytes and never expanded."""
+async def _cap_error(response: httpx2.Response) -> None:
+    """A response hook: an error is read up to ``ERROR_CAP`` bytes and never expanded."""
     if response.status_code >= 400 and isinstance(response.stream, httpx2.AsyncByteStream):
         response.headers.pop("Content-Encoding", None)
         response.stream = _Beginning(response.stream)
+
+
+def open_client(kind: type[httpx2.AsyncClient]) -> httpx2.AsyncClient:
+    """A client without a limit on connections: the worker limits turns.
+
+    Args:
+        kind: the SDK's client over aiohttp; the pool of httpx2 becomes slow beyond a hundred requests in flight.
+    """
+    return kind(
+        limits=httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S),  # aiohttp reads 0 as no limit
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [_cap_error]},
+    )

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.summarizer import Summarizer
+from bot.errors import TryAgain
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.shared.request import PIECE
@@ -28,6 +29,13 @@ OSAKA = ("get_weather", {"location": "Osaka"})
 TIME = ("get_current_time", {"time_zone": "Asia/Tokyo"})
 SUNNY = {"condition": "Sunny", "current_temp_c": "18"}
 PICTURE = Media("1", "image/png", 4, b"\x89PNG")
+ODD = {
+    "NaN": '{"location": NaN}',
+    "infinite": '{"location": -Infinity}',
+    "out of range": '{"location": 1e999}',
+    "half a character": r'{"location": "\ud83d"}',
+    "too deep": f'{{"location": {"[" * 100_000}{"]" * 100_000}}}',
+}
 CHOICES = [AUTO, NONE, ToolChoice("required"), ToolChoice("one", "get_weather")]
 
 
@@ -213,6 +221,32 @@ async def test_a_call_cut_short_is_not_run(subject: Subject) -> None:
     subject.cut_call()
     asked = await ask(subject.provider, [user("?")], declared())
     assert (asked.response.stop_reason, asked.calls) == ("max_tokens", [])
+
+
+@pytest.mark.shows("A call with NaN, Infinity or half a character is not run")
+@pytest.mark.parametrize("arguments", ODD.values(), ids=ODD)
+async def test_arguments_that_are_no_json_are_refused(subject: Subject, arguments: str) -> None:
+    """As malformed, like all arguments that cannot be read: by the stop reason, or by an error that is tried again."""
+    subject.odd_call(arguments)
+    outcomes: list[object] = []
+    try:
+        asked = await ask(subject.provider, [user("?")], declared())
+        outcomes += [asked.response.stop_reason, *asked.calls]
+    except TryAgain as error:
+        outcomes.append(error.apology)
+    assert outcomes == ["malformed"]
+
+
+@pytest.mark.shows("Half a character in a text becomes U+FFFD")
+async def test_half_a_character_becomes_a_replacement(subject: Subject) -> None:
+    """The text can be shown, stored and sent back; whole characters in escapes stay as they are."""
+    subject.odd_text(r'"\ude00a \ud83d\ude00 \\ud83d \ud83d"')
+    asked = await ask(subject.provider, [user("?")], declared())
+    assert settled(asked) == ("\ufffda \N{GRINNING FACE} \\ud83d \ufffd", "end_turn", [])
+    assert "".join(words(asked)) == asked.text
+    stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, (asked.response.message,))))
+    subject.say("ok")
+    assert (await ask(subject.provider, [user("?"), *stored.messages, user("!")], declared())).text == "ok"
 
 
 @pytest.mark.shows("An empty answer is no answer")

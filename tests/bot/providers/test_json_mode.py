@@ -65,7 +65,7 @@ def watched(asked: Reply) -> list[str]:
         ('{"tool_call": {"name": "f", "arguments": "{"}, "reply": "Hi"}', Reading("Hi", ())),
         ('{"tool_call": {"name": "f"}, "reply": "Hi"}', Reading("Hi", ())),
         ('{"reply": ["Hi"]} {"reply": "Ho"}', Reading("Ho", ())),
-        ('{"reply": "\\ud83d"} {"reply": "Ho"}', Reading("Ho", ())),
+        ('{"reply": "\\ud83d"} {"reply": "Ho"}', Reading("\ufffd", ())),
         ("Hello!", None),
         ('{"reply": " "}', None),
         ('{"reply": "Hi', None),

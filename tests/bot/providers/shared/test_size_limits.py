@@ -11,7 +11,6 @@ from bot.metrics import Metrics
 from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.anthropic.response import Answer as AnthropicAnswer
 from bot.providers.gemini.response import Answer as GeminiAnswer
-from bot.providers.gemini.response import read as read_event
 from bot.providers.json_mode.response import GrowingReply, read
 from bot.providers.openai.response import Answer as OpenAIAnswer
 from bot.providers.routing.fallback import FallbackProvider
@@ -219,9 +218,9 @@ def anthropic_answer(events: list[bytes]) -> None:
 
 
 def gemini_answer(events: list[bytes]) -> None:
-    answer = GeminiAnswer("gemini", "m")
+    answer = GeminiAnswer("gemini", "m", FAILURES)
     for event in events:
-        for _ in answer.take(read_event(event)):
+        for _ in answer.take(event):
             pass
     answer.response()
 

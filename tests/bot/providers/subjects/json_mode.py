@@ -73,6 +73,14 @@ class JsonSubject:
         for _ in range(2):
             self.fake.say('{"thought": "", "tool_call": {"name": "get_weather", "arguments": {"lo', finish="length")
 
+    def odd_text(self, json: str) -> None:
+        self.fake.say(OPENING.removesuffix('"'), json, "}")
+
+    def odd_call(self, arguments: str) -> None:
+        for _ in range(2):
+            call = f'{{"name": "get_weather", "arguments": {arguments}}}'
+            self.fake.say(f'{{"thought": "", "tool_call": {call}, "reply": ""}}')
+
     def empty(self) -> None:
         for _ in range(2):
             self.fake.say(OPENING, '"}')

@@ -10,8 +10,9 @@ from bot.providers import StopReason
 from bot.providers.ollama.client import Ollama
 from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of
-from tests.fakes.ollama import KEY, OllamaFake, call, line, ollama_fake
+from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of, with_json
+from tests.fakes.ollama import KEY, NDJSON, OllamaFake, call, line, ollama_fake
+from tests.fakes.streams import Outgoing
 
 DONE = {"end_turn": "stop", "max_tokens": "length", "other": "unload"}
 MIMES = {"iVBO": "image/png"}  # Ollama looks at the first bytes itself
@@ -69,6 +70,16 @@ class OllamaSubject:
     def cut_call(self) -> None:
         called = {"content": "", "tool_calls": [call("get_weather", {"location": "To"})]}
         self.fake.messages({"content": "Let me"}, called, done_reason="length")
+
+    def odd_text(self, json: str) -> None:
+        self._odd({"content": "@@"}, json)
+
+    def odd_call(self, arguments: str) -> None:
+        self._odd({"content": "", "tool_calls": [{"function": {"name": "get_weather", "arguments": "@@"}}]}, arguments)
+
+    def _odd(self, message: dict[str, Any], json: str) -> None:
+        lines = (line(message), line({"content": ""}, done=True, done_reason="stop"))
+        self.fake.answer(Outgoing(tuple(with_json(one, json) + b"\n" for one in lines), content_type=NDJSON))
 
     def empty(self) -> None:
         self.fake.say()
