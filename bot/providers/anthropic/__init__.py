@@ -1,4 +1,4 @@
-"""Anthropic's models."""
+"""The entry of Anthropic."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Answer:
         self._failures = failures
         self._calls = Calls(messages)
         self._blocks: dict[int, JSON] = {}
-        self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)  # by block and field
+        self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(list)  # by block and field
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, Any] = {}
@@ -113,9 +113,9 @@ class Answer:
             self._count(event.message.usage)
         self._count(event.usage)
         if event.content_block is not None:
-            yield from self._begin(event.index, event.content_block)
+            yield from self._begin_block(event.index, event.content_block)
         if event.delta is not None:
-            yield from self._go_on(event.index, event.delta)
+            yield from self._extend_block(event.index, event.delta)
 
     def response(self) -> ModelResponse:
         """The whole answer.
@@ -135,25 +135,25 @@ class Answer:
             parts,
             reason,
             model=self._model,
-            usage=self._counted(),
+            usage=self._total(),
             opaque=self._opaque(parts) if calls and reason in ("end_turn", "tool_use") else None,
             detail=f"{self._stop_reason} {self._explanation}".strip(),
         )
 
-    def _begin(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
+    def _begin_block(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
         self._blocks[index] = block
         if block.get("type") == "tool_use":
             yield self._calls.take(index, block.get("id"), block.get("name"), block.get("input") or None)
         elif block.get("type") == "text" and block.get("text"):
             yield TextDelta(block["text"])
 
-    def _go_on(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
+    def _extend_block(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
         if delta.type == "input_json_delta" and delta.partial_json:
             yield self._calls.take(index, None, None, delta.partial_json)
         elif delta.type in GROWING:
             field = GROWING[delta.type]
             self._blocks.setdefault(index, {"type": "text"})
-            self._grown[index, field].append(getattr(delta, field))
+            self._pieces[index, field].append(getattr(delta, field))
             if delta.type == "text_delta" and delta.text:
                 yield TextDelta(delta.text)
         self._stop_reason = delta.stop_reason or self._stop_reason
@@ -161,9 +161,9 @@ class Answer:
 
     def _join_pieces(self) -> None:
         """Append to each field of each block the pieces that came for it."""
-        for (index, field), pieces in self._grown.items():
+        for (index, field), pieces in self._pieces.items():
             self._blocks[index][field] = "".join((self._blocks[index].get(field, ""), *pieces))
-        self._grown.clear()
+        self._pieces.clear()
 
     def _parts(self, calls: Sequence[ToolCall]) -> Iterator[Text | ToolCall]:
         waiting = iter(calls)
@@ -194,7 +194,7 @@ class Answer:
             fields = ((name, getattr(usage, name)) for name in usage.__struct_fields__)
             self._usage |= {name: value for name, value in fields if value is not None}
 
-    def _counted(self) -> Usage:
+    def _total(self) -> Usage:
         """Anthropic counts tokens that a cache has read or written beside the other input, and thoughts as output."""
         cached = self._usage.get("cache_read_input_tokens", 0)
         fresh = self._usage.get("input_tokens", 0) + self._usage.get("cache_creation_input_tokens", 0)

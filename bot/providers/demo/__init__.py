@@ -1,4 +1,4 @@
-"""Rules in the place of a model."""
+"""The entry of the demo model: rules in place of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.texts import load
 
 
 class Config(BaseModel):
-    """The language of answers to words that are of none."""
+    """The language of answers to a text of no language."""
 
     language: Language = "en"
 

@@ -1,4 +1,4 @@
-"""Google's models: ``gemini:`` by an API key, ``vertex:`` on Vertex AI."""
+"""The entries of Google: ``gemini:`` by an API key, ``vertex:`` on Vertex AI."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def translating(failures: Failures) -> Iterator[None]:
 def cause_of(error: Exception, failures: Failures) -> str:
     """A failure for the log, without the key."""
     if isinstance(error, errors.APIError):
-        return f"{error.code} {failures.quoted(_words(error))}"
+        return f"{error.code} {failures.quoted(_message_of(error))}"
     return type(error).__name__
 
 
@@ -63,10 +63,10 @@ def _refusal(error: errors.APIError, failures: Failures) -> ModelError:
     status, details = error.code or 500, _details(error.details)
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details):
         return failures.key_refused(status)
-    return failures.refusal(status, words=_words(error), after=_delay(details, error.response))
+    return failures.refusal(status, message=_message_of(error), after=_delay(details, error.response))
 
 
-def _words(error: errors.APIError) -> str:
+def _message_of(error: errors.APIError) -> str:
     return TOKEN.sub("[token]", str(error.message))
 
 

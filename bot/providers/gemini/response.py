@@ -82,7 +82,7 @@ class _Event(Struct, rename="camel"):
     error: dict[str, Any] | None = None
 
 
-class _Kept(Struct):
+class _RawPart(Struct):
     """A part word for word, and the neutral part it stands for, if any."""
 
     raw: bytes
@@ -113,7 +113,7 @@ class Answer:
         self._provider = provider
         self._asked = model
         self._failures = failures
-        self._kept: list[_Kept] = []
+        self._collected: list[_RawPart] = []
         self._call_ids: set[str] = set()
         self._finish = ""
         self._message = ""
@@ -152,7 +152,7 @@ class Answer:
         if not (self._finish or self._blocked):
             raise self._failures.broken_off()
         reason = self._stop_reason()
-        kept = [one for one in self._kept if reason in USUAL or not isinstance(one.part, ToolCall)]
+        kept = [one for one in self._collected if reason in USUAL or not isinstance(one.part, ToolCall)]
         return build_response(
             [one.part for one in kept if one.part is not None],
             reason,
@@ -162,7 +162,7 @@ class Answer:
             detail=f"{self._blocked or self._finish} {self._message}".strip(),
         )
 
-    def _opaque(self, kept: Sequence[_Kept]) -> Opaque | None:
+    def _opaque(self, kept: Sequence[_RawPart]) -> Opaque | None:
         """The parts word for word, unless a field that is not read here holds what no later request could."""
         raw = b"[" + b",".join(one.raw for one in kept) + b"]"
         with suppress(DecodeError):
@@ -175,24 +175,24 @@ class Answer:
             if part.function_call.name:  # without a name there is nothing to run
                 yield self._take_call(raw, part.function_call, part.function_call.name)
         elif part.text and not part.thought:
-            self._kept.append(_Kept(raw, Text(part.text)))
+            self._collected.append(_RawPart(raw, Text(part.text)))
             yield TextDelta(part.text)
         else:
-            self._kept.append(_Kept(raw, None))
+            self._collected.append(_RawPart(raw, None))
 
     def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:
         unique = call.id if call.id and call.id not in self._call_ids else new_id("call")
         index = len(self._call_ids)
         self._call_ids.add(unique)
         arguments = call.args if isinstance(call.args, dict) else {}
-        self._kept.append(_Kept(raw, ToolCall(unique, name, arguments)))
+        self._collected.append(_RawPart(raw, ToolCall(unique, name, arguments)))
         return ToolCallDelta(index, unique, name, encode(arguments).decode())
 
     def _stop_reason(self) -> StopReason:
         if self._blocked or self._finish in BLOCKED:
             return "blocked"
         if self._finish == "UNEXPECTED_TOOL_CALL":  # the call of a name that was not declared may be whole
-            return "tool_use" if any(isinstance(one.part, ToolCall) for one in self._kept) else "malformed"
+            return "tool_use" if any(isinstance(one.part, ToolCall) for one in self._collected) else "malformed"
         return STOP_REASONS.get(self._finish, "other")
 
 

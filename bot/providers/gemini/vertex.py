@@ -38,7 +38,7 @@ class Vertex(GenerateContent):
         credentials: Credentials | None = None,
     ) -> None:
         fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
-        refused = f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{cause}}): {fix}"
+        refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
         failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
         open_client = partial(_open_client, project, location, credentials)
         super().__init__(open_client, failures, API_VERSION, base_url, options)

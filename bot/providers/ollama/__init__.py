@@ -1,4 +1,4 @@
-"""Models that Ollama serves."""
+"""The entry of Ollama."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.settings import OllamaHost, Secret
 
 
 class Config(BaseModel):
-    """Address, key and the tokens that a model reads."""
+    """Address, key and window."""
 
     ollama_host: OllamaHost = "127.0.0.1:11434"
     ollama_api_key: Secret = SecretStr("")

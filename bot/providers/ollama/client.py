@@ -147,11 +147,11 @@ class Ollama:
         if response.status == 200:
             return response
         async with response:
-            words = _words_of(await read_beginning(response))
-        if thinking and response.status == 400 and "think" in words:
+            message = _message_of(await read_beginning(response))
+        if thinking and response.status == 400 and "think" in message:
             self._thinking = {}
             return await self._post(path, body, attachments=attachments)
-        raise self._refusals.refusal(response.status, words, retry_after(response.headers))
+        raise self._refusals.refusal(response.status, message, retry_after(response.headers))
 
 
 def address_of(host: str) -> str:
@@ -164,7 +164,7 @@ def address_of(host: str) -> str:
     return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}:{port}{parts.path.rstrip('/')}"
 
 
-def _words_of(body: bytes) -> str:
+def _message_of(body: bytes) -> str:
     try:
         return str(_read(body).get("error", ""))
     except DecodeError:

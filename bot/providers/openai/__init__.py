@@ -1,4 +1,4 @@
-"""OpenAI's models, and every server that speaks like it."""
+"""The entry of OpenAI and of compatible servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Config(BaseModel):
-    """Key and address; a server of one's own wants no key."""
+    """Key and address; one's own server may need no key."""
 
     openai_api_key: Secret = SecretStr("")
     openai_base_url: ApiURL | Literal[""] = ""

@@ -18,7 +18,7 @@ import openai
 
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.openai.capabilities import Capabilities
-from bot.providers.openai.failures import is_hung_up, translating, words_of
+from bot.providers.openai.failures import is_disconnect, message_of, translating
 from bot.providers.openai.request import (
     COMPATIBLE,
     JSON,
@@ -170,11 +170,11 @@ class OpenAI:
                     stream_cls=openai.AsyncStream[object],
                 )
             except openai.APIStatusError as error:
-                self._capabilities.learn(error.status_code, words_of(error))
+                self._capabilities.learn(error.status_code, message_of(error))
                 if body() == sent:
                     raise
             except openai.APIConnectionError as error:
-                if not (kept and is_hung_up(error)):
+                if not (kept and is_disconnect(error)):
                     raise
                 kept = False
             else:

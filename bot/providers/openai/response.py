@@ -15,7 +15,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.openai.failures import kind_of
-from bot.providers.openai.request import PROVIDER, Kept
+from bot.providers.openai.request import PROVIDER, Extras
 from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.transcript import Message, Opaque, Text, Usage, encode
@@ -110,7 +110,7 @@ class Answer:
         self._refusals: list[str] = []
         self._thoughts: defaultdict[str, list[str]] = defaultdict(list)
         self._blocks = _Blocks()
-        self._kept = Kept()
+        self._extras = Extras()
         self._finish = ""
         self._usage = Usage()
         self._model = model
@@ -147,21 +147,21 @@ class Answer:
         calls = self._calls.whole()
         refusal = "".join(self._refusals)
         reason = self._stop_reason(refusal, readable=calls is not None)
-        self._kept.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+        self._extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if blocks := self._blocks.whole():
-            self._kept.message["reasoning_details"] = blocks
-        kept = self._kept if reason in ("end_turn", "tool_use") else Kept(self._kept.message)
+            self._extras.message["reasoning_details"] = blocks
+        extras = self._extras if reason in ("end_turn", "tool_use") else Extras(self._extras.message)
         return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             reason,
             model=self._model,
             usage=self._usage,
-            opaque=Opaque(PROVIDER, self._asked, encode(kept)) if kept != Kept() else None,
+            opaque=Opaque(PROVIDER, self._asked, encode(extras)) if extras != Extras() else None,
             detail=f"{self._finish} {refusal}".strip(),
         )
 
     def _take_delta(self, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
-        self._keep(delta)
+        self._keep_extras(delta)
         self._refusals.append(delta.refusal or "")
         if delta.content:
             self._texts.append(delta.content)
@@ -170,10 +170,10 @@ class Answer:
             function = piece.function or _Function()
             taken = self._calls.take(piece.index, piece.id, function.name, function.arguments)
             if piece.extra_content:
-                self._keep_call(taken.index, piece.extra_content)
+                self._keep_call_extras(taken.index, piece.extra_content)
             yield taken
 
-    def _keep(self, delta: _Delta) -> None:
+    def _keep_extras(self, delta: _Delta) -> None:
         """Keep the fields that go back with the message."""
         for name in THOUGHTS:
             if more := getattr(delta, name):
@@ -181,12 +181,12 @@ class Answer:
         for piece in delta.reasoning_details or ():
             self._blocks.take(piece)
         if delta.extra_content:
-            self._kept.message["extra_content"] = delta.extra_content
+            self._extras.message["extra_content"] = delta.extra_content
 
-    def _keep_call(self, index: int, extra: JSON) -> None:
-        while len(self._kept.calls) <= index:
-            self._kept.calls.append({})
-        self._kept.calls[index]["extra_content"] = extra
+    def _keep_call_extras(self, index: int, extra: JSON) -> None:
+        while len(self._extras.calls) <= index:
+            self._extras.calls.append({})
+        self._extras.calls[index]["extra_content"] = extra
 
     def _stop_reason(self, refusal: str, *, readable: bool) -> StopReason:
         reason = STOP_REASONS.get(self._finish, "other")
@@ -198,8 +198,8 @@ class Answer:
 
     def _error(self, error: Any) -> Exception:
         fields: JSON = error if isinstance(error, dict) else {"message": str(error)}
-        code, kind, words = fields.get("code"), fields.get("type"), str(fields.get("message") or "")
-        return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, words), words)
+        code, kind, message = fields.get("code"), fields.get("type"), str(fields.get("message") or "")
+        return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, message), message)
 
 
 class _Blocks:

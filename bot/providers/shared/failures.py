@@ -12,7 +12,7 @@ from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAg
 from bot.providers.shared.response import without_surrogates
 
 PASSING = {408, 425}  # and every 5xx
-WORDS_CAP = 300  # characters of the vendor's own words in a cause
+MESSAGE_CAP = 300  # characters of the vendor's message in a cause
 
 # The vendors' own codes, where the status alone does not tell the failure.
 UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not_found_error"}
@@ -65,18 +65,18 @@ class Failures:
     asker: str = "MODEL"
     refused: str = "{setting} was refused ({cause}): set a valid key"
 
-    def refusal(self, status: int, kind: str = "", words: str = "", after: float | None = None) -> ModelError:
+    def refusal(self, status: int, kind: str = "", message: str = "", after: float | None = None) -> ModelError:
         """The ``ModelError`` for an error that the service answered with.
 
         Args:
             status: of HTTP; ``status_of`` gives one for an error inside a stream.
             kind: the vendor's own code or type.
-            words: the vendor's message.
+            message: the vendor's.
             after: seconds that the service asks to wait.
         """
         if kind in BLOCKED:
-            return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self.quoted(words)}")
-        if (long := too_long(self.model, status, kind, words)) is not None:
+            return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self.quoted(message)}")
+        if (long := too_long(self.model, status, kind, message)) is not None:
             return long
         if kind in BAD_CALL:
             return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
@@ -90,15 +90,15 @@ class Failures:
             return TryAgain("rate_limited", f"{self.model} is over its quota (429)", after)
         if status in PASSING or status >= 500:
             return TryAgain("model_down", f"{self.model} answers {status}", after)
-        return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self.quoted(words)}")
+        return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self.quoted(message)}")
 
     def key_refused(self, cause: object) -> ModelUnusable:
         """The key, or the account, is not let in."""
         return ModelUnusable("key_refused", self.refused.format(setting=self.setting, cause=cause))
 
-    def unknown(self, words: str) -> ModelUnusable:
-        """The model does not exist; ``words`` follow its name in the cause."""
-        return ModelUnusable("model_unknown", f"{self.asker}: {self.model} {words}")
+    def unknown(self, problem: str) -> ModelUnusable:
+        """The model does not exist; ``problem`` follows its name in the cause."""
+        return ModelUnusable("model_unknown", f"{self.asker}: {self.model} {problem}")
 
     def timed_out(self) -> TryAgain:
         """The first event or the end of the answer came too late."""
@@ -116,16 +116,16 @@ class Failures:
         """The response is not in the vendor's form."""
         return TryAgain("malformed", f"{self.model} sent something that cannot be read")
 
-    def quoted(self, words: str) -> str:
-        """The vendor's words in one short line, without the key."""
+    def quoted(self, message: str) -> str:
+        """The vendor's message in one short line, without the key."""
         return without_surrogates(
-            " ".join((words.replace(self.key, "[key]") if self.key else words).split())[:WORDS_CAP]
+            " ".join((message.replace(self.key, "[key]") if self.key else message).split())[:MESSAGE_CAP]
         )
 
 
-def too_long(model: str, status: int, kind: str, words: str) -> TooLong | None:
-    """The error for a request that was refused for its length, with the window that the vendor's words name."""
-    reads = READS.search(words)
+def too_long(model: str, status: int, kind: str, message: str) -> TooLong | None:
+    """The error for a request that was refused for its length, with the window that the vendor's message names."""
+    reads = READS.search(message)
     if status not in (400, 413) or not (reads or kind in TOO_LONG or status == 413):
         return None
     window = int(reads[1]) if reads else 0

@@ -1,4 +1,4 @@
-"""What is too long: a request for the window of its model, an answer for any reader."""
+"""Limits of size: requests are trimmed to the window of their model, answers are capped for everybody."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from bot.providers import TOKEN_BYTES, Completed, ModelResponse, Restarted, Stre
 from bot.providers.shared.streaming import StreamTooLong
 from bot.transcript import SUMMARY_ID, Media, Message, Text, Usage, encode, new_id
 
-MEDIA_TOKENS = 1_000  # roughly what vendors reckon for a picture
+MEDIA_TOKENS = 1_000  # roughly what vendors count for a picture
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """How many tokens messages take, roughly and rather too many."""
+    """The tokens of messages, rather too many than too few."""
     return sum(map(_tokens, messages))
 
 
 def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
-    """The newest turns that fit; the turn under way is kept in any case, and so is a summary that leaves room for it.
+    """The newest turns that fit, always with the turn under way, and with the summary where it fits beside them.
 
-    Between a call and its result there is no place to cut: a turn begins where a user speaks and the model has
-    finished before.
+    Turns are whole: a turn begins at a user's message after the model's last answer, so no call loses its result.
     """
     start = 1 if messages and messages[0].id == SUMMARY_ID else 0
     first, size = start, estimate_tokens(messages)
@@ -34,7 +33,7 @@ def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
         if _begins_turn(messages, place):
             size -= estimate_tokens(messages[first:place])
             first = place
-    # A summary that fills half of it was written for a model that reads more.
+    # A summary that fills more than half was written for a model with a larger window.
     is_kept = size <= tokens or estimate_tokens(messages[:start]) <= tokens // 2 or first == len(messages)
     kept = messages[:start] if is_kept else ()
     return messages if len(kept) == first else [*kept, *messages[first:]]
@@ -51,21 +50,21 @@ def _tokens(message: Message) -> int:
     return len(encode(words)) // TOKEN_BYTES + MEDIA_TOKENS * len(media)
 
 
-WORDS_CAP = 100_000  # characters of an answer; eight messages in Slack
-CALLS_CAP = 1024 * 1024  # characters of all its calls together; a file that a tool writes has half of that at most
-CALL_COSTS = 1_000  # characters that a call counts for, however little it says
+TEXT_CAP = 100_000  # characters of an answer; eight messages in Slack
+CALLS_CAP = 1024 * 1024  # characters of all its calls together; twice the largest file that a tool writes
+CALL_COSTS = 1_000  # characters added for every call, however short
 
 
 async def cap_answer(
-    events: AsyncGenerator[StreamEvent], model: str, asked: Sequence[Message], most: int = WORDS_CAP
+    events: AsyncGenerator[StreamEvent], model: str, asked: Sequence[Message], most: int = TEXT_CAP
 ) -> AsyncGenerator[StreamEvent]:
-    """The events of one answer; one that gets too long ends there, as if the model had used up its tokens.
+    """The events of one answer; an answer beyond the cap ends there, as if the model had used up its tokens.
 
-    Its calls are not made then. What it has cost is reckoned, for the vendor counts at the end.
+    A capped answer keeps no calls, and its usage is estimated, as vendors count at the end.
 
     Args:
-        asked: what the model was sent.
-        most: characters of the words.
+        asked: the messages of the request.
+        most: characters of the text.
     """
     words: list[str] = []
     left, left_for_calls = most, CALLS_CAP

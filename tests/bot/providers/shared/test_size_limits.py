@@ -17,7 +17,7 @@ from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import Calls
-from bot.providers.shared.size_limits import CALLS_CAP, WORDS_CAP, cap_answer
+from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
 from bot.providers.shared.streaming import STREAM_CAP, StreamTooLong, events_of, lines_of
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear
@@ -57,12 +57,12 @@ async def test_words_end_at_their_cap(piece: str) -> None:
     """What is shown is what is kept; the model is not asked to go on, and what it wrote is reckoned."""
     model = Endless(TextDelta(piece))
     shown, end = await last_of(model)
-    assert shown == end.response.message.text == (piece * (WORDS_CAP // len(piece) + 1))[:WORDS_CAP]
+    assert shown == end.response.message.text == (piece * (TEXT_CAP // len(piece) + 1))[:TEXT_CAP]
     assert (end.response.stop_reason, end.response.model) == ("max_tokens", "endless")
-    assert end.response.usage.output > WORDS_CAP // 4
+    assert end.response.usage.output > TEXT_CAP // 4
     assert end.response.usage.input > 0
     assert model.closed
-    assert model.written <= WORDS_CAP // len(piece) + 1
+    assert model.written <= TEXT_CAP // len(piece) + 1
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ async def test_calls_end_at_theirs(delta: ToolCallDelta) -> None:
 
 async def test_every_model_is_cut() -> None:
     """The one who asks again is who counts."""
-    asked = await ask(FallbackProvider([Scripted([Step("word " * WORDS_CAP)])], Metrics()), [user("hi")])
-    assert len(asked.text) == WORDS_CAP
+    asked = await ask(FallbackProvider([Scripted([Step("word " * TEXT_CAP)])], Metrics()), [user("hi")])
+    assert len(asked.text) == TEXT_CAP
     assert asked.response.stop_reason == "max_tokens"
 
 
 async def test_an_answer_of_usual_length_passes_as_it_is() -> None:
     """To the last letter of the cap."""
-    text = "w" * WORDS_CAP
+    text = "w" * TEXT_CAP
     asked = await ask(FallbackProvider([Scripted([Step(text)])], Metrics()), [user("hi")])
     assert (asked.text, asked.response.stop_reason) == (text, "end_turn")
 

@@ -40,7 +40,7 @@ class AnthropicSubject:
     key = KEY
     variable = "ANTHROPIC_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
-    lacks: Mapping[str, str] = {"malformed": "it has no word for one; a call that cannot be read counts as malformed"}
+    lacks: Mapping[str, str] = {"malformed": "it has no such reason; a call that cannot be read counts as malformed"}
     too_long = "prompt is too long: 208310 tokens > 200000 maximum"
 
     def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:

@@ -28,8 +28,8 @@ class JsonSubject:
     usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {
         "interleaved": WHOLE,
-        "other": "an answer is whole JSON or it is asked for again",
-        "strict": "every answer is written by a schema, where the server can do that",
+        "other": "an answer that is not whole JSON is requested again",
+        "strict": "servers with structured output enforce the schema of every answer",
     }
     too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
 

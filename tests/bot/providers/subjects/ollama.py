@@ -26,13 +26,13 @@ class OllamaSubject:
     usage = Usage(input=100, cached=0, output=15, thinking=0)
     lacks: Mapping[str, str] = {
         "interleaved": WHOLE,
-        "blocked": "nothing is blocked there",
-        "malformed": "it has no word for one; a call that its server cannot read is asked for again",
-        "tool choice": "it has none: what must not be called is not shown, and no call can be forced",
+        "blocked": "it blocks nothing",
+        "malformed": "it has no such reason; a call that its server cannot read is requested again",
+        "tool choice": "it has none: tools that must not be called are left out, and no call can be forced",
         "strict": "it has no strict mode",
         "cached": "it does not count them",
         "thinking": "it counts them as output",
-        "too_long": "it leaves out what does not fit and says nothing, so Kaiwa sends no more than it reads",
+        "too_long": "it cuts off the beginning without an error, so Kaiwa sends no more than the window",
     }
     too_long = ""
 
