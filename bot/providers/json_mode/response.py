@@ -15,6 +15,7 @@ from bot.transcript import encode
 JSON = dict[str, Any]
 
 WORDS = {"reply", "tool_call", "tool_calls"}
+TEXTS = ("thought", "reply")
 ARGUMENTS = ("arguments", "parameters", "args")
 BRACKET = re.compile(r"[{\[]")
 TRIES = 30  # brackets that begin no JSON: each may cost a read of the whole text
@@ -63,6 +64,9 @@ def _objects(text: str) -> Iterator[Any]:
     while tries < TRIES and (bracket := BRACKET.search(text, place)):
         try:
             found, place = _decoder.raw_decode(text, bracket.start())
+            if isinstance(found, dict):
+                found |= {key: without_surrogates(found[key]) for key in TEXTS if isinstance(found.get(key), str)}
+            encode(found)  # refuses half a surrogate pair in a call, which Python reads
         except ValueError:
             tries += 1
             place = max(place, bracket.end())
@@ -73,7 +77,7 @@ def _objects(text: str) -> Iterator[Any]:
 def _reading(found: Any, may_call: bool) -> Reading:
     called = [call for call in _called(found) if may_call]
     reply = found.get("reply") if isinstance(found, dict) and not called else ""
-    return Reading(without_surrogates(reply) if isinstance(reply, str) else "", tuple(called))
+    return Reading(reply if isinstance(reply, str) else "", tuple(called))
 
 
 def _called(found: Any) -> Iterator[tuple[str, JSON]]:
@@ -92,13 +96,14 @@ def _called(found: Any) -> Iterator[tuple[str, JSON]]:
 
 
 def _object(arguments: Any) -> JSON | None:
-    """Arguments as an object, which some models write as a string; None where they cannot be stored or sent."""
-    try:
-        read = _decoder.decode(arguments) if isinstance(arguments, str) else arguments
-        encode(read)  # refuses half a surrogate pair, which Python reads
-    except ValueError:
-        return None
-    return read if isinstance(read, dict) else None
+    """Arguments as an object, which some models write as a string; None where they are not JSON."""
+    if isinstance(arguments, str):
+        try:
+            arguments = _decoder.decode(arguments)
+            encode(arguments)
+        except ValueError:
+            return None
+    return arguments if isinstance(arguments, dict) else None
 
 
 HIGH_SURROGATE = re.compile(r"\\ud[89ab]", re.IGNORECASE)
