@@ -68,6 +68,11 @@ def test_a_servers_words_are_kept_short() -> None:
     assert len(Failures("m-1", "K", "").refusal(400, message="x" * 9_000).cause) < 400
 
 
+def test_a_servers_message_can_be_stored() -> None:
+    """Half a character in it becomes U+FFFD."""
+    assert Failures("m-1", "K", "").refusal(400, message="no \ud83d").cause.endswith("no \ufffd")
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "status"),
     [
