@@ -1,1 +1,1 @@
-"""Which model is asked: the chosen one, and its fallbacks while it fails."""
+"""Routing of requests: to the chosen model, and to its fallbacks while it fails."""

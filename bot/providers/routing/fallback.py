@@ -1,4 +1,4 @@
-"""Asks again where that may help: a provider around a model and its fallbacks."""
+"""A provider around a model and its fallbacks; it makes the attempts that the retry policy allows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from bot.metrics import Metrics
 from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, MALFORMED_REPEATS, RetryPolicy
 from bot.providers.routing.candidate import Candidate
-from bot.providers.shared.capping import cap_answer
+from bot.providers.shared.size_limits import cap_answer
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
 
 class FallbackProvider:
-    """Asks a model, and others in its place while it fails.
+    """Asks a model, and its fallbacks while it fails.
 
-    A passing failure is answered by another attempt, a lasting one by the next model; a request that one model refuses
-    may be to another's taste, unless it was blocked for what it says. One that is too long is sent without its oldest
-    turns, and an answer that is too long is cut. A malformed answer is given one more chance and then handed on as it
-    is. Words of an attempt that failed are voided by ``Restarted`` when the next one starts.
+    - A passing failure leads to another attempt, a lasting failure or a refused request to the next model. A request
+      that was blocked for its content goes to no other model.
+    - A request that is too long is sent without its oldest turns; an answer that is too long is cut.
+    - A malformed answer is requested once more; a second malformed answer is passed on.
+    - ``Restarted`` voids the text of a failed attempt when the next attempt starts.
 
     Args:
         providers: the model, then its fallbacks.
@@ -48,7 +49,7 @@ class FallbackProvider:
 
     @property
     def window(self) -> int:
-        """What the model that is asked first reads, as far as it has told by now."""
+        """The window of the first model, as far as it is known."""
         return self._candidates[0].window
 
     async def stream(
@@ -65,7 +66,7 @@ class FallbackProvider:
             first_token_timeout_s: over all attempts and models.
 
         Raises:
-            ModelError: of all models' failures the one that leaves most hope.
+            ModelError: no attempt brought an answer.
         """
         policy = RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
         malformed_repeats, whole = 0, messages
@@ -95,10 +96,10 @@ class FallbackProvider:
     async def _recover(
         self, policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]
     ) -> Sequence[Message]:
-        """Wait until it is time for the next attempt; what to send then, where that is not the same.
+        """Wait for the next attempt; the result is fewer messages to send, or nothing where they stay the same.
 
         Raises:
-            ModelError: there is none.
+            ModelError: no attempt is left.
         """
         policy.candidate.record_failure(error)
         if isinstance(error, TooLong):
@@ -109,7 +110,7 @@ class FallbackProvider:
         return ()
 
     async def check(self) -> str:
-        """Check the model that is asked first."""
+        """Check the first model."""
         return await self._candidates[0].provider.check()
 
     async def aclose(self) -> None:

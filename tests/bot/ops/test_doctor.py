@@ -214,7 +214,7 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
             "failure",
             "fallback",
             "gemini:gemini-0 cannot be used",
-            "FALLBACK_MODELS: Gemini knows no model gemini-0; name another",
+            "FALLBACK_MODELS: gemini-0 is not known there (404); name another",
         ),
         CheckResult("ok", "fallback", "Gemini 2.5 Pro answers"),
         CheckResult("ok", "fallback", "demo model: simple rules, no real language model"),

@@ -14,9 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.summarizer import Summarizer
+from bot.errors import TryAgain
 from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
-from bot.providers.shared.attachments import PIECE
+from bot.providers.shared.request import PIECE
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented
@@ -28,6 +29,13 @@ OSAKA = ("get_weather", {"location": "Osaka"})
 TIME = ("get_current_time", {"time_zone": "Asia/Tokyo"})
 SUNNY = {"condition": "Sunny", "current_temp_c": "18"}
 PICTURE = Media("1", "image/png", 4, b"\x89PNG")
+ODD = {
+    "NaN": '{"location": NaN}',
+    "infinite": '{"location": -Infinity}',
+    "out of range": '{"location": 1e999}',
+    "half a character": r'{"location": "\ud83d"}',
+    "too deep": f'{{"location": {"[" * 100_000}{"]" * 100_000}}}',
+}
 CHOICES = [AUTO, NONE, ToolChoice("required"), ToolChoice("one", "get_weather")]
 
 
@@ -47,7 +55,7 @@ def settled(asked: Reply) -> tuple[str, StopReason, list[tuple[str, object]]]:
     return asked.text, asked.response.stop_reason, [(name, arguments) for name, arguments in asked.calls]
 
 
-@pytest.mark.shows("Words flow out as they come")
+@pytest.mark.shows("Text is streamed")
 async def test_words_flow_out_as_they_come(subject: Subject) -> None:
     """Each piece is an event of its own, and together they are the answer, in any script."""
     subject.say("It is ", "sunny. ", "晴れ", "です。\n", '"😀"')
@@ -56,7 +64,7 @@ async def test_words_flow_out_as_they_come(subject: Subject) -> None:
     assert settled(asked) == ('It is sunny. 晴れです。\n"😀"', "end_turn", [])
 
 
-@pytest.mark.shows("Notes on long conversations")
+@pytest.mark.shows("Summaries of long conversations")
 async def test_notes_are_written(subject: Subject) -> None:
     """By a request without tools, whatever calls and pictures there were."""
     called = model(ToolCall("call_1", *TOKYO))
@@ -70,7 +78,7 @@ async def test_notes_are_written(subject: Subject) -> None:
     assert "東京は? [image]" in sent.text
 
 
-@pytest.mark.shows("Words flow out as they come")
+@pytest.mark.shows("Text is streamed")
 async def test_words_are_not_held_back(subject: Subject) -> None:
     """What has come is shown while the rest is still to come."""
     subject.begin("It is", end="stalled")
@@ -95,7 +103,7 @@ async def test_parallel_calls(subject: Subject) -> None:
     assert len({call.id for call in asked.response.message.calls} - {""}) == 3
 
 
-@pytest.mark.shows("Calls whose pieces come in turns")
+@pytest.mark.shows("Interleaved pieces of calls")
 async def test_interleaved_calls(subject: Subject) -> None:
     """Pieces of several calls come in turns, and belong to whom they belong."""
     need(subject, "interleaved")
@@ -117,7 +125,7 @@ async def test_the_pieces_of_a_call_are_the_call(subject: Subject) -> None:
     assert list(told.values()) == expected
 
 
-@pytest.mark.shows("Results of calls, errors among them")
+@pytest.mark.shows("Results of calls, also errors")
 async def test_a_result_leads_to_an_answer(subject: Subject) -> None:
     """What was stored is taken back by a strict service, results of errors too, and words that came meanwhile."""
     subject.calls(TOKYO, OSAKA)
@@ -128,7 +136,7 @@ async def test_a_result_leads_to_an_answer(subject: Subject) -> None:
     assert settled(await ask(subject.provider, stored.messages, declared())) == ("晴れです。", "end_turn", [])
 
 
-@pytest.mark.shows("Results of calls, errors among them")
+@pytest.mark.shows("Results of calls, also errors")
 async def test_a_made_up_name_does_not_spoil_what_follows(subject: Subject) -> None:
     """A model may call anything; the next request still holds the call."""
     made_up = model(ToolCall("functions.get weather:0 " * 9, "functions.get weather", {}))
@@ -151,7 +159,7 @@ async def test_tool_choice(subject: Subject, choice: ToolChoice) -> None:
     assert subject.sent[0].tools == tuple(tool.name for tool in declared())
 
 
-@pytest.mark.shows("No tools")
+@pytest.mark.shows("Requests without tools")
 async def test_without_tools_nothing_is_declared(subject: Subject) -> None:
     """Nor chosen."""
     subject.say("ok")
@@ -195,7 +203,7 @@ async def test_a_picture_of_an_odd_kind_spoils_nothing(subject: Subject) -> None
         pytest.param("max_tokens", marks=pytest.mark.shows("Stop: the output limit")),
         pytest.param("blocked", marks=pytest.mark.shows("Stop: blocked")),
         pytest.param("malformed", marks=pytest.mark.shows("Stop: malformed")),
-        pytest.param("other", marks=pytest.mark.shows("Stop: anything else")),
+        pytest.param("other", marks=pytest.mark.shows("Stop: any other reason")),
     ],
 )
 async def test_stop_reasons(subject: Subject, reason: StopReason) -> None:
@@ -215,7 +223,33 @@ async def test_a_call_cut_short_is_not_run(subject: Subject) -> None:
     assert (asked.response.stop_reason, asked.calls) == ("max_tokens", [])
 
 
-@pytest.mark.shows("An empty answer is no answer")
+@pytest.mark.shows("A call with NaN, Infinity or half a character is not run")
+@pytest.mark.parametrize("arguments", ODD.values(), ids=ODD)
+async def test_arguments_that_are_no_json_are_refused(subject: Subject, arguments: str) -> None:
+    """As malformed, like all arguments that cannot be read: by the stop reason, or by an error that is tried again."""
+    subject.odd_call(arguments)
+    outcomes: list[object] = []
+    try:
+        asked = await ask(subject.provider, [user("?")], declared())
+        outcomes += [asked.response.stop_reason, *asked.calls]
+    except TryAgain as error:
+        outcomes.append(error.apology)
+    assert outcomes == ["malformed"]
+
+
+@pytest.mark.shows("Half a character in a text becomes U+FFFD")
+async def test_half_a_character_becomes_a_replacement(subject: Subject) -> None:
+    """The text can be shown, stored and sent back; whole characters in escapes stay as they are."""
+    subject.odd_text(r'"\ude00a \ud83d\ude00 \\ud83d \ud83d"')
+    asked = await ask(subject.provider, [user("?")], declared())
+    assert settled(asked) == ("\ufffda \N{GRINNING FACE} \\ud83d \ufffd", "end_turn", [])
+    assert "".join(words(asked)) == asked.text
+    stored = decode_record(encode(TurnRecord("turn_1", 1, subject.provider.model, (asked.response.message,))))
+    subject.say("ok")
+    assert (await ask(subject.provider, [user("?"), *stored.messages, user("!")], declared())).text == "ok"
+
+
+@pytest.mark.shows("An empty answer is malformed")
 async def test_an_empty_answer_is_malformed(subject: Subject) -> None:
     """Never a success."""
     subject.empty()
@@ -227,8 +261,8 @@ async def test_an_empty_answer_is_malformed(subject: Subject) -> None:
     [
         pytest.param("input", marks=pytest.mark.shows("Tokens are counted")),
         pytest.param("output", marks=pytest.mark.shows("Tokens are counted")),
-        pytest.param("cached", marks=pytest.mark.shows("Tokens read from the vendor's cache are counted")),
-        pytest.param("thinking", marks=pytest.mark.shows("Tokens spent on thinking are counted apart")),
+        pytest.param("cached", marks=pytest.mark.shows("Tokens from the vendor's cache are counted")),
+        pytest.param("thinking", marks=pytest.mark.shows("Thinking tokens are counted separately")),
     ],
 )
 async def test_usage(subject: Subject, kind: str) -> None:
@@ -241,7 +275,7 @@ async def test_usage(subject: Subject, kind: str) -> None:
     assert response.model
 
 
-@pytest.mark.shows("Strict arguments, where a tool asks for them")
+@pytest.mark.shows("Strict arguments of strict tools")
 async def test_strict_tools(subject: Subject) -> None:
     """Only those that ask, and only where the schema can be said so."""
     need(subject, "strict")
@@ -269,7 +303,7 @@ async def test_results_are_told_as_data(subject: Subject) -> None:
     assert '{"error":"location not found"}' in subject.sent[0].text
 
 
-@pytest.mark.shows("A conversation moves here from any other, and on")
+@pytest.mark.shows("Conversations move between providers")
 @pytest.mark.parametrize(("before", "after"), list(permutations(SUBJECTS, 2)))
 async def test_a_conversation_moves_from_one_vendor_to_another(before: str, after: str) -> None:
     """In the middle of a turn and later: what one has made, opaque data included, the other takes, and back again."""

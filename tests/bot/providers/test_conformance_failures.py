@@ -14,7 +14,7 @@ from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.metrics import Metrics
 from bot.providers import TextDelta
 from bot.providers.routing.fallback import FallbackProvider
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from tests.bot.providers.asking import ask, declared, model, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.subjects.all import Opening, Subject
@@ -32,7 +32,7 @@ async def failure(subject: Subject) -> ModelError:
     raise AssertionError("the request did not fail")
 
 
-@pytest.mark.shows("Rate limits and outages, with the wait that is asked for")
+@pytest.mark.shows("Rate limits and outages, with the wait that the vendor asks for")
 @pytest.mark.parametrize(
     ("status", "retry_after", "expected"),
     [
@@ -51,7 +51,7 @@ async def test_a_passing_failure(subject: Subject, status: int, retry_after: str
     assert len(subject.sent) == 1
 
 
-@pytest.mark.shows("A request that is too long goes out shorter")
+@pytest.mark.shows("A request that is too long is sent again, shorter")
 async def test_a_request_that_is_too_long(subject: Subject) -> None:
     """By what the vendor says of it; how much the model reads is kept in mind."""
     if not subject.too_long:
@@ -64,7 +64,7 @@ async def test_a_request_that_is_too_long(subject: Subject) -> None:
     assert retrying.window == 200_000
 
 
-@pytest.mark.shows("A refused key is named by its variable")
+@pytest.mark.shows("The cause of a refused key names its variable")
 async def test_a_wrong_key(opening: Opening) -> None:
     """Refused at once and when it is checked, and the operator hears which variable to fix."""
     async with opening(key="another-key") as subject:
@@ -77,7 +77,7 @@ async def test_a_wrong_key(opening: Opening) -> None:
         assert "another-key" not in cause
 
 
-@pytest.mark.shows("An unknown model is named")
+@pytest.mark.shows("The cause of an unknown model names it")
 async def test_an_unknown_model(opening: Opening) -> None:
     """The next model is asked instead."""
     async with opening(model="nonsense-9") as subject:
@@ -100,7 +100,7 @@ async def test_no_text_holds_the_key_or_the_users_words(subject: Subject) -> Non
         assert WORDS not in told
 
 
-@pytest.mark.shows("An answer that breaks off runs nothing")
+@pytest.mark.shows("No call of an answer that breaks off is run")
 @pytest.mark.parametrize("end", ["cut", "error"])
 async def test_an_interrupted_stream_runs_nothing(subject: Subject, end: str) -> None:
     """A lost connection and an error after the 200 are the same to the caller: ask again."""
@@ -112,7 +112,7 @@ async def test_an_interrupted_stream_runs_nothing(subject: Subject, end: str) ->
     assert raised.value.apology == "model_down"
 
 
-@pytest.mark.shows("Time-out of the first event")
+@pytest.mark.shows("Time limit for the first event")
 async def test_a_slow_first_token_times_out(opening: Opening) -> None:
     """A silent service is given up long before a slow one."""
     async with opening(options=Options(first_token_timeout_s=0.05)) as subject:
@@ -121,7 +121,7 @@ async def test_a_slow_first_token_times_out(opening: Opening) -> None:
     assert (type(error), error.apology) == (TryAgain, "timed_out")
 
 
-@pytest.mark.shows("Time-out of the first event")
+@pytest.mark.shows("Time limit for the first event")
 async def test_a_caller_with_less_patience_is_heard(subject: Subject) -> None:
     """What is left of the time for all attempts may be less than a model usually has."""
     subject.stall()
@@ -140,7 +140,7 @@ async def test_a_model_that_thinks_is_at_work(opening: Opening) -> None:
     assert (type(error), error.apology) == (TryAgain, "timed_out")
 
 
-@pytest.mark.shows("Time-out of the whole answer")
+@pytest.mark.shows("Time limit for the whole answer")
 async def test_an_answer_without_end_times_out(opening: Opening) -> None:
     """The first token is in time, the last one never comes."""
     async with opening(options=Options(request_timeout_s=0.05)) as subject:
@@ -149,7 +149,7 @@ async def test_an_answer_without_end_times_out(opening: Opening) -> None:
     assert (type(error), error.apology) == (TryAgain, "timed_out")
 
 
-@pytest.mark.shows("A stopped turn closes its connection")
+@pytest.mark.shows("A cancelled turn closes its connection")
 async def test_a_cancelled_turn_closes_its_connection(subject: Subject) -> None:
     """Nobody pays for what nobody reads."""
     subject.begin("It is", end="stalled")
@@ -160,7 +160,7 @@ async def test_a_cancelled_turn_closes_its_connection(subject: Subject) -> None:
     await until(lambda: subject.streaming == 0)
 
 
-@pytest.mark.shows("Connections are used again")
+@pytest.mark.shows("Connections are reused")
 async def test_the_connection_is_used_again(subject: Subject) -> None:
     """An answer that was read to its end leaves it open for the next."""
     for _ in range(3):

@@ -281,5 +281,5 @@ async def test_a_refused_account_is_still_told_of(vertex: tuple[Any, Vertex]) ->
     await cached(fake, provider)
     fake.fail(403)
     fake.fail(403)
-    with pytest.raises(ModelError, match=f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in"):
+    with pytest.raises(ModelError, match=f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access"):
         await ask(fake, provider)

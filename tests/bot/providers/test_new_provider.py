@@ -15,8 +15,7 @@ from bot.metrics import Metrics
 from bot.providers import AUTO, Completed, ModelResponse, Provider, StreamEvent, ToolChoice, replay
 from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_model, open_models
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Secret, load
 from bot.transcript import Message, Text, ToolCall
 from tests.bot.conversation.tool_rounds import Diary

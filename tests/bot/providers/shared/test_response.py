@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.providers import ToolCallDelta
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls
 from bot.transcript import ToolCall
 from tests.bot.providers.asking import model
 

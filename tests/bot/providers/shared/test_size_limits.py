@@ -11,15 +11,14 @@ from bot.metrics import Metrics
 from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.anthropic.response import Answer as AnthropicAnswer
 from bot.providers.gemini.response import Answer as GeminiAnswer
-from bot.providers.gemini.response import read as read_event
 from bot.providers.json_mode.response import GrowingReply, read
 from bot.providers.openai.response import Answer as OpenAIAnswer
 from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
-from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.sse import STREAM_CAP, StreamTooLong, events_of, lines_of
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls
+from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
+from bot.providers.shared.streaming import STREAM_CAP, StreamTooLong, events_of, lines_of
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear
 
@@ -58,12 +57,12 @@ async def test_words_end_at_their_cap(piece: str) -> None:
     """What is shown is what is kept; the model is not asked to go on, and what it wrote is reckoned."""
     model = Endless(TextDelta(piece))
     shown, end = await last_of(model)
-    assert shown == end.response.message.text == (piece * (WORDS_CAP // len(piece) + 1))[:WORDS_CAP]
+    assert shown == end.response.message.text == (piece * (TEXT_CAP // len(piece) + 1))[:TEXT_CAP]
     assert (end.response.stop_reason, end.response.model) == ("max_tokens", "endless")
-    assert end.response.usage.output > WORDS_CAP // 4
+    assert end.response.usage.output > TEXT_CAP // 4
     assert end.response.usage.input > 0
     assert model.closed
-    assert model.written <= WORDS_CAP // len(piece) + 1
+    assert model.written <= TEXT_CAP // len(piece) + 1
 
 
 @pytest.mark.parametrize(
@@ -80,14 +79,14 @@ async def test_calls_end_at_theirs(delta: ToolCallDelta) -> None:
 
 async def test_every_model_is_cut() -> None:
     """The one who asks again is who counts."""
-    asked = await ask(FallbackProvider([Scripted([Step("word " * WORDS_CAP)])], Metrics()), [user("hi")])
-    assert len(asked.text) == WORDS_CAP
+    asked = await ask(FallbackProvider([Scripted([Step("word " * TEXT_CAP)])], Metrics()), [user("hi")])
+    assert len(asked.text) == TEXT_CAP
     assert asked.response.stop_reason == "max_tokens"
 
 
 async def test_an_answer_of_usual_length_passes_as_it_is() -> None:
     """To the last letter of the cap."""
-    text = "w" * WORDS_CAP
+    text = "w" * TEXT_CAP
     asked = await ask(FallbackProvider([Scripted([Step(text)])], Metrics()), [user("hi")])
     assert (asked.text, asked.response.stop_reason) == (text, "end_turn")
 
@@ -219,9 +218,9 @@ def anthropic_answer(events: list[bytes]) -> None:
 
 
 def gemini_answer(events: list[bytes]) -> None:
-    answer = GeminiAnswer("gemini", "m")
+    answer = GeminiAnswer("gemini", "m", FAILURES)
     for event in events:
-        for _ in answer.take(read_event(event)):
+        for _ in answer.take(event):
             pass
     answer.response()
 

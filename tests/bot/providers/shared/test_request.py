@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from bot.providers.shared.attachments import PIECE, Attachments, Body, in_base64, length_of
+from bot.providers.shared.request import PIECE, Attachments, Body, in_base64, length_of
 from bot.transcript import encode
 
 MIB = 1024 * 1024
