@@ -32,9 +32,9 @@ from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.terminal import Screen, keyboard, machine
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from bot.terminal.chat import Chat
-from bot.terminal.exchange import Talk
+from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.terminal.rich_screen import RichScreen
@@ -258,25 +258,25 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
-    words = catalogue.table("terminal", config.language)
-    screen = _screen(words)
+    labels = catalogue.table("terminal", config.language)
+    screen = _screen(labels)
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
-    screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
-    with background() as loop, loop.opened(processes.open_chat(config, conversation)) as wired:
-        past = partial(read_history, wired.store)
-        talk = Talk(conversation, wired.console, past, machine.language_tag(), machine.time_zone())
+    screen.show_notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
+    with background_loop() as loop, loop.open(processes.open_chat(config, conversation)) as wired:
+        history = partial(read_history, wired.store)
+        session = ChatSession(conversation, wired.console, history, machine.language_tag(), machine.time_zone())
         commands = SpokenCommands(catalogue)
         if not interactive:
-            return Chat(talk, loop, screen, commands, words).hold(sys.stdin)
-        front = Chat(talk, loop, screen, commands, words, forget_typed=keyboard.forget_typed)
-        with closing(keyboard.typed(front.resume())) as lines:
-            return front.hold(lines)
+            return Chat(session, loop, screen, commands, labels).run(sys.stdin)
+        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead)
+        with closing(keyboard.read_lines(chat.resume())) as lines:
+            return chat.run(lines)
 
 
-def _screen(words: dict[str, str]) -> Screen:
+def _screen(labels: dict[str, str]) -> Screen:
     console = Console(highlight=False)
-    return RichScreen(console, words) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, words)
+    return RichScreen(console, labels) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, labels)
 
 
 def _parameters(tool: ToolDefinition) -> str:

@@ -31,7 +31,7 @@ from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
 from bot.terminal import call_text, printable, result_text
-from bot.terminal.markdown import Prose, part
+from bot.terminal.markdown import ChatMarkdown, split_finished
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.rich_screen import RichScreen
 from bot.transcript import Author, Message, Text
@@ -127,10 +127,10 @@ def test_what_looks_at_letters_looks_once(work: Callable[[str], object]) -> None
 
 
 def drawn(text: str) -> None:
-    Console(file=io.StringIO(), width=80).print(Prose(text))
+    Console(file=io.StringIO(), width=80).print(ChatMarkdown(text))
 
 
-@pytest.mark.parametrize("work", [part, drawn])
+@pytest.mark.parametrize("work", [split_finished, drawn])
 @pytest.mark.parametrize("shape", MARKDOWN)
 def test_markdown_on_a_terminal_grows_with_its_text(work: Callable[[str], object], shape: str) -> None:
     """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning for."""
@@ -141,7 +141,7 @@ def test_markdown_on_a_terminal_grows_with_its_text(work: Callable[[str], object
 def streamed_on_a_screen(events: Sequence[str]) -> None:
     """One block that grows, which is drawn again and again."""
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
-    with RichScreen(console, TERMINAL).answering() as drawing:
+    with RichScreen(console, TERMINAL).draw_answer() as drawing:
         for words in events:
             drawing.show(AnswerText(words))
             drawing.tick()
@@ -149,7 +149,7 @@ def streamed_on_a_screen(events: Sequence[str]) -> None:
 
 
 def streamed_into_a_pipe(events: Sequence[str]) -> None:
-    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).answering() as drawing:
+    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).draw_answer() as drawing:
         for words in events:
             drawing.show(AnswerText(words))
         drawing.show(Answered("t", "".join(events)))

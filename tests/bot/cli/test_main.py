@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from tests.bot.command_line import Call
 from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
@@ -28,7 +28,7 @@ HEAVY = {"aiohttp", "bot.app", "docket", "google.genai", "httpx", "pydantic", "r
 @pytest.fixture
 def wttr(monkeypatch: pytest.MonkeyPatch) -> Iterator[WttrFake]:
     """The weather service, in a thread of its own because commands have loops of their own."""
-    with background() as loop, loop.opened(wttr_fake()) as fake:
+    with background_loop() as loop, loop.open(wttr_fake()) as fake:
         monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
         yield fake
 

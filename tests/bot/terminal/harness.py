@@ -13,9 +13,9 @@ from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal import Drawing, clock_time
-from bot.terminal.background import Background
+from bot.terminal.background import BackgroundLoop
 from bot.terminal.chat import Chat
-from bot.terminal.exchange import Talk
+from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.transcript import Message, Role, Text, ToolCall, encode
 from tests.fakes.live import LocalLive
@@ -37,8 +37,8 @@ class Impatient(PlainScreen):
     """A screen whose reader presses Ctrl-C as soon as a tool is called."""
 
     @contextmanager
-    def answering(self) -> Iterator[Drawing]:
-        with super().answering() as drawing:
+    def draw_answer(self) -> Iterator[Drawing]:
+        with super().draw_answer() as drawing:
             yield Interrupted(drawing)
 
 
@@ -69,7 +69,7 @@ class ChatHarness:
         away: the store does not answer.
     """
 
-    def __init__(self, loop: Background, screen: type[PlainScreen] = PlainScreen) -> None:
+    def __init__(self, loop: BackgroundLoop, screen: type[PlainScreen] = PlainScreen) -> None:
         self.live = LocalLive()
         self.scripts: list[Sequence[LiveEvent | Callable[[], None]]] = []
         self.history: list[Message] = []
@@ -81,15 +81,14 @@ class ChatHarness:
         self.out = io.StringIO()
         self.err = io.StringIO()
         console = Console(self._accept, self.live, self._past, self._question, texts.load(), "en")
-        talk = Talk(HERE, console, self._past, "en-GB", "Asia/Tokyo")
+        session = ChatSession(HERE, console, self._past, "en-GB", "Asia/Tokyo", poll_s=0.05)
         self.chat = Chat(
-            talk,
+            session,
             loop,
             screen(self.out, self.err, WORDS),
             SpokenCommands(texts.load()),
             WORDS,
-            forget_typed=self._forget_typed,
-            look_s=0.05,
+            self._discard_typeahead,
         )
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
@@ -118,7 +117,7 @@ class ChatHarness:
         await self._past(conversation)
         return self.question
 
-    def _forget_typed(self) -> None:
+    def _discard_typeahead(self) -> None:
         self.forgotten += 1
 
     def ask(self) -> None:

@@ -42,7 +42,7 @@ class Room:
 
     def draw(self, *events: LiveEvent) -> list[str]:
         """An answer from these events; the lines that are left in the end."""
-        with self.screen.answering() as drawing:
+        with self.screen.draw_answer() as drawing:
             for event in events:
                 drawing.show(event)
                 drawing.tick()
@@ -93,7 +93,7 @@ def test_a_growing_answer_is_read_once(room: Room) -> None:
 
 def test_words_are_seen_before_the_answer_is_over(room: Room) -> None:
     """What has come is on the screen, the unfinished block included."""
-    with room.screen.answering() as drawing:
+    with room.screen.draw_answer() as drawing:
         for event in streamed("First.\n\nSecond, unfin"):
             drawing.show(event)
         assert room.glass.text == "\nFirst.\n\nSecond, unfin"
@@ -107,7 +107,7 @@ def test_a_list_longer_than_the_screen_is_neither_doubled_nor_cut(room: Room) ->
 
 def test_the_end_of_a_long_block_is_what_is_shown_of_it(room: Room) -> None:
     """A reader follows the newest words."""
-    with room.screen.answering() as drawing:
+    with room.screen.draw_answer() as drawing:
         drawing.show(AnswerText(LONG))
         assert room.glass.text.split("\n")[-1] == " • item 29"
         assert len(room.glass.text.split("\n")) < room.glass.height
@@ -115,7 +115,7 @@ def test_the_end_of_a_long_block_is_what_is_shown_of_it(room: Room) -> None:
 
 def test_something_turns_while_one_waits(room: Room) -> None:
     """Before the first word there is a sign of life, and nothing of it stays."""
-    with room.screen.answering() as drawing:
+    with room.screen.draw_answer() as drawing:
         drawing.show(TurnStarted("t1", ("m1",)))
         assert room.glass.text.strip() in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
     assert room.glass.text == ""
@@ -147,7 +147,7 @@ def test_calls_stand_with_arguments_result_and_time(room: Room) -> None:
 
 def test_a_running_call_is_seen_at_once(room: Room) -> None:
     """The name and the arguments, before there is a result."""
-    with room.screen.answering() as drawing:
+    with room.screen.draw_answer() as drawing:
         drawing.show(ToolStarted("c1", "calculate", {"expression": "1+1" * 40}))
         assert "calculate(expression=" in room.glass.text
         assert room.glass.text.endswith("…")
@@ -200,7 +200,7 @@ def test_an_interrupted_answer_stays_as_far_as_it_came(room: Room) -> None:
     """Ctrl-C keeps what was read already, calls that still run included."""
 
     def interrupted() -> None:
-        with room.screen.answering() as drawing:
+        with room.screen.draw_answer() as drawing:
             drawing.show(AnswerText("Half an answ"))
             drawing.show(ToolStarted("c1", "slow", {}))
             raise KeyboardInterrupt
@@ -253,7 +253,7 @@ def test_nobody_steers_the_terminal(room: Room) -> None:
         ToolFinished("c1", "tool", {"error": evil}, True, 1),
         Answered("t1", evil, failed=True, note=evil),
     )
-    room.screen.recall(evil, evil)
+    room.screen.show_last_turn(evil, evil)
     assert lines[1].startswith("✗ tool(")
     assert "\x1b" not in room.glass.text
     assert "\x9b" not in room.glass.text
@@ -261,10 +261,10 @@ def test_nobody_steers_the_terminal(room: Room) -> None:
 
 def test_sentences_of_ours_stand_apart(room: Room) -> None:
     """What is told, complained of, given and recalled, each with an empty line behind it."""
-    room.screen.tell("Told")
-    room.screen.complain("Refused", "because")
-    room.screen.give("- an\n- answer")
-    room.screen.recall("question", "x" * 700)
+    room.screen.show_notice("Told")
+    room.screen.show_error("Refused", "because")
+    room.screen.show_answer("- an\n- answer")
+    room.screen.show_last_turn("question", "x" * 700)
     told = room.glass.text.split("\n")
     assert told[:10] == ["Told", "", "Refused", "  because", "", " • an", " • answer", "", "› question", ""]
     assert "".join(told[10:]) == "x" * 600 + "…"
