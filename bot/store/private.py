@@ -1,4 +1,4 @@
-"""The data folder is its owner's alone, whatever it was before: whoever reads its files reads every conversation."""
+"""Permissions of the data folder: only its owner may read it, since its files hold every conversation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def private_folder(path: Path) -> Path:
-    """Make the folder, or make it private with all that is in it; where it really is. Links in it are not followed.
+    """Create the folder, or make an existing one and everything in it private; links in it are not followed.
+
+    Returns:
+        Its real path.
 
     Raises:
         SettingsError: somebody else can read it, and that cannot be changed.
@@ -36,7 +39,7 @@ def private_folder(path: Path) -> Path:
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file that nobody else can read; one that is there stays.
+    """Create an empty file that nobody else can read; an existing one stays as it is.
 
     Raises:
         SettingsError: it cannot be written.
@@ -48,7 +51,7 @@ def private_file(path: Path) -> None:
 
 
 def _close_to_others(folder: int, path: Path) -> None:
-    """From the top down: in a folder that is closed nobody can exchange what is looked at."""
+    """Make everything private, from the top down: in a closed folder nobody can swap an entry meanwhile."""
     with suppress(PermissionError):
         os.fchmod(folder, FOLDER)
     if os.fstat(folder).st_mode & OTHERS:
@@ -67,7 +70,7 @@ def _close_to_others(folder: int, path: Path) -> None:
 
 
 def _is_ours(found: os.stat_result, path: Path) -> bool:
-    """Root leaves what it has given away, such as workspaces: nobody gets to it through a closed folder."""
+    """Whether the entry is ours; root skips those of others, such as workspaces: the folder above is closed."""
     if found.st_uid == os.geteuid():
         return True
     if os.geteuid() == 0:

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize
 from redis import Redis
 
 from bot.store import DeadLetter, Lease, Store, Waiting, open_store
-from bot.store.connection import connect
+from bot.store.clients import connect
 from bot.store.keys import DAY_S
 from bot.store.scripts import Scripts
 from tests.bot.store.model import Model, Span, Turn

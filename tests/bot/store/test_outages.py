@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.store import Accepted, Store, open_store
-from bot.store.connection import translate_errors
+from bot.store.clients import translate_errors
 from bot.store.embedded import open_embedded
 from tests.bot.store.turns import arrivals, join, leased
 from tests.waiting import until_true
