@@ -23,7 +23,7 @@ def find() -> list[type[Tool]]:
 def build(
     found: Iterable[Found], http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
 ) -> ToolMap:
-    """Create every tool that its settings switch on, between its schemas.
+    """Create every tool that its settings switch on, each with its schemas.
 
     Args:
         configure: fills a tool's ``Config`` from the environment.

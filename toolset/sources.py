@@ -59,7 +59,7 @@ def gather(folder: Path | None = None) -> list[Found]:
 
 
 def own() -> Iterator[Found]:
-    """The tools of this folder; helpers stand beside them."""
+    """The tools of this folder; helper modules without tools are skipped."""
     for path in _modules(HERE):
         origin = f"{HERE.name}/{path.name}"
         for tool in tools_in(importlib.import_module(f"{HERE.name}.{path.stem}"), origin):
@@ -67,7 +67,7 @@ def own() -> Iterator[Found]:
 
 
 def in_folder(folder: Path) -> Iterator[Found]:
-    """The tools of an operator's folder; a helper's name begins with an underscore."""
+    """The tools of an operator's folder; helper modules begin with an underscore."""
     for path in _modules(folder):
         tools = tools_in(import_file(path), str(path))
         if not tools:
@@ -78,7 +78,7 @@ def in_folder(folder: Path) -> Iterator[Found]:
 
 
 def installed() -> Iterator[Found]:
-    """The tools that installed packages offer as entry points: a module or a class, with ``schemas/`` beside it."""
+    """The tools of installed packages: entry points that name a module or a class, with ``schemas/`` beside it."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
         loaded: Any = guarded(entry.load, origin)
@@ -110,7 +110,7 @@ def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Import a file of an operator's folder, which is a package of its own: ``from ._helper import x`` works there.
+    """Import a file of an operator's folder as a module of a package, so that ``from ._helper import x`` works.
 
     Raises:
         ToolSetupError: it cannot be loaded.
@@ -125,16 +125,16 @@ def import_file(path: Path) -> ModuleType:
 
 
 def guarded(action: Callable[[], Any], origin: str) -> Any:
-    """Run a part of start-up that is the code of others.
+    """Run start-up code of somebody else.
 
     Raises:
-        ToolSetupError: whatever it raises, in one line that says where.
+        ToolSetupError: for any exception, in one line that says where.
     """
     try:
         return action()
     except ToolSetupError:
         raise
-    except Exception as error:  # whatever the code of others raises, start-up ends with one line
+    except Exception as error:  # foreign code may raise anything; start-up ends with one line
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(origin)]
         where = f" (line {frames[-1].lineno})" if frames else ""
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
