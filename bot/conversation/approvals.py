@@ -13,8 +13,8 @@ from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJourna
 from bot.conversation.services import Services
 from bot.conversation.triage import is_stop
 from bot.errors import AwaitingApproval
-from bot.safe_text.arguments import SHOWN, described_whole, fenced
-from bot.safe_text.names import name_in_words
+from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
+from bot.safe_text.names import isolated_name
 from bot.store import JournalledTurn, Lease, Shown, Waiting
 from bot.texts import language_of
 from bot.transcript import Author, ToolCall, encode, new_id
@@ -96,12 +96,12 @@ class Approvals:
         waiting = await self._store.inbox.read(lease.conversation)
         if any(is_stop(arrival, self._commands) for _, arrival in readable(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
-        shown = described_whole(call.arguments)
+        shown = render_within_limit(call.arguments)
         if shown is None:
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = Question(new_id("question"), call.id, call.name, call.arguments, asker.name, asker.id, until)
-        text = self._sentence("question", words, tool=call.name, arguments=fenced(shown))
+        text = self._sentence("question", words, tool=call.name, arguments=code_block(shown))
         delivery = Delivery(question.id, turn_id, Reply(text, question=question), address)
         asked = ApprovalRequest(question, address, self._language_of(words), len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
@@ -221,7 +221,7 @@ class Approvals:
     ) -> None:
         outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
         text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.tool)
-        who = name_in_words(author.name) if author else ""
+        who = isolated_name(author.name) if author else ""
         if who:
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
         reply = Reply(text, settles=asked.question.id)

@@ -1,4 +1,4 @@
-"""What works here and what does not, each with its fix. No check raises, and none takes long."""
+"""``kaiwa doctor``: checks every part and names the fix. No check raises, and each has a time limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Openers:
 
     Attributes:
         model: opens one of ``settings.models``.
-        channels: what checks each channel, by its name in the report.
+        channels: the check of each channel, by its name in the report.
     """
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
@@ -44,10 +44,10 @@ class Openers:
 
 
 async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
-    """Check everything at once; the results come in a fixed order.
+    """Run all checks concurrently; the results come in a fixed order.
 
     Args:
-        patience_s: for each check.
+        patience_s: time limit of each check.
     """
     report = {part.name: part for part in parts(settings)}
 
@@ -75,7 +75,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
 
 
 def _check_access(report: Mapping[str, Part], settings: Settings) -> list[CheckResult]:
-    """Who may see the page, what is done without asking, and who can read the secrets."""
+    """Access to the page, the approval mode, and the permissions of ``.env``."""
     page, approvals = report["page"], report.get("approvals")
     found = [CheckResult("ok" if page.on else "off", page.name, page.detail, page.hint)]
     if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
@@ -177,7 +177,7 @@ async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list
 
 
 async def _check_channel(part: Part | None, check: Callable[[], Awaitable[list[CheckResult]]]) -> list[CheckResult]:
-    """A channel that ``parts`` does not know says itself whether it is on."""
+    """Run a channel's check; one that is not in the start-up report says itself whether it is on."""
     if part is None:
         return await check()
     if not part.on:
@@ -186,7 +186,7 @@ async def _check_channel(part: Part | None, check: Callable[[], Awaitable[list[C
 
 
 async def _check_port(settings: Settings) -> list[CheckResult]:
-    """A port that answers may be Kaiwa's own; ``/readyz`` tells."""
+    """Check the port; if something listens, ``/readyz`` shows whether it is Kaiwa."""
     if not settings.port:
         return [CheckResult("ok", "port", "any free one")]
     host = EVERYWHERE.get(settings.host, settings.host)

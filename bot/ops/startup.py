@@ -1,4 +1,4 @@
-"""The start-up report: which parts are on or off, and which variable changes that; the doctor has it too."""
+"""The start-up report: which parts are on, and which variable changes that; ``kaiwa doctor`` shows it too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GET_GEMINI = "set GEMINI_API_KEY for Gemini"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One line of the report; ``hint`` names the variable that would change it."""
+    """One line of the report; ``hint`` names the variable that changes it."""
 
     name: str
     on: bool
@@ -21,7 +21,7 @@ class Part:
 
 
 def parts(settings: Settings) -> list[Part]:
-    """Every part an operator can switch, with its state."""
+    """Every part that the operator can switch."""
     store = "your Redis" if settings.redis_url else f"bundled Valkey, files in {settings.kaiwa_data_dir}"
     return [
         _model(settings),
@@ -51,15 +51,15 @@ def _page(settings: Settings) -> Part:
     if settings.console_token.get_secret_value():
         return Part("page", True, "open to whoever has the token")
     if settings.makes_console_token:
-        kept = f"open to whoever has the token in {settings.console_token_path}"
-        return Part("page", True, kept, "set CONSOLE_TOKEN to choose another")
+        access = f"open to whoever has the token in {settings.console_token_path}"
+        return Part("page", True, access, "set CONSOLE_TOKEN to choose another")
     if settings.webhooks_on:
         return Part("page", False, "closed, and so is /metrics", "set CONSOLE_TOKEN to open them")
     return Part("page", True, "open to this machine only", "set CONSOLE_TOKEN to open it to others")
 
 
 def _approvals(settings: Settings) -> list[Part]:
-    """What is out of the ordinary about calls that act."""
+    """A line unless APPROVAL_MODE is the default."""
     if settings.approval_mode == "ask":
         return []
     approves = settings.approval_mode == "auto_approve"

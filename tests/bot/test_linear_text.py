@@ -105,10 +105,14 @@ WORK: dict[str, Callable[[str], object]] = {
     "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),
 }
 BY_LETTER: dict[str, Callable[[str], object]] = {
-    "a question's arguments": lambda text: disclosure.described({"text": text}),
-    "a question's frame": disclosure.fenced,
-    "letters that pose or are not seen": lambda text: (glyphs.posing(text), glyphs.unseen(text), glyphs.in_order(text)),
-    "a display name": lambda text: (names.safe_name(text), names.name_in_words(text)),
+    "a question's arguments": lambda text: disclosure.render_arguments({"text": text}),
+    "a question's frame": disclosure.code_block,
+    "lookalikes, invisible": lambda text: (
+        glyphs.lookalikes(text),
+        glyphs.invisible(text),
+        glyphs.isolate_rtl(text),
+    ),
+    "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
     "what a terminal can show": printable,
     "a call on a terminal": lambda text: (call_text("echo", {"text": text}), result_text({"error": text})),
 }

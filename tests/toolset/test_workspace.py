@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import toolset
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from tests.toolset.contexts import http_client
 from tests.toolset.workspaces import NAMES, WorkspaceTools, workspace_tools
 from toolset.confined.workspace import FILE_CAP, FULL, MAX_ENTRIES, NOBODY, TOTAL_CAP
@@ -278,5 +278,5 @@ async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: Wo
 
 def test_an_approval_shows_a_command_word_by_word() -> None:
     """What is one argument is seen to be one; what could turn the text round is seen too."""
-    shown = described({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})
+    shown = render_arguments({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})
     assert shown == r'▸ command: ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]'

@@ -20,7 +20,7 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
-from bot.safe_text.arguments import BULLET, described
+from bot.safe_text.arguments import BULLET, render_arguments
 from bot.terminal import clock_time
 from bot.terminal.rich_screen import RichScreen
 from tests.bot.safe_text.corpus import ATTACKS
@@ -62,7 +62,7 @@ def streamed(text: str, size: int = 4) -> Iterator[AnswerText]:
 @pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
 def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any]) -> None:
     """However narrow the terminal is: a line that a value was wrapped into begins with no bullet."""
-    asked = ApprovalAsked("q1", "c1", "launch", described(arguments), 1_763_703_600_000)
+    asked = ApprovalAsked("q1", "c1", "launch", render_arguments(arguments), 1_763_703_600_000)
     lines = Room(width=24).draw(asked)
     assert len([line for line in lines if line.lstrip().startswith(BULLET)]) == len(arguments)
 
