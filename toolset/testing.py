@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from toolset.sources import gather
+from toolset.sources import find_tools
 from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
 
 
@@ -23,7 +23,7 @@ def call_tool(name: str, arguments: object, folder: Path | None = None, **settin
     Returns:
         What the model would get.
     """
-    found = next(one for one in gather(folder) if one.tool.name == name)
+    found = next(one for one in find_tools(folder) if one.tool.name == name)
 
     async def call() -> ToolOutcome:
         async with httpx.AsyncClient() as http:

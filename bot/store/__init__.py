@@ -25,10 +25,10 @@ from typing import Any
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
 from bot.store.clients import STORE_FAILURES, Client, connect, limited_pool, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
-from bot.store.history import History, Recalled
+from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
+from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
-from bot.store.journal import Journal, JournalledTurn, Shown
+from bot.store.journal import Journal, JournalledTurn, ShownQuestion
 from bot.store.keys import DAY_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
@@ -53,16 +53,16 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Freed",
+    "InboxEntry",
     "JournalledTurn",
     "Lease",
     "MemoryUse",
-    "Recalled",
     "ServerFacts",
-    "Shown",
+    "ShownQuestion",
     "Spent",
     "Store",
+    "StoredHistory",
     "Unit",
-    "Waiting",
     "limited_pool",
     "open_store",
     "shard_of",

@@ -54,7 +54,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class TakeResult:
     """The result of ``take``.
 
     Attributes:
@@ -87,7 +87,7 @@ class Budget:
         self._client = client
         self._scripts = {name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
 
-    async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> Verdicts:
+    async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> TakeResult:
         """Count a turn's messages in each counter whose limits allow all messages of the claim.
 
         The same turn is counted once, however often it asks. A turn that starts below a token limit may exceed it: its
@@ -96,7 +96,7 @@ class Budget:
         totals, *refused = await self._ask_each(
             [("HGET", totals_keys(day)[0], "tokens"), *(self._take_command(day, turn_id, claim) for claim in claims)]
         )
-        return Verdicts(int(totals or 0), [unit.decode() or None for unit in refused])
+        return TakeResult(int(totals or 0), [unit.decode() or None for unit in refused])
 
     async def give_back(self, day: str, turn_id: str, stay: Sequence[Claim]) -> None:
         """Reduce the messages counted for a turn to the numbers in ``stay``."""

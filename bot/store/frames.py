@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     body: bytes
 
 
-class Waiting(NamedTuple):
+class InboxEntry(NamedTuple):
     """An entry of the inbox.
 
     Attributes:
@@ -48,11 +48,11 @@ def unpack(frame: bytes) -> Entry:
     return Entry(kind, body)
 
 
-def unpack_waiting(frame: bytes) -> Waiting:
+def unpack_waiting(frame: bytes) -> InboxEntry:
     """Unpack an entry of the inbox."""
     kind, stamped_id, body = _parts(frame)
     _, stamp, at = stamped_id.rpartition(b"@")
-    return Waiting(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
+    return InboxEntry(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
 
 
 def _parts(frame: bytes) -> tuple[str, bytes, bytes]:

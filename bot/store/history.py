@@ -14,7 +14,7 @@ from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
-class Recalled(NamedTuple):
+class StoredHistory(NamedTuple):
     """A conversation's summary and newest turns.
 
     Attributes:
@@ -38,10 +38,10 @@ class History:
         async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1))
 
-    async def recall(self, conversation: str, turns: int) -> Recalled:
+    async def recall(self, conversation: str, turns: int) -> StoredHistory:
         """The summary and the newest ``turns`` entries (at least 1), read in one script."""
         summary, entries = await self._scripts.run("recall", conversation, turns)
-        return Recalled(summary or b"", entries)
+        return StoredHistory(summary or b"", entries)
 
     async def summarise(self, lease: Lease, summary: bytes) -> None:
         """Replace the summary.

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import cast
 
 from bot.store.clients import ANSWER_S, Client, translate_errors
-from bot.store.frames import ARRIVAL, Waiting, unpack_waiting
+from bot.store.frames import ARRIVAL, InboxEntry, unpack_waiting
 from bot.store.keys import Keys
 from bot.store.scripts import Scripts
 
@@ -14,13 +14,13 @@ from bot.store.scripts import Scripts
 class Accepted(IntEnum):
     """The result of accepting a message; false for a duplicate.
 
-    ``ATTENDED``: somebody holds the conversation's lease, and reads the inbox again before giving it back. ``FULL``:
+    ``LEASED``: somebody holds the conversation's lease, and reads the inbox again before giving it back. ``FULL``:
     nothing of the message was stored.
     """
 
     DUPLICATE = 0
     NEW = 1
-    ATTENDED = 2
+    LEASED = 2
     FULL = 3
 
 
@@ -35,7 +35,7 @@ class Inbox:
         self._client = client
         self._priority = priority
 
-    async def read(self, conversation: str) -> list[Waiting]:
+    async def read(self, conversation: str) -> list[InboxEntry]:
         """The waiting entries, oldest first."""
         async with translate_errors():
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))

@@ -13,7 +13,7 @@ from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
-class Shown(NamedTuple):
+class ShownQuestion(NamedTuple):
     """A question that has been delivered.
 
     Attributes:
@@ -41,7 +41,7 @@ class JournalledTurn:
     starts: int
     entries: list[Entry]
     not_before: int = 0
-    shown: Shown | None = None
+    shown: ShownQuestion | None = None
 
 
 class Failures(NamedTuple):
@@ -69,7 +69,7 @@ class Journal:
         own_id, starts, frames, not_before, shown = begun
         at, _, rest = shown.decode().partition(" ")
         stored_at, _, question_id = rest.partition(" ")
-        question = Shown(question_id, int(at), int(stored_at)) if question_id else None
+        question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
         return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question)
 
     async def give_back(self, lease: Lease, count: int) -> None:

@@ -13,7 +13,7 @@ from bot.safe_text.arguments import render_arguments
 from tests.toolset.contexts import http_client
 from tests.toolset.workspaces import NAMES, WorkspaceTools, workspace_tools
 from toolset.confined.workspace import FILE_CAP, FULL, MAX_ENTRIES, NOBODY, TOTAL_CAP
-from toolset.sources import own
+from toolset.sources import own_tools
 from toolset.tool import ToolSetupError
 from toolset.workspace import ListFiles, WorkspaceConfig
 
@@ -27,7 +27,7 @@ async def tools(tmp_path: Path) -> WorkspaceTools:
 async def test_without_a_folder_the_tools_are_not_offered() -> None:
     """Nobody gets files and commands by an update."""
     async with http_client() as http:
-        tools = toolset.build(own(), http, lambda config: config())
+        tools = toolset.build(own_tools(), http, lambda config: config())
     assert not set(NAMES) & set(tools)
     assert tools
 
