@@ -88,7 +88,7 @@ def test_a_tool_imported_from_elsewhere_is_not_found_twice() -> None:
     ],
 )
 def test_a_class_that_is_nearly_a_tool_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
-    """Whoever forgets a part is told which."""
+    """The error names the missing part."""
     bases = (GetCurrentTime,) if declared.keys() <= {"call", "Config"} else ()
     nearly = type("Nearly", bases, {"call": GetCurrentTime.call, **declared})
     with pytest.raises(ToolSetupError, match=rf"toolset/new\.py: {complaint}"):
@@ -221,6 +221,6 @@ def test_a_module_without_a_package_has_no_place_for_schemas(site: Path) -> None
 
 
 def test_a_tool_that_is_switched_off_cannot_be_called_in_a_test() -> None:
-    """Rather than nothing at all, its test is told why."""
+    """The test of such a tool gets the reason."""
     with pytest.raises(ToolSetupError, match="read_file is switched off by its settings"):
         call_tool("read_file", {})

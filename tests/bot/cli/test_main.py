@@ -156,7 +156,7 @@ def test_the_prompt_can_be_read(call: Call) -> None:
 
 
 def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) -> None:
-    """One line, one message, one answer; who answers is told beside; the log is in a file."""
+    """One line, one message, one answer; the model's name goes to stderr, the log to a file."""
     code, out, err = call("chat", typed="What is 2 + 3?\n\nWhat is 6 * 7?\n")
     assert code == 0
     first, *_, last = out.splitlines()

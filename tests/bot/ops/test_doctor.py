@@ -293,7 +293,7 @@ async def test_a_free_port_is_fine(settings: Settings) -> None:
 async def test_whoever_listens_on_the_port_is_asked_who_they_are(
     settings: Settings, status: int, body: object, result: str, words: str
 ) -> None:
-    """Kaiwa itself, ready or not, or somebody who must make room."""
+    """Kaiwa itself, ready or not, or another program."""
 
     async def readyz(_request: web.Request) -> web.Response:
         return web.json_response(body, status=status)

@@ -43,7 +43,7 @@ async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: 
 async def test_a_store_that_fills_up_is_told_in_time(
     settings: Settings, redis: Redis, ratio: float, result: str, words: str
 ) -> None:
-    """With the two ways to make room."""
+    """With the two ways to free memory."""
     await fill(redis, 200)  # so much that what the doctor itself needs does not show
     async with at_most(redis, ratio - 0.001):
         room = await found(settings, "room")

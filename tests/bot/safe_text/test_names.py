@@ -47,6 +47,6 @@ def test_a_safe_name_stays_what_it_is(name: str) -> None:
 
 
 def test_a_name_from_right_to_left_turns_nothing_beside_it() -> None:
-    """Of a sentence that people read; a model is told the bare name."""
+    """Only in sentences for people; the model gets the bare name."""
     assert isolated_name("דוד 7") == f"{LEFT_TO_RIGHT}דוד 7{LEFT_TO_RIGHT}"
     assert isolated_name("Hanako") == "Hanako"

@@ -60,7 +60,7 @@ async def test_who_does_not_wait_any_more_is_not_asked_for() -> None:
 
 
 async def test_a_store_that_does_not_answer_is_away_for_those_who_wait_too() -> None:
-    """They are told at once, and whoever asks later has a chance of their own."""
+    """They fail at once; a later request is tried by itself."""
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 0.05)
@@ -76,7 +76,7 @@ async def test_a_store_that_does_not_answer_is_away_for_those_who_wait_too() -> 
 
 
 async def test_closing_ends_what_is_under_way() -> None:
-    """Whoever waits is told."""
+    """Waiting requests fail."""
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 5)

@@ -16,7 +16,7 @@ from tests.bot.store.processes import pid_of, read, socket_of, write
 
 
 async def test_a_frozen_server_keeps_others_off_its_files(tmp_path: Path) -> None:
-    """Whoever comes then is told, after some patience; a second server would ruin the data."""
+    """A process that starts then fails after a time limit; a second server would destroy the data."""
     async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         os.kill(pid, signal.SIGSTOP)

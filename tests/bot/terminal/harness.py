@@ -1,4 +1,4 @@
-"""A terminal's conversation without a model, played from scripts."""
+"""``kaiwa chat`` on a console without a model, whose answers are scripted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPEN = f"{WORDS['unanswered'].format(time=TIME)}\n"
 
 
 class Impatient(PlainScreen):
-    """A screen whose reader presses Ctrl-C as soon as a tool is called."""
+    """A screen whose user presses Ctrl-C as soon as a tool is called."""
 
     @contextmanager
     def draw_answer(self) -> Iterator[Drawing]:
@@ -43,7 +43,7 @@ class Impatient(PlainScreen):
 
 
 class Interrupted:
-    """What such a screen draws."""
+    """The drawing of such a screen."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
@@ -64,9 +64,9 @@ class ChatHarness:
         scripts: events (the id ``ours`` stands for the message's) and functions to call.
         history: the committed messages.
         question: the open one.
-        forgotten: how often typed keys were thrown away.
-        at_looks: what happens when somebody looks into the store, one after another.
-        away: the store does not answer.
+        forgotten: how often typeahead was discarded.
+        at_looks: functions to call, one at each read of the store.
+        away: whether the store does not answer.
     """
 
     def __init__(self, loop: BackgroundLoop, screen: type[PlainScreen] = PlainScreen) -> None:
@@ -121,33 +121,33 @@ class ChatHarness:
         self.forgotten += 1
 
     def ask(self) -> None:
-        """The turn is parked, which is told in the store alone."""
+        """Park the turn; only the store has the question, no live event."""
         self.question = LAUNCH
 
     def decide(self) -> None:
-        """The question is open no more."""
+        """Close the question."""
         self.question = None
 
     def commit(self) -> None:
-        """The oldest message that is not answered is, in the history alone."""
+        """Answer the oldest unanswered message; only in the history, without a live event."""
         message = self.said[len(self.history) // 2]
         self.history += [message, said("model", f"answer to {message.text}")]
 
     def take_its_time(self) -> None:
-        """The newest message is in the history, and the question decided, after some more looks."""
+        """Commit the newest message and close the question after some more polls."""
         self.at_looks = [lambda: None] * 8 + [self.decide, self.commit]
 
     def lose_the_store(self) -> None:
-        """From now on nothing is answered."""
+        """Let every further request to the store fail."""
         self.away = True
 
     def break_off(self) -> None:
-        """Who watches loses the store."""
+        """End the live events of all viewers with an error."""
         self.live.break_off(HERE)
 
     @property
     def printed(self) -> tuple[str, str]:
-        """What came out, and what was told beside it."""
+        """The two streams: answers, and everything else."""
         return self.out.getvalue(), self.err.getvalue()
 
 

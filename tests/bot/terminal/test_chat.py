@@ -28,7 +28,7 @@ def harness(loop: BackgroundLoop) -> ChatHarness:
 
 @pytest.fixture
 def hasty(loop: BackgroundLoop) -> ChatHarness:
-    """A room with a reader who does not wait."""
+    """A chat whose user presses Ctrl-C at the first tool call."""
     return ChatHarness(loop, Impatient)
 
 
@@ -82,7 +82,7 @@ def test_a_broken_subscription_does_not_lose_the_answer(harness: ChatHarness) ->
 
 
 def test_a_store_that_goes_away_meanwhile_ends_the_waiting(harness: ChatHarness) -> None:
-    """The message is kept; as soon as the store is back, its answer is shown."""
+    """The message is stored; its answer is shown once the store answers again."""
     harness.scripts = [[STARTED, harness.commit, harness.lose_the_store]]
     assert not harness.chat.send("hi")
     assert harness.printed[1] == f"{WORDS['store_away']}\nno answer within 2.5 s\n{WORDS['left']}\n"

@@ -29,7 +29,7 @@ def harness(loop: BackgroundLoop) -> ChatHarness:
 
 @pytest.fixture
 def hasty(loop: BackgroundLoop) -> ChatHarness:
-    """A room with a reader who does not wait."""
+    """A chat whose user presses Ctrl-C at the first tool call."""
     return ChatHarness(loop, Impatient)
 
 
@@ -63,7 +63,7 @@ def test_one_question_may_follow_another(harness: ChatHarness) -> None:
 
 
 def test_a_question_nobody_answers_stays_open(harness: ChatHarness) -> None:
-    """The input has ended: until when it can be answered is told, and that there was no answer."""
+    """At the end of the input, a notice says until when the question stays open; the result is no answer."""
     harness.scripts = [[STARTED, harness.ask, ASKED]]
     assert not harness.chat.run(["launch it"])
     assert harness.printed == ("", f"{SHOWN}{OPEN}")

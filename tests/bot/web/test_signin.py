@@ -174,7 +174,7 @@ async def test_signing_out_takes_the_cookie_back(visitor: httpx.AsyncClient) -> 
 
 
 async def test_wrong_tries_are_put_off_and_the_right_token_never() -> None:
-    """After ten wrong tries an address is told to wait, by form and bearer alike; the right token never is."""
+    """After ten wrong tries an address must wait, by form and bearer alike; the right token always works."""
     app = guard()
     async with browser(app) as guesser, browser(app, peer="203.0.113.8") as other:
         for _ in range(TRIES // 2):

@@ -160,7 +160,7 @@ def test_names_exchanged_meanwhile_lead_nowhere() -> None:
 
 
 def _swap(folder: Path, stop: Event) -> None:
-    """Now a folder of ours, now a link to the house."""
+    """At times a folder of the workspace, at times a link out of it."""
     (folder / "link").symlink_to("../house")
     swapped = folder / "swapped"
     while not stop.is_set():
