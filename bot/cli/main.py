@@ -33,7 +33,7 @@ def main() -> None:
     except (SettingsError, BadInput) as error:
         _give_up(str(error), 2)
     except StoreUnavailable as error:
-        _give_up(f"REDIS_URL: the store does not answer ({error}); is the address right, and does Redis run?", 1)
+        _give_up(f"REDIS_URL: the store does not answer ({error}); check the address, and that Redis runs", 1)
 
 
 def _give_up(reason: str, code: int) -> NoReturn:

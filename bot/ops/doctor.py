@@ -56,7 +56,11 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
             async with asyncio.timeout(patience_s):
                 return await check
         except TimeoutError:
-            return [CheckResult("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
+            return [
+                CheckResult(
+                    "failure", name, f"no answer within {patience_s:g} s", "check that it is reachable from here"
+                )
+            ]
         except SettingsError as error:
             return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
@@ -109,7 +113,7 @@ async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
-        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
+        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "check REDIS_URL, and that Redis runs")]
     return [
         CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.hint)
         if facts.redis_version >= OLDEST_REDIS
@@ -127,22 +131,22 @@ async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
 def _check_policy(facts: ServerFacts) -> CheckResult:
     policy = facts.memory_policy
     if policy == "noeviction":
-        return CheckResult("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
+        return CheckResult("ok", "memory", f"{policy}: a full store refuses new messages and deletes nothing")
     return CheckResult(
-        "warning", "memory", f"{policy}: a full store forgets conversations", "set its maxmemory-policy to noeviction"
+        "warning", "memory", f"{policy}: a full store deletes conversations", "set its maxmemory-policy to noeviction"
     )
 
 
 def _check_memory(memory: MemoryUse) -> CheckResult:
     if not memory.limit:
-        return CheckResult("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
+        return CheckResult("ok", "memory use", f"{memory.used / MIB:.1f} MiB used, no limit set")
     used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
     fix = "raise its maxmemory, or lower HISTORY_DAYS"
     if memory.ratio >= 1:
-        return CheckResult("failure", "room", f"{used}: no message is taken in", fix)
+        return CheckResult("failure", "memory use", f"{used}: new messages are refused", fix)
     if memory.is_tight:
-        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", fix)
-    return CheckResult("ok", "room", used)
+        return CheckResult("warning", "memory use", f"{used}: the largest histories are shortened", fix)
+    return CheckResult("ok", "memory use", used)
 
 
 def _check_persistence(facts: ServerFacts) -> CheckResult:
@@ -167,7 +171,7 @@ async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list
         found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            fix = "is WTTR_BASE_URL right, and reachable from here?"
+            fix = "check WTTR_BASE_URL, and that it is reachable from here"
             found.append(
                 CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error

@@ -28,7 +28,7 @@ def private_folder(path: Path) -> Path:
         home = path.resolve()
         folder = os.open(home, OPEN)
     except OSError as error:
-        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another place") from error
+        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another folder") from error
     try:
         if os.fstat(folder).st_uid != os.geteuid():
             raise _others(home)
@@ -47,7 +47,7 @@ def private_file(path: Path) -> None:
     try:
         path.touch(mode=FILE)
     except OSError as error:
-        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another place") from error
+        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another folder") from error
 
 
 def _close_to_others(folder: int, path: Path) -> None:
@@ -55,7 +55,7 @@ def _close_to_others(folder: int, path: Path) -> None:
     with suppress(PermissionError):
         os.fchmod(folder, FOLDER)
     if os.fstat(folder).st_mode & OTHERS:
-        raise SettingsError("KAIWA_DATA_DIR", f"{path} cannot be made private on this disk; choose another place")
+        raise SettingsError("KAIWA_DATA_DIR", f"{path} cannot be made private on this disk; choose another folder")
     for name in os.listdir(folder):
         with suppress(FileNotFoundError):  # the server deletes files of its own
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -80,4 +80,6 @@ def _is_ours(found: os.stat_result, path: Path) -> bool:
 
 def _others(path: Path) -> SettingsError:
     fix = f"chown -R {os.geteuid()} {path}"
-    return SettingsError("KAIWA_DATA_DIR", f"{path} belongs to another user, who can read it: {fix}, or another place")
+    return SettingsError(
+        "KAIWA_DATA_DIR", f"{path} belongs to another user, who can read it: {fix}, or choose another folder"
+    )

@@ -34,6 +34,6 @@ def load_or_create_token(path: Path) -> str:
                 opened.write(token)
                 os.fsync(file)
     except OSError as error:
-        fix = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
+        fix = f"{path} cannot be written ({error.strerror}); choose another folder, or set CONSOLE_TOKEN"
         raise SettingsError("KAIWA_DATA_DIR", fix) from error
     return token.decode().strip()
