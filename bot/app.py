@@ -40,6 +40,7 @@ from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
+from bot.web.signin import SignIn
 from bot.worker import Worker
 from toolset.tool import ToolMap
 
@@ -240,12 +241,10 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
     webhooks = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
     guard = Middleware(
         Guard,
-        token=settings.console_token,
-        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
-        secret=settings.secret_key,
+        signin=SignIn(settings.console_token, settings.secret_key, house.texts, settings.bot_name),
         texts=house.texts,
         language=settings.language,
-        bot_name=settings.bot_name,
+        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
     routes = [*health_routes(ready), *webhooks, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)

@@ -14,7 +14,7 @@ SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
 
 
 class Metrics:
-    """Kaiwa's metrics; label values are names of ours, never a user's words or ids."""
+    """Kaiwa's metrics; label values are never texts or ids of users."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -27,16 +27,16 @@ class Metrics:
         self.model_calls = counter("kaiwa_model_calls", "Model calls", ["model", "outcome"])
         self.model_failures = counter("kaiwa_model_failures", "Failed model calls, by cause", ["model", "cause"])
         self.model_seconds = histogram(
-            "kaiwa_model_seconds", "Seconds of a model call, until its whole answer", ["model"]
+            "kaiwa_model_seconds", "Seconds of a model call, to the end of its response", ["model"]
         )
         self.tokens = counter("kaiwa_tokens", "Tokens of model calls, by kind", ["model", "kind"])
         self.tool_calls = counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"])
         self.tool_seconds = histogram("kaiwa_tool_seconds", "Seconds of a tool call", ["tool"])
-        self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused for a daily limit", ["scope", "unit"])
-        self.left_out = counter("kaiwa_messages_left_out", "Messages a full inbox refused", ["channel"])
+        self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused by a daily limit", ["scope", "unit"])
+        self.left_out = counter("kaiwa_messages_left_out", "Messages refused by a full inbox", ["channel"])
         self.deliveries = counter("kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"])
         self.queue_depth = gauge("kaiwa_queue_depth", "Conversations due now or later")
-        self.dead_letters = gauge("kaiwa_dead_letters", "Dead letters: undeliverable replies and turns given up")
+        self.dead_letters = gauge("kaiwa_dead_letters", "Dead letters: undeliverable replies, and turns given up")
         self.memory_ratio = gauge("kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory")
         self._counters = {
             "turn": self.turns,
@@ -47,7 +47,7 @@ class Metrics:
         self._seconds = {"turn": self.turn_seconds, "model": self.model_seconds, "tool": self.tool_seconds}
 
     def count(self, kind: Kind, outcome: str, seconds: float, name: str = "") -> None:
-        """Count what ``bot.telemetry`` has measured; ``name`` is that of the model, tool or channel."""
+        """Count a span of ``bot.telemetry``; ``name`` is that of the model, tool or channel."""
         names = (name,) if name else ()
         self._counters[kind].labels(*names, outcome).inc()
         if timed := self._seconds.get(kind):

@@ -13,9 +13,9 @@ from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJourna
 from bot.conversation.services import Services
 from bot.conversation.triage import is_stop
 from bot.errors import AwaitingApproval
-from bot.safe_text.arguments import SHOWN, described_whole, fenced
-from bot.safe_text.names import name_in_words
-from bot.store import JournalledTurn, Lease, Shown, Waiting
+from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
+from bot.safe_text.names import isolated_name
+from bot.store import InboxEntry, JournalledTurn, Lease, ShownQuestion
 from bot.texts import language_of
 from bot.transcript import Author, ToolCall, encode, new_id
 
@@ -44,7 +44,7 @@ class Reading:
     """
 
     kept: TurnJournal
-    newest: Shown | None
+    newest: ShownQuestion | None
     changed: Collection[str]
     is_prompt: bool
 
@@ -53,11 +53,11 @@ class Reading:
         return self.kept.asked.question
 
     @property
-    def shown(self) -> Shown | None:
+    def shown(self) -> ShownQuestion | None:
         """Since when it can be read; None while it is on its way."""
         return self.newest if self.newest and self.newest.question_id == self.question.id else None
 
-    def has_read(self, entry: Waiting, arrival: InboundEvent) -> bool:
+    def has_read(self, entry: InboxEntry, arrival: InboundEvent) -> bool:
         """Whether the words were written after the question could be read, and came in after it went out."""
         if self.shown is None:
             return False
@@ -96,12 +96,12 @@ class Approvals:
         waiting = await self._store.inbox.read(lease.conversation)
         if any(is_stop(arrival, self._commands) for _, arrival in readable(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
-        shown = described_whole(call.arguments)
+        shown = render_within_limit(call.arguments)
         if shown is None:
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = Question(new_id("question"), call.id, call.name, call.arguments, asker.name, asker.id, until)
-        text = self._sentence("question", words, tool=call.name, arguments=fenced(shown))
+        text = self._sentence("question", words, tool=call.name, arguments=code_block(shown))
         delivery = Delivery(question.id, turn_id, Reply(text, question=question), address)
         asked = ApprovalRequest(question, address, self._language_of(words), len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
@@ -147,7 +147,7 @@ class Approvals:
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
     async def _dismiss(
-        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: Waiting, arrival: InboundEvent, key: str
+        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: InboxEntry, arrival: InboundEvent, key: str
     ) -> None:
         reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
         delivery = Delivery(new_id("notice"), turn_id, reply, arrival.address)
@@ -170,7 +170,7 @@ class Approvals:
         is_taken_back = arrival.event == "unsent" and arrival.target in reading.kept.ids_of(question.asker_id)
         return arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands)
 
-    def _decision(self, reading: Reading, entry: Waiting, arrival: InboundEvent) -> ApprovalDecision | None:
+    def _decision(self, reading: Reading, entry: InboxEntry, arrival: InboundEvent) -> ApprovalDecision | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""
         question = reading.question
         is_asker = arrival.author_id == question.asker_id != ""  # two whose ids a platform keeps back are no one
@@ -188,7 +188,7 @@ class Approvals:
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
         return self._words(reading, entry, arrival, text)
 
-    def _words(self, reading: Reading, entry: Waiting, arrival: InboundEvent, text: str) -> ApprovalDecision | None:
+    def _words(self, reading: Reading, entry: InboxEntry, arrival: InboundEvent, text: str) -> ApprovalDecision | None:
         """The asker's words: yes, no, or a no with its reason; None where they can mean something else."""
         is_polite = self._commands.is_polite(text)
         if not reading.has_read(entry, arrival) or (is_polite and not reading.is_prompt):
@@ -221,7 +221,7 @@ class Approvals:
     ) -> None:
         outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
         text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.tool)
-        who = name_in_words(author.name) if author else ""
+        who = isolated_name(author.name) if author else ""
         if who:
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
         reply = Reply(text, settles=asked.question.id)

@@ -20,7 +20,7 @@ from bot.conversation.renewals import acquire_patiently
 from bot.conversation.summarizer import Summarizer, notes_of
 from bot.errors import LeaseLost, ModelError, StoreUnavailable
 from bot.providers import TOKEN_BYTES, ModelResponse, Provider
-from bot.store import Recalled, Store
+from bot.store import Store, StoredHistory
 from bot.transcript import (
     SUMMARY_ID,
     UNREADABLE,
@@ -212,7 +212,7 @@ async def read_history(store: Store, conversation: str) -> list[Message]:
     return [message for entry in entries for message in read_record(entry).messages]
 
 
-def read_turns(recalled: Recalled) -> Turns:
+def read_turns(recalled: StoredHistory) -> Turns:
     """Read what was recalled. A turn that the summary ends with and that is gone was older than all others."""
     summary = _read_summary(recalled.summary)
     turns = [(entry, read_record(entry)) for entry in recalled.entries]

@@ -17,7 +17,7 @@ from bot.conversation.services import Services
 from bot.conversation.triage import belongs, count_of_one_turn, is_stop, is_text, triage, with_whole_albums
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
-from bot.store import ARRIVAL, CHANGE, Lease, Waiting
+from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
 from bot.transcript import Message, channel_of
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -86,7 +86,7 @@ class InboundMessages:
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
         return [arrival for _, arrival in joining]
 
-    async def _waiting(self) -> list[tuple[Waiting, InboundEvent]]:
+    async def _waiting(self) -> list[tuple[InboxEntry, InboundEvent]]:
         waiting = []
         for entry in await self._services.store.inbox.read(self._lease.conversation):
             if (event := read_event(entry.body)) is None:
@@ -116,7 +116,7 @@ class InboundMessages:
         if decision.message_id:
             self.decisions.add(decision.message_id)
 
-    def _joining(self, waiting: Sequence[tuple[Waiting, InboundEvent]]) -> list[tuple[Waiting, InboundEvent]]:
+    def _joining(self, waiting: Sequence[tuple[InboxEntry, InboundEvent]]) -> list[tuple[InboxEntry, InboundEvent]]:
         """What may join now.
 
         With a wish to stop all before it, but for words of people whose turn does not end. Else what stands before the
@@ -135,7 +135,7 @@ class InboundMessages:
             if arrival.message.id in self.decisions or (entry.kind == CHANGE and arrival.target not in stay)
         ]
 
-    def _may_join(self, entry: Waiting, arrival: InboundEvent) -> bool:
+    def _may_join(self, entry: InboxEntry, arrival: InboundEvent) -> bool:
         return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(arrival, self.authors))
 
     def _note(self, arrivals: Sequence[InboundEvent]) -> None:

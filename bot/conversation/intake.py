@@ -65,10 +65,10 @@ class Intake:
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
         message_id = arrival.message.id
-        if accepted is not Accepted.ATTENDED:
+        if accepted is not Accepted.LEASED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands):
+        if accepted is Accepted.LEASED and is_stop(arrival, self._commands):
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 

@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
 from bot.channels import InboundEvent, Question
-from bot.store import Store, Waiting
+from bot.store import InboxEntry, Store
 from bot.store.frames import Entry
 from bot.transcript import UNREADABLE, ToolResult
 
@@ -107,7 +107,7 @@ def read_event(body: bytes) -> InboundEvent | None:
         return None
 
 
-def readable(waiting: Iterable[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
+def readable(waiting: Iterable[InboxEntry]) -> list[tuple[InboxEntry, InboundEvent]]:
     """The entries of an inbox that can be read; the next turn deals with the others."""
     return [(entry, event) for entry in waiting if (event := read_event(entry.body)) is not None]
 

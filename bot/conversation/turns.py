@@ -52,7 +52,7 @@ from bot.conversation.services import Services
 from bot.conversation.triage import Triage, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, Nobody, TurnStarted, Watcher
-from bot.store import JournalledTurn, Lease, Waiting
+from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
 from bot.texts import language_of
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
@@ -231,7 +231,7 @@ class TurnRunner:
                 done |= theirs
         return len(done)
 
-    async def _run_beside(self, lease: Lease, turn_id: str, entry: Waiting, event: InboundEvent) -> None:
+    async def _run_beside(self, lease: Lease, turn_id: str, entry: InboxEntry, event: InboundEvent) -> None:
         """Run a command while the turn under way stays as it is."""
         admitted = await self._admission.admit(lease.conversation, turn_id, [event])
         replies = [reply for reply, _ in admitted.replies]

@@ -1,4 +1,4 @@
-"""What works here and what does not, each with its fix. No check raises, and none takes long."""
+"""``kaiwa doctor``: checks every part and names the fix. No check raises, and each has a time limit."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Openers:
 
 
 async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
-    """Check everything at once; the results come in a fixed order.
+    """Run all checks concurrently; the results come in a fixed order.
 
     Args:
-        patience_s: for each check.
+        patience_s: time limit of each check.
     """
     report = {part.name: part for part in start_report(settings)}
 
@@ -55,7 +55,11 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
             async with asyncio.timeout(patience_s):
                 return await check
         except TimeoutError:
-            return [CheckResult("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
+            return [
+                CheckResult(
+                    "failure", name, f"no answer within {patience_s:g} s", "check that it is reachable from here"
+                )
+            ]
         except SettingsError as error:
             return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
@@ -74,7 +78,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
 
 
 def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
-    """Who may see the page, what is done without asking, and who can read the secrets."""
+    """Check access to the page, the approval mode, and the permissions of ``.env``."""
     page, approvals = report["page"], report.get("approvals")
     found = [page]
     if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
@@ -108,7 +112,7 @@ async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
-        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
+        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "check REDIS_URL, and that Redis runs")]
     return [
         CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
         if facts.redis_version >= OLDEST_REDIS
@@ -126,22 +130,22 @@ async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]
 def _check_policy(facts: ServerFacts) -> CheckResult:
     policy = facts.memory_policy
     if policy == "noeviction":
-        return CheckResult("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
+        return CheckResult("ok", "memory", f"{policy}: a full store refuses new messages and deletes nothing")
     return CheckResult(
-        "warning", "memory", f"{policy}: a full store forgets conversations", "set its maxmemory-policy to noeviction"
+        "warning", "memory", f"{policy}: a full store deletes conversations", "set its maxmemory-policy to noeviction"
     )
 
 
 def _check_memory(memory: MemoryUse) -> CheckResult:
     if not memory.limit:
-        return CheckResult("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
+        return CheckResult("ok", "memory use", f"{memory.used / MIB:.1f} MiB used, no limit set")
     used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
     fix = "raise its maxmemory, or lower HISTORY_DAYS"
     if memory.ratio >= 1:
-        return CheckResult("failure", "room", f"{used}: no message is taken in", fix)
+        return CheckResult("failure", "memory use", f"{used}: new messages are refused", fix)
     if memory.is_tight:
-        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", fix)
-    return CheckResult("ok", "room", used)
+        return CheckResult("warning", "memory use", f"{used}: the largest histories are shortened", fix)
+    return CheckResult("ok", "memory use", used)
 
 
 def _check_persistence(facts: ServerFacts) -> CheckResult:
@@ -166,7 +170,7 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
         found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            fix = "is WTTR_BASE_URL right, and reachable from here?"
+            fix = "check WTTR_BASE_URL, and that it is reachable from here"
             found.append(
                 CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error
@@ -176,7 +180,7 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
 
 
 async def _check_port(settings: Settings) -> list[CheckResult]:
-    """A port that answers may be Kaiwa's own; ``/readyz`` tells."""
+    """Check the port; if something listens, ``/readyz`` shows whether it is Kaiwa."""
     if not settings.port:
         return [CheckResult("ok", "port", "any free one")]
     host = EVERYWHERE.get(settings.host, settings.host)

@@ -44,15 +44,15 @@ def _page(settings: Settings) -> CheckResult:
     if settings.console_token.get_secret_value():
         return CheckResult("ok", "page", "open to whoever has the token")
     if settings.makes_console_token:
-        kept = f"open to whoever has the token in {settings.console_token_path}"
-        return CheckResult("ok", "page", kept, "set CONSOLE_TOKEN to choose another")
+        access = f"open to whoever has the token in {settings.console_token_path}"
+        return CheckResult("ok", "page", access, "set CONSOLE_TOKEN to choose another")
     if settings.webhooks_on:
         return CheckResult("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them")
     return CheckResult("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others")
 
 
 def _approvals(settings: Settings) -> list[CheckResult]:
-    """What is out of the ordinary about calls that act."""
+    """A line unless APPROVAL_MODE is the default."""
     if settings.approval_mode == "ask":
         return []
     approves = settings.approval_mode == "auto_approve"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.agent.tool_runner import MOST_REJECTED
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from bot.safe_text.glyphs import HIDDEN, LEFT_TO_RIGHT
 from bot.store import Store
 from tests.fakes.wttr import WttrFake
@@ -59,7 +59,7 @@ def assert_shown(place: InjectedGroup) -> None:
     for asked in place.asked:
         question = asked.reply.question
         assert question is not None
-        assert described(question.arguments) in asked.reply.text
+        assert render_arguments(question.arguments) in asked.reply.text
         assert {
             unicodedata.category(letter) for letter in asked.reply.text if letter not in f" \n{LEFT_TO_RIGHT}"
         }.isdisjoint(HIDDEN)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from bot.texts import load
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.fakes.wttr import WttrFake, wttr_fake
@@ -31,7 +31,7 @@ def gemini() -> Iterator[GeminiFake]:
 
 @pytest.fixture
 def wttr() -> Iterator[WttrFake]:
-    with background() as loop, loop.opened(wttr_fake()) as fake:
+    with background_loop() as loop, loop.open(wttr_fake()) as fake:
         yield fake
 
 

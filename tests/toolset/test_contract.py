@@ -21,7 +21,7 @@ from bot.providers.gemini import request as gemini
 from tests.fakes import gemini_rules
 from tests.toolset.arguments import sample
 from tests.toolset.contexts import context
-from toolset.sources import own
+from toolset.sources import own_tools
 from toolset.tool import Tool, ToolDefinition, ToolMap, ToolOutcome, ValidatedTool, read_schemas
 
 ACTING = {
@@ -84,7 +84,7 @@ async def tools(outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
         return config(**{name: value for name, value in switches.items() if name in config.model_fields})
 
     async with httpx.AsyncClient(transport=outside) as http:
-        yield toolset.build(own(), http, configure)
+        yield toolset.build(own_tools(), http, configure)
 
 
 @every_tool

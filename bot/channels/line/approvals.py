@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.channels import Question
 from bot.channels.line.text import split
 from bot.channels.line.types import Button, LineMessage
-from bot.safe_text.names import name_in_words, safe_name
+from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts
 
 NAME_LIMIT = 40  # UTF-16 code units; the sentence has at most 240 characters
@@ -23,7 +23,7 @@ def approval_messages(
         Button(texts.get(f"line.{sign}", language), texts.get(f"line.{sign}", language), f"{sign}:{question.id}")
         for sign in SIGNS
     )
-    name = name_in_words(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
+    name = isolated_name(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
     if not is_group:
         key = "confirm"
     elif not question.asker_id:

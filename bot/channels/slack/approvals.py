@@ -19,7 +19,7 @@ from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
 from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Message, encode
 
@@ -157,7 +157,7 @@ def _key(conversation: str) -> str:
 
 def question_block(question: Question, texts: Texts, language: str) -> Block:
     """The question: tool, all arguments exactly as the tool will get them, asker, expiry."""
-    call = "\n".join(filter(None, (question.tool, described(question.arguments))))
+    call = "\n".join(filter(None, (question.tool, render_arguments(question.arguments))))
     title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
     return {
         "type": "rich_text",

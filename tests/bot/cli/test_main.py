@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from tests.bot.command_line import Call
 from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
@@ -28,7 +28,7 @@ HEAVY = {"aiohttp", "bot.app", "docket", "google.genai", "httpx", "pydantic", "r
 @pytest.fixture
 def wttr(monkeypatch: pytest.MonkeyPatch) -> Iterator[WttrFake]:
     """The weather service, in a thread of its own because commands have loops of their own."""
-    with background() as loop, loop.opened(wttr_fake()) as fake:
+    with background_loop() as loop, loop.open(wttr_fake()) as fake:
         monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
         yield fake
 
@@ -156,7 +156,7 @@ def test_the_prompt_can_be_read(call: Call) -> None:
 
 
 def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) -> None:
-    """One line, one message, one answer; who answers is told beside; the log is in a file."""
+    """One line, one message, one answer; the model's name goes to stderr, the log to a file."""
     code, out, err = call("chat", typed="What is 2 + 3?\n\nWhat is 6 * 7?\n")
     assert code == 0
     first, *_, last = out.splitlines()

@@ -41,8 +41,8 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
             "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
         ),
         CheckResult("ok", "store", f"your Redis: {version}"),
-        CheckResult("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
-        CheckResult("ok", "room", f"{percent}% of 64 MiB used"),
+        CheckResult("ok", "memory", "noeviction: a full store refuses new messages and deletes nothing"),
+        CheckResult("ok", "memory use", f"{percent}% of 64 MiB used"),
         CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
         CheckResult("ok", "work", "conversations due: 0"),
         CheckResult("ok", "dead letters", "none"),
@@ -139,7 +139,9 @@ async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -
         yield cast(Store, None)
 
     findings = await run_checks(settings, openers(settings, store=store), patience_s=0.5)
-    assert findings[1] == CheckResult("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
+    assert findings[1] == CheckResult(
+        "failure", "store", "no answer within 0.5 s", "check that it is reachable from here"
+    )
 
 
 async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> None:
@@ -256,7 +258,9 @@ async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -
         on = with_channels(settings, line, slack)
         findings = await run_checks(on, openers(on), patience_s=4)
     results = {finding.name: finding for finding in findings}
-    assert results["LINE"] == CheckResult("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
+    assert results["LINE"] == CheckResult(
+        "failure", "LINE", "no answer within 4 s", "check that it is reachable from here"
+    )
     assert results["Slack token"].result == "ok"
 
 
@@ -293,7 +297,7 @@ async def test_a_free_port_is_fine(settings: Settings) -> None:
 async def test_whoever_listens_on_the_port_is_asked_who_they_are(
     settings: Settings, status: int, body: object, result: str, words: str
 ) -> None:
-    """Kaiwa itself, ready or not, or somebody who must make room."""
+    """Kaiwa itself, ready or not, or another program."""
 
     async def readyz(_request: web.Request) -> web.Response:
         return web.json_response(body, status=status)

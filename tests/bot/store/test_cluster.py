@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError
 
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
-from bot.store.connection import connect
+from bot.store.clients import connect
 from bot.store.keys import DAY_S, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
 from tests.bot.store.turns import arrivals, join, leased

@@ -1,4 +1,4 @@
-"""The token of a data folder: one for everybody who starts there, kept for its owner alone."""
+"""The token of a data folder: the same for every process, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_token_of_the_operators_stays(path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [b"", b"\0" * 44, b"short\n", b"two words that are no token\n"])
 def test_what_is_no_token_is_replaced(path: Path, kept: bytes) -> None:
-    """A machine that lost its power may have kept a file of nothing."""
+    """After a power failure the file may be empty."""
     path.parent.mkdir()
     path.write_bytes(kept)
     assert len(load_or_create_token(path)) == 43

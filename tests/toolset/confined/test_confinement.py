@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolset.confined import reading, writing
+from toolset.confined import files
 from toolset.confined.workspace import Workspace
 from toolset.tool import ToolError
 
@@ -67,17 +67,17 @@ class House:
 
     def told(self, path: str) -> str:
         """Everything the tools say when they are asked for a path in each way, and after it was written to."""
-        said = []
+        total = []
         with self.workspace.folder("c") as folder:
             for ask in (
-                lambda: reading.lines_of(folder, path),
-                lambda: reading.listed(folder, path),
-                lambda: reading.search(folder, path, "secret", ignore_case=True),
-                lambda: writing.write(folder, path, b"written", None),
+                lambda: files.read_lines(folder, path),
+                lambda: files.list_entries(folder, path),
+                lambda: files.search(folder, path, "secret", ignore_case=True),
+                lambda: files.write(folder, path, b"written", None),
             ):
                 with suppress(ToolError):
-                    said.append(str(ask()))
-        return "\n".join(said)
+                    total.append(str(ask()))
+        return "\n".join(total)
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
 def test_each_trap_is_refused_in_words(path: str, error: str) -> None:
     """The model can fix its call by them; a pipe does not keep anybody waiting."""
     with house() as trapped, trapped.workspace.folder("c") as folder, pytest.raises(ToolError) as raised:
-        reading.lines_of(folder, path)
+        files.read_lines(folder, path)
     assert str(raised.value) == error
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_plain_file_is_not_replaced(name: str) -> None:
     with house() as trapped, trapped.workspace.folder("c") as folder:
         before = os.lstat(trapped.folder / name)
         with pytest.raises(ToolError, match=r"^not a plain file: "):
-            writing.write(folder, name, b"written", None)
+            files.write(folder, name, b"written", None)
         assert os.lstat(trapped.folder / name) == before
 
 
@@ -160,7 +160,7 @@ def test_names_exchanged_meanwhile_lead_nowhere() -> None:
 
 
 def _swap(folder: Path, stop: Event) -> None:
-    """Now a folder of ours, now a link to the house."""
+    """At times a folder of the workspace, at times a link out of it."""
     (folder / "link").symlink_to("../house")
     swapped = folder / "swapped"
     while not stop.is_set():
@@ -181,4 +181,4 @@ def test_a_folder_nobody_may_open_is_an_error(tmp_path: Path) -> None:
         if os.geteuid() == 0:
             pytest.skip("root may open everything")
         with pytest.raises(ToolError, match="may not be opened"):
-            writing.write(folder, "a", b"x", None)
+            files.write(folder, "a", b"x", None)

@@ -11,7 +11,7 @@ from bot.channels import Delivery, Question, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater, TokenRefused
 from bot.live_events import AnswerText, TurnStarted
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
 from tests.bot.harness import ours
 from tests.bot.safe_text.corpus import ATTACKS
@@ -100,7 +100,7 @@ async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None
         await deliver(rig, question(arguments))
         call = fake.posted[-1]["blocks"][0]["elements"][1]
         assert call["type"] == "rich_text_preformatted"
-        assert [element["text"] for element in call["elements"]] == [f"launch\n{described(arguments)}"]
+        assert [element["text"] for element in call["elements"]] == [f"launch\n{render_arguments(arguments)}"]
 
 
 async def test_a_call_without_arguments_and_an_asker_nobody_knows(fake: SlackFake, rig: Rig) -> None:

@@ -7,9 +7,8 @@ import asyncio
 import pytest
 from redis.exceptions import RedisError, ResponseError
 
-from bot.store.batches import MOST, Batches, Question
-from bot.store.connection import connect
-from bot.store.slots import Slots
+from bot.store.clients import connect
+from bot.store.queues import MAX_BATCH, Batches, Request, Slots
 
 
 class Server:
@@ -20,12 +19,12 @@ class Server:
         self.open = asyncio.Event()
         self.open.set()
 
-    async def __call__(self, batch: list[Question]) -> None:
+    async def __call__(self, batch: list[Request]) -> None:
         self.batches.append(len(batch))
         await self.open.wait()
-        for question in batch:
-            if not question.answer.done():
-                question.answer.set_result([words[0] for words in question.requests])
+        for request in batch:
+            if not request.results.done():
+                request.results.set_result([words[0] for words in request.commands])
 
 
 async def test_what_comes_in_at_once_leaves_together() -> None:
@@ -33,20 +32,20 @@ async def test_what_comes_in_at_once_leaves_together() -> None:
     server = Server()
     batches = Batches(server, 1, 5)
     server.open.clear()
-    first = [batches.ask([(number,)], {}) for number in range(3)]
+    first = [batches.submit([(number,)], {}) for number in range(3)]
     await asyncio.sleep(0.01)
-    later = [batches.ask([(number,)], {}) for number in range(3, MOST + 5)]
+    later = [batches.submit([(number,)], {}) for number in range(3, MAX_BATCH + 5)]
     server.open.set()
-    assert await asyncio.gather(*first, *later) == [[number] for number in range(MOST + 5)]
-    assert server.batches == [3, MOST, 2]
+    assert await asyncio.gather(*first, *later) == [[number] for number in range(MAX_BATCH + 5)]
+    assert server.batches == [3, MAX_BATCH, 2]
 
 
 async def test_requests_of_one_asker_stay_together() -> None:
     """However many they are: their order is part of what is asked."""
     server = Server()
     batches = Batches(server, 1, 5)
-    asked = [(number,) for number in range(MOST * 2)]
-    assert await batches.ask(asked, {}) == list(range(MOST * 2))
+    asked = [(number,) for number in range(MAX_BATCH * 2)]
+    assert await batches.submit(asked, {}) == list(range(MAX_BATCH * 2))
     assert server.batches == [1]
 
 
@@ -54,34 +53,34 @@ async def test_who_does_not_wait_any_more_is_not_asked_for() -> None:
     """A request that is cancelled before it leaves never leaves."""
     server = Server()
     batches = Batches(server, 1, 5)
-    gone, stays = batches.ask([("gone",)], {}), batches.ask([("stays",)], {})
+    gone, stays = batches.submit([("gone",)], {}), batches.submit([("stays",)], {})
     gone.cancel()
     assert await stays == ["stays"]
     assert server.batches == [1]
 
 
 async def test_a_store_that_does_not_answer_is_away_for_those_who_wait_too() -> None:
-    """They are told at once, and whoever asks later has a chance of their own."""
+    """They fail at once; a later request is tried by itself."""
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 0.05)
-    first = batches.ask([("first",)], {})
+    first = batches.submit([("first",)], {})
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    second = batches.ask([("second",)], {})
+    second = batches.submit([("second",)], {})
     outcomes = await asyncio.gather(first, second, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [TimeoutError] * 2
     assert server.batches == [1]
     server.open.set()
-    assert await batches.ask([("third",)], {}) == ["third"]
+    assert await batches.submit([("third",)], {}) == ["third"]
 
 
 async def test_closing_ends_what_is_under_way() -> None:
-    """Whoever waits is told."""
+    """Waiting requests fail."""
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 5)
-    asked = batches.ask([("first",)], {})
+    asked = batches.submit([("first",)], {})
     await asyncio.sleep(0)
     await batches.aclose()
     with pytest.raises(ConnectionError):
@@ -96,9 +95,9 @@ async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
             client.execute_command("ECHO", "a"),
             client.execute_command("NONSENSE"),
             client.execute_command("ECHO", object()),
-            client.ask_each([("ECHO", "b"), ("NONSENSE",), ("ECHO", "c")]),
-            client.ask_each([("ECHO", "d"), ("ECHO", "e")]),
-            client.ask_each([]),
+            client.execute_each([("ECHO", "b"), ("NONSENSE",), ("ECHO", "c")]),
+            client.execute_each([("ECHO", "d"), ("ECHO", "e")]),
+            client.execute_each([]),
         ]
         answers = await asyncio.gather(*asked, return_exceptions=True)
     finally:
