@@ -179,7 +179,7 @@ def _host(house: House, accept: Accept, alerts: Alerts, *, listens: bool) -> Hos
     )
 
 
-async def _accept_nothing(conversation: str, arrival: InboundEvent) -> bool:
+async def _accept_nothing(conversation: str, event: InboundEvent) -> bool:
     """Take nothing in (``bot.channels.Accept``): a check listens to nobody."""
     raise NotImplementedError
 

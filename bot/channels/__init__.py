@@ -130,7 +130,7 @@ AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost where another pr
 class Accept(Protocol):
     """The way in: durable before it returns, enqueued, and nothing else."""
 
-    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
+    async def __call__(self, conversation: str, event: InboundEvent, /) -> bool:
         """Accept one message; false where its id was seen before.
 
         Raises:

@@ -57,14 +57,14 @@ class Reading:
         """Since when it can be read; None while it is on its way."""
         return self.newest if self.newest and self.newest.question_id == self.question.id else None
 
-    def has_read(self, entry: Waiting, arrival: InboundEvent) -> bool:
+    def has_read(self, entry: Waiting, event: InboundEvent) -> bool:
         """Whether the words were written after the question could be read, and came in after it went out."""
         if self.shown is None:
             return False
         if self.is_prompt:
-            return arrival.message.at >= self.shown.at
+            return event.message.at >= self.shown.at
         came_later = not entry.accepted_at or entry.accepted_at >= self.shown.stored_at
-        return arrival.message.at >= self.shown.at + READING_MS and came_later
+        return event.message.at >= self.shown.at + READING_MS and came_later
 
 
 class Approvals:
@@ -94,7 +94,7 @@ class Approvals:
         if not (asker.id or self._policy.approvers):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
         waiting = await self._store.inbox.read(lease.conversation)
-        if any(is_stop(arrival, self._commands) for _, arrival in readable(waiting)):
+        if any(is_stop(event, self._commands) for _, event in readable(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
         shown = described_whole(call.arguments)
         if shown is None:
@@ -122,22 +122,22 @@ class Approvals:
         now = await self._store.now_ms(lease.conversation)  # before the inbox: what came in time is in there
         waiting = readable(await self._store.inbox.read(lease.conversation))
         left, unclear = len(waiting), None
-        changed = {arrival.target for _, arrival in waiting if arrival.event in ("edited", "unsent")}
+        changed = {event.target for _, event in waiting if event.event in ("edited", "unsent")}
         reading = Reading(kept, journalled.shown, changed, is_prompt=is_prompt)
         ended = next((one for one in waiting if self._ends(reading, one[1])), None)  # whatever stands before it
-        for entry, arrival in [ended] if ended else waiting:
+        for entry, event in [ended] if ended else waiting:
             is_late = (entry.accepted_at or now) > asked.question.until
-            decided = None if is_late else self._decision(reading, entry, arrival)
+            decided = None if is_late else self._decision(reading, entry, event)
             if decided is not None:
-                answers = (entry.frame,) if arrival.event == "decision" else ()
-                await self._settle(lease, journalled.turn_id, asked, decided, arrival.message.author, answers)
+                answers = (entry.frame,) if event.event == "decision" else ()
+                await self._settle(lease, journalled.turn_id, asked, decided, event.message.author, answers)
                 return
-            if arrival.event == "decision":
-                key = "not_yours" if arrival.target == asked.question.id and not is_late else "over"
-                await self._dismiss(lease, journalled.turn_id, asked, entry, arrival, key)
+            if event.event == "decision":
+                key = "not_yours" if event.target == asked.question.id and not is_late else "over"
+                await self._dismiss(lease, journalled.turn_id, asked, entry, event, key)
                 left -= 1
-            elif self._is_unclear(reading, arrival):
-                unclear = arrival
+            elif self._is_unclear(reading, event):
+                unclear = event
         if now < asked.question.until:
             await self._say_how(lease, journalled, asked, unclear)
             raise AwaitingApproval(asked.question.until, left)
@@ -147,68 +147,68 @@ class Approvals:
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
     async def _dismiss(
-        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: Waiting, arrival: InboundEvent, key: str
+        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: Waiting, event: InboundEvent, key: str
     ) -> None:
         reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
-        delivery = Delivery(new_id("notice"), turn_id, reply, arrival.address)
+        delivery = Delivery(new_id("notice"), turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
 
     async def _say_how(
-        self, lease: Lease, journalled: JournalledTurn, asked: ApprovalRequest, arrival: InboundEvent | None
+        self, lease: Lease, journalled: JournalledTurn, asked: ApprovalRequest, event: InboundEvent | None
     ) -> None:
         """Tell the asker once how a question is answered, where they have said something that decides nothing."""
         question = asked.question.id
-        if arrival is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
+        if event is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
             return
         reply = Reply(self._texts.get("approval.unclear", asked.language), private=True)
-        delivery = Delivery(new_id("notice"), journalled.turn_id, reply, arrival.address)
+        delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
-    def _ends(self, reading: Reading, arrival: InboundEvent) -> bool:
+    def _ends(self, reading: Reading, event: InboundEvent) -> bool:
         """Whether somebody wants nothing of it any more, however it was decided."""
         question = reading.question
-        is_taken_back = arrival.event == "unsent" and arrival.target in reading.kept.ids_of(question.asker_id)
-        return arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands)
+        is_taken_back = event.event == "unsent" and event.target in reading.kept.ids_of(question.asker_id)
+        return event.event in ("stop", "left") or is_taken_back or is_stop(event, self._commands)
 
-    def _decision(self, reading: Reading, entry: Waiting, arrival: InboundEvent) -> ApprovalDecision | None:
+    def _decision(self, reading: Reading, entry: Waiting, event: InboundEvent) -> ApprovalDecision | None:
         """What an arrival says about the question; None where it says nothing, or its author has no say."""
         question = reading.question
-        is_asker = arrival.author_id == question.asker_id != ""  # two whose ids a platform keeps back are no one
-        if arrival.event == "decision":
-            if arrival.target != question.id or not (is_asker or arrival.author_id in self._policy.approvers):
+        is_asker = event.author_id == question.asker_id != ""  # two whose ids a platform keeps back are no one
+        if event.event == "decision":
+            if event.target != question.id or not (is_asker or event.author_id in self._policy.approvers):
                 return None
-            reason = "" if arrival.approved else REJECTED
-            return ApprovalDecision(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
-        if self._ends(reading, arrival):
+            reason = "" if event.approved else REJECTED
+            return ApprovalDecision(question.call_id, event.approved, question.arguments, reason, event.address)
+        if self._ends(reading, event):
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
-        if arrival.event != "message" or not is_asker or arrival.message.id in reading.changed:
+        if event.event != "message" or not is_asker or event.message.id in reading.changed:
             return None
-        text = arrival.message.text.strip()
+        text = event.message.text.strip()
         if self._commands.read(text) is not None:  # obeyed afterwards, so it is no message of this turn
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
-        return self._words(reading, entry, arrival, text)
+        return self._words(reading, entry, event, text)
 
-    def _words(self, reading: Reading, entry: Waiting, arrival: InboundEvent, text: str) -> ApprovalDecision | None:
+    def _words(self, reading: Reading, entry: Waiting, event: InboundEvent, text: str) -> ApprovalDecision | None:
         """The asker's words: yes, no, or a no with its reason; None where they can mean something else."""
         is_polite = self._commands.is_polite(text)
-        if not reading.has_read(entry, arrival) or (is_polite and not reading.is_prompt):
+        if not reading.has_read(entry, event) or (is_polite and not reading.is_prompt):
             return None
         said = True if is_polite else self._commands.decision(text)
         reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
         question = reading.question
         return ApprovalDecision(
-            question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id
+            question.call_id, bool(said), question.arguments, reason, event.address, event.message.id
         )
 
-    def _is_unclear(self, reading: Reading, arrival: InboundEvent) -> bool:
+    def _is_unclear(self, reading: Reading, event: InboundEvent) -> bool:
         """Whether the asker may take their words for an answer, which they are not."""
-        is_asker = arrival.author_id == reading.question.asker_id != ""
-        if arrival.event != "message" or not is_asker or reading.shown is None:
+        is_asker = event.author_id == reading.question.asker_id != ""
+        if event.event != "message" or not is_asker or reading.shown is None:
             return False
-        text = arrival.message.text
+        text = event.message.text
         if self._commands.is_polite(text):
-            return arrival.message.at >= reading.shown.at + READING_MS  # right behind a request they belong to it
-        return self._commands.decision(text) is not None and arrival.message.id not in reading.changed
+            return event.message.at >= reading.shown.at + READING_MS  # right behind a request they belong to it
+        return self._commands.decision(text) is not None and event.message.id not in reading.changed
 
     async def _settle(
         self,

@@ -65,15 +65,15 @@ class HistoryEditor:
         self._rounds = rounds
         self._history_s = history_days * DAY_S + HOUR_S
 
-    async def remember(self, conversation: str, arrivals: Sequence[InboundEvent]) -> None:
+    async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
         """Write down who talks here, so that they can be forgotten everywhere."""
-        for arrival in arrivals:
-            await self._remember(conversation, arrival)
+        for event in events:
+            await self._remember(conversation, event)
 
-    async def _remember(self, conversation: str, arrival: InboundEvent) -> None:
-        if (person := _person(conversation, arrival)) is None:
+    async def _remember(self, conversation: str, event: InboundEvent) -> None:
+        if (person := _person(conversation, event)) is None:
             return
-        entry = f"{SHARED if arrival.group else OWN} {conversation}"
+        entry = f"{SHARED if event.group else OWN} {conversation}"
         await self._store.kv.add(f"person:{person}", entry, self._history_s)
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
@@ -101,7 +101,7 @@ class HistoryEditor:
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
-    async def forget(self, lease: Lease, arrival: InboundEvent) -> Forgotten:
+    async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Forget a person: their own conversations, and their words in those they share with others.
 
         A conversation that is being answered elsewhere is waited for; one that takes longer gets an entry in its inbox,
@@ -111,55 +111,53 @@ class HistoryEditor:
             LeaseLost: of the conversation at hand.
         """
         await self._store.leases.forget(lease)
-        person = _person(lease.conversation, arrival)
-        here = f"{SHARED if arrival.group else OWN} {lease.conversation}"
+        person = _person(lease.conversation, event)
+        here = f"{SHARED if event.group else OWN} {lease.conversation}"
         known = await self._store.kv.members(f"person:{person}") if person else []
         forgotten = Forgotten()
         for entry in sorted({*known, here}):
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
-                forgotten += await self._forget_in(lease, kind, arrival, is_here=True)
+                forgotten += await self._forget_in(lease, kind, event, is_here=True)
             elif (other := await acquire_patiently(self._store, conversation, self._rounds)) is None:
-                await self._ask_to_forget(conversation, kind, arrival)
+                await self._ask_to_forget(conversation, kind, event)
             else:
-                forgotten += await self._forget_under(other, kind, arrival)
-        await self._erase(lease.conversation, _author_id(arrival), {*known, here})
+                forgotten += await self._forget_under(other, kind, event)
+        await self._erase(lease.conversation, _author_id(event), {*known, here})
         return forgotten
 
-    async def leave(self, lease: Lease, arrival: InboundEvent) -> None:
+    async def leave(self, lease: Lease, event: InboundEvent) -> None:
         """Forget whoever does not want to be written to any more, or a group that the bot is no longer in.
 
         Raises:
             LeaseLost: not all was deleted.
         """
-        if arrival.group:
+        if event.group:
             await self._store.leases.forget(lease)
-            await self._forget_in(lease, OWN, arrival, is_here=True)
+            await self._forget_in(lease, OWN, event, is_here=True)
             await self._erase(lease.conversation, "", {f"{OWN} {lease.conversation}"})
         else:
-            await self.forget(lease, arrival)
+            await self.forget(lease, event)
 
-    async def _forget_under(self, lease: Lease, kind: str, arrival: InboundEvent) -> Forgotten:
+    async def _forget_under(self, lease: Lease, kind: str, event: InboundEvent) -> Forgotten:
         """In a conversation where nothing else is done, and which is given back."""
         try:
             if kind == SHARED:
-                await self._withdraw(lease, _author_id(arrival))
-            return await self._forget_in(lease, kind, arrival)
+                await self._withdraw(lease, _author_id(event))
+            return await self._forget_in(lease, kind, event)
         finally:
             await self._store.leases.release(lease)
 
-    async def _ask_to_forget(self, conversation: str, kind: str, arrival: InboundEvent) -> None:
+    async def _ask_to_forget(self, conversation: str, kind: str, event: InboundEvent) -> None:
         """Have a conversation that is being answered forget somebody at the end of its turn.
 
         Their own ends altogether. In a shared one their messages are taken back, one by one.
         """
-        wish = InboundEvent(
-            Message(f"{arrival.message.id}:{conversation}", "user", (), arrival.message.at), event="left"
-        )
+        wish = InboundEvent(Message(f"{event.message.id}:{conversation}", "user", (), event.message.at), event="left")
         if kind == OWN:
             await self._store.inbox.accept(conversation, wish.message.id, encode(wish), ASIDE)
             return
-        author_id = _author_id(arrival)
+        author_id = _author_id(event)
         bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in TAKEN_IN]
         bodies += [entry.body for entry in await self._store.inbox.read(conversation)]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
@@ -167,7 +165,7 @@ class HistoryEditor:
         said += [event.message for event in map(read_event, bodies) if event]
         for message in said:
             if message.author and message.author.id == author_id:
-                back = Message(f"{wish.message.id}:{message.id}", "user", (), arrival.message.at)
+                back = Message(f"{wish.message.id}:{message.id}", "user", (), event.message.at)
                 unsent = encode(InboundEvent(back, event="unsent", target=message.id))
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
 
@@ -206,8 +204,8 @@ class HistoryEditor:
         for dead_letter in dead_letters:
             await self._store.dead_letters.discard(dead_letter)
 
-    async def _forget_in(self, lease: Lease, kind: str, arrival: InboundEvent, *, is_here: bool = False) -> Forgotten:
-        author_id = _author_id(arrival)
+    async def _forget_in(self, lease: Lease, kind: str, event: InboundEvent, *, is_here: bool = False) -> Forgotten:
+        author_id = _author_id(event)
         gone = 0
 
         def without(messages: list[Message]) -> list[Message]:
@@ -271,14 +269,14 @@ def _asks_another(delivery: bytes, author_id: str) -> bool:
 
 def _is_by(body: bytes, author_id: str) -> bool:
     """Whether somebody has sent it; what cannot be read is theirs where it names them."""
-    arrival = read_event(body)
-    return _holds(body, author_id) if arrival is None else bool(author_id) and _author_id(arrival) == author_id
+    event = read_event(body)
+    return _holds(body, author_id) if event is None else bool(author_id) and _author_id(event) == author_id
 
 
-def _author_id(arrival: InboundEvent) -> str:
-    return arrival.message.author.id if arrival.message.author else ""
+def _author_id(event: InboundEvent) -> str:
+    return event.message.author.id if event.message.author else ""
 
 
-def _person(conversation: str, arrival: InboundEvent) -> str | None:
-    author_id = _author_id(arrival)
+def _person(conversation: str, event: InboundEvent) -> str | None:
+    author_id = _author_id(event)
     return f"{channel_of(conversation)}:{author_id}" if author_id else None

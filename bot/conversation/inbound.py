@@ -41,31 +41,31 @@ class InboundMessages:
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
 
-    async def begin(self, arrivals: list[InboundEvent]) -> list[InboundEvent]:
+    async def begin(self, events: list[InboundEvent]) -> list[InboundEvent]:
         """What a new turn answers: the words of one person, with all pictures that were sent together.
 
         Raises:
             LeaseLost: another process has the turn.
         """
         journal = self._services.store.journal
-        own = arrivals[: count_of_one_turn(arrivals, self._services.commands)]
-        if others := len(arrivals) - len(own):
+        own = events[: count_of_one_turn(events, self._services.commands)]
+        if others := len(events) - len(own):
             await journal.give_back(self._lease, others)
             return own
         self.authors = {one.author_id for one in own if is_text(one, self._services.commands)}
         return await with_whole_albums(own, self._join_waiting)
 
-    async def receive(self, arrivals: Sequence[InboundEvent], *, is_new: bool) -> TurnUpdate:
+    async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> TurnUpdate:
         """Make messages of arrivals; pictures are references still.
 
         Args:
             is_new: nothing has been said here before.
         """
-        self._note(arrivals)
+        self._note(events)
         conversation = self._lease.conversation
-        prepared = await self._channel.enrich(conversation, arrivals, is_new=is_new)
+        prepared = await self._channel.enrich(conversation, events, is_new=is_new)
         await self._editor.remember(conversation, prepared)
-        return TurnUpdate(tuple(self._dated(arrival) for arrival in prepared))
+        return TurnUpdate(tuple(self._dated(event) for event in prepared))
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
         """Take in what has arrived meanwhile and may join the turn.
@@ -78,13 +78,13 @@ class InboundMessages:
 
     async def is_to_stop(self) -> bool:
         """Whether somebody wants the turn to end, which it cannot take in yet."""
-        return any(is_stop(arrival, self._services.commands) for _, arrival in await self._waiting())
+        return any(is_stop(event, self._services.commands) for _, event in await self._waiting())
 
     async def _join_waiting(self) -> list[InboundEvent]:
         """What waits and may join the turn, on record as the turn's own from now on."""
         if joining := self._joining(await self._waiting()):
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
-        return [arrival for _, arrival in joining]
+        return [event for _, event in joining]
 
     async def _waiting(self) -> list[tuple[Waiting, InboundEvent]]:
         waiting = []
@@ -94,19 +94,19 @@ class InboundMessages:
             waiting.append((entry, event))
         return waiting
 
-    async def join(self, watcher: Watcher, arrivals: Sequence[InboundEvent]) -> TurnUpdate:
+    async def join(self, watcher: Watcher, events: Sequence[InboundEvent]) -> TurnUpdate:
         """Make what has joined the turn part of it: messages, and changes to earlier ones.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        batch = triage(arrivals, self._services.commands)
+        batch = triage(events, self._services.commands)
         await self._editor.apply(self._lease, batch.edited)
-        new = [*batch.superseded, *(arrival for _, arrival in batch.commands), *batch.messages]
+        new = [*batch.superseded, *(event for _, event in batch.commands), *batch.messages]
         if not new:
-            self._note(arrivals)
+            self._note(events)
             return TurnUpdate(changes=batch.edited, stopped=batch.stopped)
-        await watcher.show(Joined(tuple(arrival.message.id for arrival in new)))
+        await watcher.show(Joined(tuple(event.message.id for event in new)))
         update = await self.receive(new, is_new=False)
         return TurnUpdate(update.messages, batch.edited, batch.stopped)
 
@@ -122,41 +122,41 @@ class InboundMessages:
         With a wish to stop all before it, but for words of people whose turn does not end. Else what stands before the
         first thing that has to wait, what has decided, and changes to words that do not wait.
         """
-        stops = [index for index, (_, arrival) in enumerate(waiting) if is_stop(arrival, self._services.commands)]
+        stops = [index for index, (_, event) in enumerate(waiting) if is_stop(event, self._services.commands)]
         if stops:
             ended = self.authors | {waiting[index][1].author_id for index in stops}
             return [one for one in waiting[: stops[-1] + 1] if one[0].kind != ARRIVAL or belongs(one[1], ended)]
         run = list(takewhile(lambda one: self._may_join(*one), waiting))
         later = waiting[len(run) :]
-        stay = {arrival.message.id for _, arrival in later}
+        stay = {event.message.id for _, event in later}
         return run + [
-            (entry, arrival)
-            for entry, arrival in later
-            if arrival.message.id in self.decisions or (entry.kind == CHANGE and arrival.target not in stay)
+            (entry, event)
+            for entry, event in later
+            if event.message.id in self.decisions or (entry.kind == CHANGE and event.target not in stay)
         ]
 
-    def _may_join(self, entry: Waiting, arrival: InboundEvent) -> bool:
-        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(arrival, self.authors))
+    def _may_join(self, entry: Waiting, event: InboundEvent) -> bool:
+        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(event, self.authors))
 
-    def _note(self, arrivals: Sequence[InboundEvent]) -> None:
-        self.authors |= {arrival.author_id for arrival in arrivals if arrival.event == "message"}
-        self.address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), self.address)
+    def _note(self, events: Sequence[InboundEvent]) -> None:
+        self.authors |= {event.author_id for event in events if event.event == "message"}
+        self.address = next((event.address for event in reversed(events) if event.address), self.address)
 
-    def _dated(self, arrival: InboundEvent) -> Message:
-        zone = self._services.time_zone(arrival)
-        return replace(arrival.message, context=context_line(arrival, self._channel.name, zone))
+    def _dated(self, event: InboundEvent) -> Message:
+        zone = self._services.time_zone(event)
+        return replace(event.message, context=context_line(event, self._channel.name, zone))
 
 
-def context_line(arrival: InboundEvent, channel: str, time_zone: str) -> str:
+def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
     """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
 
     The same bytes for the same arrival, so that a model's prompt cache holds; a name can neither break out of the
     brackets nor imitate what stands between them.
     """
-    author = arrival.message.author
-    at = datetime.fromtimestamp(arrival.message.at / 1000, ZoneInfo(time_zone))
-    words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if arrival.group else "1:1"]
+    author = event.message.author
+    at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
+    words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if event.group else "1:1"]
     name = safe_name(author.name) if author else ""
-    if arrival.group and name:
+    if event.group and name:
         words.append(f"from {name}")
     return f"[{', '.join(words)}]"

@@ -42,7 +42,7 @@ class Intake:
         self._metrics = metrics
         self.closed = False
 
-    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
+    async def __call__(self, conversation: str, event: InboundEvent) -> bool:
         """Accept one message; false where its id was seen before.
 
         One that a full inbox does not take is left out, and its conversation gets a sentence about it, once a minute.
@@ -53,39 +53,39 @@ class Intake:
         if self.closed:
             raise StoreUnavailable("shutting down")
         channel = channel_of(conversation)
-        arrival = replace(arrival, message=_capped(arrival.message))
-        kind = self._kind_of(arrival)
-        accepted = await self._accept(conversation, arrival, kind)
+        event = replace(event, message=_capped(event.message))
+        kind = self._kind_of(event)
+        accepted = await self._accept(conversation, event, kind)
         if accepted is Accepted.FULL:
             self._metrics.left_out.labels(channel).inc()
-            arrival = _left_out(arrival)
-            accepted = await self._accept(conversation, arrival, ASIDE)
+            event = _left_out(event)
+            accepted = await self._accept(conversation, event, ASIDE)
             if accepted:
                 log.warning("inbox.full", conversation=conversation)
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
-        message_id = arrival.message.id
+        message_id = event.message.id
         if accepted is not Accepted.ATTENDED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands):
+        if accepted is Accepted.ATTENDED and is_stop(event, self._commands):
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
-    async def _accept(self, conversation: str, arrival: InboundEvent, kind: str) -> Accepted:
+    async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """What stops, decides or takes back always gets in."""
-        always = kind == CONTROL or arrival.event in ("unsent", "left") or arrival.left_out
-        decides = arrival.event == "message" and self._commands.decision(arrival.message.text) is not None
-        entry = (arrival.message.id, encode(arrival), kind)
+        always = kind == CONTROL or event.event in ("unsent", "left") or event.left_out
+        decides = event.event == "message" and self._commands.decision(event.message.text) is not None
+        entry = (event.message.id, encode(event), kind)
         return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
 
-    def _kind_of(self, arrival: InboundEvent) -> str:
+    def _kind_of(self, event: InboundEvent) -> str:
         """What may join a turn under way, and what has to wait for its end."""
-        if arrival.event in ("edited", "unsent"):
+        if event.event in ("edited", "unsent"):
             return CHANGE
-        if arrival.event == "decision" or is_stop(arrival, self._commands):
+        if event.event == "decision" or is_stop(event, self._commands):
             return CONTROL
-        return ARRIVAL if is_text(arrival, self._commands) else ASIDE
+        return ARRIVAL if is_text(event, self._commands) else ASIDE
 
 
 def _capped(message: Message) -> Message:
@@ -104,9 +104,9 @@ def _capped(message: Message) -> Message:
     return replace(message, parts=(*parts, Text(mark)))
 
 
-def _left_out(arrival: InboundEvent) -> InboundEvent:
+def _left_out(event: InboundEvent) -> InboundEvent:
     """What is answered in the place of messages that are left out; its id is taken in once a minute."""
-    message = arrival.message
+    message = event.message
     sample = (Text(message.text[:SAMPLE]),)
     mark = replace(message, id=f"left_out_{now_ms() // PAUSE_MS}", parts=sample)
-    return InboundEvent(mark, arrival.address, arrival.group, "told", "apology.rate_limited", left_out=True)
+    return InboundEvent(mark, event.address, event.group, "told", "apology.rate_limited", left_out=True)

@@ -52,7 +52,7 @@ DECODERS: Mapping[str, Callable[[bytes], Step]] = {
 class TurnJournal:
     """A journal read back: what the turn began with, then everything else in the order it was written."""
 
-    arrivals: list[InboundEvent] = field(default_factory=list)
+    events: list[InboundEvent] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -71,8 +71,8 @@ class TurnJournal:
 
     def ids_of(self, author_id: str) -> set[str]:
         """The messages of this person that the turn answers."""
-        arrivals = [*self.arrivals, *(step for step in self.steps if isinstance(step, InboundEvent))]
-        return {arrival.message.id for arrival in arrivals if arrival.author_id == author_id}
+        events = [*self.events, *(step for step in self.steps if isinstance(step, InboundEvent))]
+        return {event.message.id for event in events if event.author_id == author_id}
 
 
 def read_entries(entries: Iterable[Entry]) -> TurnJournal:
@@ -88,11 +88,11 @@ def read_entries(entries: Iterable[Entry]) -> TurnJournal:
         elif journal.steps:
             journal.steps.append(decode_event(entry.body))
         else:
-            journal.arrivals.append(decode_event(entry.body))
+            journal.events.append(decode_event(entry.body))
     return journal
 
 
-def readable_arrivals(entries: Iterable[Entry]) -> list[InboundEvent]:
+def readable_events(entries: Iterable[Entry]) -> list[InboundEvent]:
     """What the turn has taken in, as far as it can be read."""
     events = (read_event(entry.body) for entry in entries if entry.kind not in DECODERS)
     return [event for event in events if event is not None]

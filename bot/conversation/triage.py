@@ -41,34 +41,34 @@ class Triage:
     superseded: list[InboundEvent] = field(default_factory=list)
 
 
-def triage(arrivals: Sequence[InboundEvent], commands: SpokenCommands) -> Triage:
+def triage(events: Sequence[InboundEvent], commands: SpokenCommands) -> Triage:
     """Go through a batch in order.
 
     A message that stands before ``/stop``, ``/reset`` or ``/forget me`` is not answered any more. A decision about a
     question that is not open any more is answered with a sentence.
     """
     batch = Triage()
-    for arrival in arrivals:
-        if arrival.event == "message":
-            command = command_of(arrival, commands)
+    for event in events:
+        if event.event == "message":
+            command = command_of(event, commands)
             if command is None:
-                batch.messages.append(arrival)
+                batch.messages.append(event)
                 continue
-            batch.commands.append((command, arrival))
+            batch.commands.append((command, event))
             if command == "stop":
                 _stop(batch)
             elif command in ("reset", "forget"):
                 batch.messages.clear()
-        elif arrival.event == "told":
-            batch.canned.append(arrival)
-        elif arrival.event == "decision":
-            batch.canned.append(replace(arrival, target="approval.over"))
-        elif arrival.event == "stop":
+        elif event.event == "told":
+            batch.canned.append(event)
+        elif event.event == "decision":
+            batch.canned.append(replace(event, target="approval.over"))
+        elif event.event == "stop":
             _stop(batch)
-        elif arrival.event == "left":
-            batch = Triage(conversation_deleted=arrival)
+        elif event.event == "left":
+            batch = Triage(conversation_deleted=event)
         else:
-            _change(batch, arrival)
+            _change(batch, event)
     return batch
 
 
@@ -82,29 +82,29 @@ def is_text(event: InboundEvent, commands: SpokenCommands) -> bool:
     return event.event == "message" and commands.read(event.message.text) is None
 
 
-def belongs(arrival: InboundEvent, authors: Collection[str]) -> bool:
+def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
     """Whether words may join a turn of these people.
 
     A turn answers one person, who decides about what acts and in whose name it is done; everybody else has turns of
     their own. In a group, two people whose ids the platform keeps back count as two.
     """
-    return arrival.author_id in authors and bool(arrival.author_id or not arrival.group)
+    return event.author_id in authors and bool(event.author_id or not event.group)
 
 
-def count_of_one_turn(arrivals: Sequence[InboundEvent], commands: SpokenCommands) -> int:
+def count_of_one_turn(events: Sequence[InboundEvent], commands: SpokenCommands) -> int:
     """How many arrivals, from the first on, one turn takes in: all before the first words of another person."""
     authors: set[str] = set()
-    for count, arrival in enumerate(arrivals):
-        if is_text(arrival, commands):
-            if authors and not belongs(arrival, authors):
+    for count, event in enumerate(events):
+        if is_text(event, commands):
+            if authors and not belongs(event, authors):
                 return count
-            authors.add(arrival.author_id)
-    return len(arrivals)
+            authors.add(event.author_id)
+    return len(events)
 
 
-def is_stop(arrival: InboundEvent, commands: SpokenCommands) -> bool:
+def is_stop(event: InboundEvent, commands: SpokenCommands) -> bool:
     """Whether somebody wants the turn under way to end."""
-    return arrival.event == "stop" or command_of(arrival, commands) == "stop"
+    return event.event == "stop" or command_of(event, commands) == "stop"
 
 
 def _stop(batch: Triage) -> None:
@@ -113,12 +113,12 @@ def _stop(batch: Triage) -> None:
     batch.messages.clear()
 
 
-def _change(batch: Triage, arrival: InboundEvent) -> None:
+def _change(batch: Triage, event: InboundEvent) -> None:
     """An edit or a message taken back: in this batch where it stands here, else in the history."""
-    new = arrival.message if arrival.event == "edited" else None
-    place = next((n for n, known in enumerate(batch.messages) if known.message.id == arrival.target), None)
+    new = event.message if event.event == "edited" else None
+    place = next((n for n, known in enumerate(batch.messages) if known.message.id == event.target), None)
     if place is None:
-        batch.edited[arrival.target] = new
+        batch.edited[event.target] = new
     elif new is None:
         del batch.messages[place]
     else:
@@ -127,14 +127,14 @@ def _change(batch: Triage, arrival: InboundEvent) -> None:
 
 
 async def with_whole_albums(
-    arrivals: Sequence[InboundEvent], more: Callable[[], Awaitable[list[InboundEvent]]]
+    events: Sequence[InboundEvent], more: Callable[[], Awaitable[list[InboundEvent]]]
 ) -> list[InboundEvent]:
     """The arrivals, with those that come in while an album's other pictures are waited for.
 
     Args:
         more: takes in what has arrived meanwhile.
     """
-    known = list(arrivals)
+    known = list(events)
     waited = 0.0
     while waited < WAIT_S and _is_incomplete(known):
         await asyncio.sleep(LOOK_S)
@@ -143,6 +143,6 @@ async def with_whole_albums(
     return known
 
 
-def _is_incomplete(arrivals: Sequence[InboundEvent]) -> bool:
-    albums = {arrival.album: arrival.album_size for arrival in arrivals if arrival.album}
-    return any(sum(arrival.album == album for arrival in arrivals) < size for album, size in albums.items())
+def _is_incomplete(events: Sequence[InboundEvent]) -> bool:
+    albums = {event.album: event.album_size for event in events if event.album}
+    return any(sum(event.album == album for event in events) < size for album, size in albums.items())

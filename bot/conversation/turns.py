@@ -45,7 +45,7 @@ from bot.conversation.journal import (
     TurnJournal,
     read_entries,
     readable,
-    readable_arrivals,
+    readable_events,
 )
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.services import Services
@@ -236,7 +236,7 @@ class TurnRunner:
         admitted = await self._admission.admit(lease.conversation, turn_id, [event])
         replies = [reply for reply, _ in admitted.replies]
         command = self._services.commands.read(event.message.text)
-        if admitted.arrivals and command:
+        if admitted.events and command:
             replies = [await self._commands.run(command, Given(lease, event, ends_turn=False))]
         sends = [encode(Delivery(new_id("reply"), turn_id, reply, event.address)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
@@ -259,26 +259,26 @@ class TurnRunner:
         await self._services.alerts.notice("dead_letters", reason)
 
     def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
-        arrivals = readable_arrivals(journalled.entries)
-        batch = triage(arrivals, self._services.commands)
-        is_awaited = bool(batch.messages or batch.commands or batch.canned or not arrivals)
+        events = readable_events(journalled.entries)
+        batch = triage(events, self._services.commands)
+        is_awaited = bool(batch.messages or batch.commands or batch.canned or not events)
         if not is_awaited or self._services.channel(lease.conversation) is None:
             return TurnResult()
-        asked = [arrival.message for arrival in batch.messages]
+        asked = [event.message for event in batch.messages]
         language = language_of(asked[-1].text if asked else "", self._services.defaults.language)
         text = self._services.texts.get("apology.crashed", language)
-        address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), "")
+        address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
         return TurnResult((*asked, _own_message(text)) if asked else (), [(reply, address)])
 
     async def _run(self, attempt: _Attempt, journal: TurnJournal) -> TurnResult:
         result = TurnResult()
         if not journal.steps:  # a turn that has got on was admitted
-            arrivals = await attempt.inbound.begin(journal.arrivals)
-            admitted = await self._admission.admit(attempt.lease.conversation, attempt.turn_id, arrivals)
+            events = await attempt.inbound.begin(journal.events)
+            admitted = await self._admission.admit(attempt.lease.conversation, attempt.turn_id, events)
             result.add(admitted.messages, admitted.replies)
-            journal.arrivals = admitted.arrivals
-        batch = triage(journal.arrivals, self._services.commands)
+            journal.events = admitted.events
+        batch = triage(journal.events, self._services.commands)
         await self._do_asides(attempt.lease, attempt.channel, batch, result)
         if batch.messages:
             answered = await self._answer(attempt, batch.messages, journal.steps)
@@ -321,7 +321,7 @@ class TurnRunner:
         entry = encode(record) if result.messages else None
         await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
 
-    async def _answer(self, attempt: _Attempt, arrivals: list[InboundEvent], steps: list[Step]) -> TurnResult:
+    async def _answer(self, attempt: _Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
         """Answer messages; with nothing, where they have all been taken back meanwhile.
 
         Args:
@@ -334,10 +334,10 @@ class TurnRunner:
             StoreUnavailable: it is left in its journal.
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
-        view = nullcontext(Nobody()) if attempt.quietly else channel.live_view(conversation, arrivals[-1].address)
+        view = nullcontext(Nobody()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
         async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
-            await watcher.show(TurnStarted(attempt.turn_id, tuple(arrival.message.id for arrival in arrivals)))
-            turn = await self._new_turn(attempt, arrivals, watcher, media)
+            await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
+            turn = await self._new_turn(attempt, events, watcher, media)
             for step in steps:
                 await self._restore(turn, step, inbound)
             reply = await self._reply(turn, inbound)
@@ -347,12 +347,12 @@ class TurnRunner:
         return TurnResult(added, [(reply, inbound.address)], turn.model) if reply else TurnResult()
 
     async def _new_turn(
-        self, attempt: _Attempt, arrivals: list[InboundEvent], watcher: Watcher, media: TurnMedia
+        self, attempt: _Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia
     ) -> Turn:
         """The turn before its first step, each message with its context line."""
         defaults, conversation = self._services.defaults, attempt.lease.conversation
         history = await self._window.load(conversation)
-        asked = (await attempt.inbound.receive(arrivals, is_new=not history)).messages
+        asked = (await attempt.inbound.receive(events, is_new=not history)).messages
         author = asked[-1].author or NOBODY
         context = TurnContext(
             conversation=conversation,

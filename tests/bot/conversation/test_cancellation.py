@@ -96,10 +96,10 @@ class Preparing(Mailbox):
 
     meanwhile: Callable[[], Awaitable[None]]
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
-        return list(arrivals)
+        return list(events)
 
 
 async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_being_asked(store: Store) -> None:

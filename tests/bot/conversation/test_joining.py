@@ -147,10 +147,10 @@ class Interrupting(Mailbox):
         super().__init__()
         self.interrupt: Callable[[], Awaitable[None]] | None = None
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        if self.interrupt and arrivals[0].event == "told":
+    async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+        if self.interrupt and events[0].event == "told":
             await self.interrupt()
-        return list(arrivals)
+        return list(events)
 
 
 async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: Store) -> None:

@@ -24,8 +24,8 @@ def unsend(message_id: str, target: str) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (), 2), event="unsent", target=target)
 
 
-def texts(arrivals: list[InboundEvent]) -> list[str]:
-    return [arrival.message.text for arrival in arrivals]
+def texts(events: list[InboundEvent]) -> list[str]:
+    return [event.message.text for event in events]
 
 
 def test_an_edit_in_the_same_batch_changes_the_message_itself() -> None:
