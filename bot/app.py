@@ -160,7 +160,7 @@ async def wire(
         runner = build(*parts, alerts=alerts, summarizer=_summarizer(house))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
-            await stack.enter_async_context(runner.listening())
+            await stack.enter_async_context(runner.cancellations.listen())
         yield Runtime(store, intake, console, runner.services.channels, runner, partial(alerts.notice, "store_full"))
 
 

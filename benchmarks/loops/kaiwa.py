@@ -11,6 +11,7 @@ from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE,
 from bot.agent import turn as turns
 from bot.agent.loop import Agent
 from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
+from bot.clock import now_ms
 from bot.live_events import Nobody
 from bot.metrics import Metrics
 from bot.providers import Provider
@@ -70,7 +71,7 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     agent = Agent(provider, ToolMap(tools), SYSTEM, metrics)
 
     async def turn() -> None:
-        asked = Message(new_id("msg"), "user", (Text(QUESTION),), turns.now_ms())
+        asked = Message(new_id("msg"), "user", (Text(QUESTION),), now_ms())
         place = TurnContext("console:benchmark", "", "en", "UTC", Nobody())
         begun = turns.Turn(new_id("turn"), place, (), [asked], NoPorts(), time.monotonic() + 60)
         answer = await agent.run(begun)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
@@ -97,8 +97,8 @@ class TurnPorts(Protocol):
         ...
 
 
-async def as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages without contents of media."""
+async def without_media(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages as they are: references to media, no contents."""
     return messages
 
 
@@ -111,7 +111,8 @@ class TurnContext:
         locale: BCP 47 tag of the asker.
         time_zone: IANA name.
         watcher: is shown the turn while it runs.
-        load: puts contents of media into the messages of a request.
+        load: adds contents of media to the messages of a request.
+        tool_choice: for the first request only; afterwards the model is free.
     """
 
     conversation: str
@@ -119,7 +120,8 @@ class TurnContext:
     locale: str
     time_zone: str
     watcher: Watcher
-    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = as_they_are
+    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
+    tool_choice: ToolChoice = AUTO
 
 
 class Turn:
@@ -128,7 +130,6 @@ class Turn:
     Args:
         asked: the user messages this turn answers.
         deadline: ``time.monotonic()`` seconds by which the turn must end.
-        tool_choice: for the first request only; afterwards the model is free.
     """
 
     def __init__(
@@ -139,7 +140,6 @@ class Turn:
         asked: Iterable[Message],
         ports: TurnPorts,
         deadline: float,
-        tool_choice: ToolChoice = AUTO,
     ) -> None:
         self.turn_id = turn_id
         self.context = context
@@ -150,7 +150,6 @@ class Turn:
         self.model = ""  # the one that answered last, where it was asked here
         self._history = tuple(history)
         self._ports = ports
-        self._first_choice = tool_choice
         self._results: dict[str, ToolResult] = {}
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
@@ -185,7 +184,7 @@ class Turn:
     @property
     def tool_choice(self) -> ToolChoice:
         """The choice for the next request: a forced one holds for the first request only."""
-        return AUTO if any(message.role == "model" for message in self.added) else self._first_choice
+        return AUTO if any(message.role == "model" for message in self.added) else self.context.tool_choice
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -305,8 +304,3 @@ def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) 
         elif (new := changes[message.id]) is not None:
             kept.append(replace(message, parts=new.parts))
     return kept
-
-
-def now_ms() -> int:
-    """Milliseconds since the epoch by this process's clock; for messages, never compared between processes."""
-    return time.time_ns() // 1_000_000

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from bot.agent.turn import changed
 from bot.channels import Delivery, InboundEvent
-from bot.conversation.history import KEEP_TURNS, read_turns
+from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
-from bot.conversation.renewals import acquire_patiently
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
 
@@ -21,7 +20,7 @@ TAKEN_IN = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # of a journal's entries, those th
 OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
 DAY_S = 86_400
 HOUR_S = 3_600
-ROUNDS = 32  # looks at a conversation that is answered elsewhere: longer than a lease lives
+LEASE_WAIT_S = 8.0  # for a conversation that is answered elsewhere; longer than a lease lives
 
 decode_delivery = Decoder(Delivery).decode
 
@@ -58,11 +57,11 @@ class HistoryEditor:
         store: Store,
         history_days: int,
         forget_files: Callable[[str], Awaitable[int]] = no_files,
-        rounds: int = ROUNDS,
+        lease_wait_s: float = LEASE_WAIT_S,
     ) -> None:
         self._store = store
         self._forget_files = forget_files
-        self._rounds = rounds
+        self._lease_wait_s = lease_wait_s
         self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
@@ -119,14 +118,14 @@ class HistoryEditor:
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
                 forgotten += await self._forget_in(lease, kind, event, is_here=True)
-            elif (other := await acquire_patiently(self._store, conversation, self._rounds)) is None:
+            elif (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
                 await self._ask_to_forget(conversation, kind, event)
             else:
                 forgotten += await self._forget_under(other, kind, event)
         await self._erase(lease.conversation, _author_id(event), {*known, here})
         return forgotten
 
-    async def leave(self, lease: Lease, event: InboundEvent) -> None:
+    async def delete_conversation(self, lease: Lease, event: InboundEvent) -> None:
         """Forget whoever does not want to be written to any more, or a group that the bot is no longer in.
 
         Raises:

@@ -116,10 +116,10 @@ class TurnMedia:
             await self._fetch(wanted)
         return self._filled(messages)
 
-    def described(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+    def describe(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages as they are kept: references, with what is known of their contents by now."""
         return tuple(
-            _with_parts(message, tuple(self._described(part) for part in message.parts)) for message in messages
+            _with_parts(message, tuple(self._describe(part) for part in message.parts)) for message in messages
         )
 
     async def _fetch(self, wanted: Sequence[Media]) -> None:
@@ -192,11 +192,11 @@ class TurnMedia:
         if not isinstance(part, Media):
             return part
         if data := left.pop(part.ref, b""):
-            return replace(self._described(part), data=data)
+            return replace(self._describe(part), data=data)
         words = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
         return Text(words.format(part.mime.partition("/")[0])) if words else part
 
-    def _described(self, part: Part) -> Part:
+    def _describe(self, part: Part) -> Part:
         if not isinstance(part, Media) or not (data := self._found.get(part.ref)):
             return part
         return replace(part, mime=mime_of(data) or part.mime, size=len(data))

@@ -213,7 +213,7 @@ class Conversation:
         return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
 
     async def _live(self, process: Process) -> None:
-        async with process.harness.runner.listening(), self.rig.store.live.subscribe(TOPIC):
+        async with process.harness.runner.cancellations.listen(), self.rig.store.live.subscribe(TOPIC):
             for _ in range(VISITS):
                 if await self.due_at() is not None:
                     await process.harness.runner.process(self.name)

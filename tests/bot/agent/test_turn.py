@@ -14,7 +14,8 @@ from tests.bot.agent.test_loop import Notes
 
 def make(*arrived: Message, history: tuple[Message, ...] = (), choice: ToolChoice = AUTO) -> Turn:
     notes = Notes()
-    return Turn("t1", TurnContext("console:x", "", "en", "UTC", notes), history, arrived, notes, 0.0, choice)
+    context = TurnContext("console:x", "", "en", "UTC", notes, tool_choice=choice)
+    return Turn("t1", context, history, arrived, notes, 0.0)
 
 
 def user(message_id: str, author: Author | None = None) -> Message:
