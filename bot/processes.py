@@ -36,7 +36,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             server = await stack.enter_async_context(serving(asgi(services, runtime, here), sock, bounds))
             stack.callback(runtime.console.close)
             if here:
-                await stack.enter_async_context(here.running(runtime.conversations.process, [evictor.run]))
+                await stack.enter_async_context(here.run(runtime.conversations.process, [evictor.run]))
             _freeze_garbage()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
@@ -50,7 +50,7 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             worker = Worker(docket, services.store, orders.hurry)
             async with open_runtime(services, worker) as runtime:
                 evictor = Evictor(services.store, runtime.store_full)
-                async with worker.running(runtime.conversations.process, [evictor.run]):
+                async with worker.run(runtime.conversations.process, [evictor.run]):
                     _freeze_garbage()
                     announce()
                     await _until(orders.stop, worker.wait_until_ended)
@@ -64,7 +64,7 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
     async with (
         open_services(settings) as services,
         open_runtime(services, jobs, only_console=True) as runtime,
-        jobs.running(runtime.conversations.process),
+        jobs.run(runtime.conversations.process),
     ):
         yield runtime
 

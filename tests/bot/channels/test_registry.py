@@ -105,7 +105,7 @@ async def test_a_channel_that_the_registry_alone_names_answers(
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(app.open_services(settings))
         runtime = await stack.enter_async_context(app.open_runtime(services, jobs, registry=registry))
-        await stack.enter_async_context(jobs.running(runtime.conversations.process))
+        await stack.enter_async_context(jobs.run(runtime.conversations.process))
         transport = httpx.ASGITransport(app.asgi(services, runtime, None))
         web = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://kaiwa"))
         assert (await web.post("/webhooks/postbox", content="what is 6*7?")).status_code == 200
