@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.agent.turn import changed
+from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
@@ -82,7 +82,7 @@ class HistoryEditor:
             LeaseLost: nothing was changed.
         """
         if edits:
-            await self._rewrite(lease, lambda messages: changed(messages, edits))
+            await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
         if gone := [message_id for message_id, new in edits.items() if new is None]:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
@@ -210,7 +210,7 @@ class HistoryEditor:
         def without(messages: list[Message]) -> list[Message]:
             nonlocal gone
             own = {m.id: None for m in messages if kind == OWN or (m.author and m.author.id == author_id)}
-            kept = [] if kind == OWN else changed(messages, own)
+            kept = [] if kind == OWN else apply_changes(messages, own)
             gone += len(messages) - len(kept)
             return kept
 

@@ -196,7 +196,7 @@ def build(
     """The services of all conversations.
 
     Args:
-        channels: by name, complete.
+        channels: all channels that are on, by name.
         alerts: given where channels raise alerts too.
         summarizer: None: older turns are left out of the requests.
         clock: monotonic seconds.

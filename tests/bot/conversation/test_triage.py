@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.agent.turn import changed
+from bot.agent.turn import apply_changes
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.triage import Triage, parse, triage
@@ -48,7 +48,7 @@ def test_changes_to_earlier_turns_wait_for_the_history() -> None:
     """An edit and a message taken back whose targets are not in the batch."""
     batch = sort([edit("e1", "old1", "new words"), unsend("e2", "old2")])
     before = [said("old1", "old words").message, said("old2", "secret").message, said("x", "kept").message]
-    assert [message.text for message in changed(before, batch.edited)] == ["new words", "kept"]
+    assert [message.text for message in apply_changes(before, batch.edited)] == ["new words", "kept"]
 
 
 def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
