@@ -14,7 +14,7 @@ from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.limits import Excess, Used, is_operators
 from bot.conversation.services import Services
-from bot.conversation.triage import ParsedEvent
+from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
 from bot.texts import language_of, preferred_language
 from bot.transcript import Message, Text, channel_of, new_id
 
@@ -53,19 +53,19 @@ class Admission:
         Raises:
             StoreUnavailable: the counts are not known.
         """
-        wishes = [one.event for one in batch if one.command == "forget"]
-        last = {wish.author_id: wish.message.id for wish in wishes}  # stands for all of a person's wishes
-        repeated = {wish.message.id for wish in wishes} - set(last.values())
+        forgets = [one.event for one in batch if one.command == "forget"]
+        last = {event.author_id: event.message.id for event in forgets}  # one of a person is enough
+        repeated = {event.message.id for event in forgets} - set(last.values())
         batch = [one for one in batch if one.event.message.id not in repeated]
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
         excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
         beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
-        for wish in (wish for wish in wishes if wish.message.id not in repeated):
-            if not await self._budgets.may_forget(turn_id, conversation, wish.author_id):
-                beyond.append((FORGETS, [wish]))
-        gone = {event.message.id for _, refused in beyond for event in refused}
-        admitted = Admitted([one for one in batch if one.event.message.id not in gone])
+        for event in (event for event in forgets if event.message.id not in repeated):
+            if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
+                beyond.append((FORGETS, [event]))
+        refused_ids = {event.message.id for _, refused in beyond for event in refused}
+        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids])
         for found, refused in beyond:
             log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
             if await self._may_refuse(conversation, refused[-1]):
@@ -96,12 +96,12 @@ class Admission:
         """
         counted: list[InboundEvent] = []
         for event, command in batch:
-            ours = command is not None or event.event == "told"
-            if event.event == "left":
+            ours = command is not None or event.event == CANNED
+            if event.event == CONVERSATION_DELETED:
                 counted.clear()
             elif event.event == "unsent":
                 counted = [one for one in counted if one.message.id != event.target]
-            elif event.event not in ("message", "told") or event.left_out or event.target.endswith(".greeting"):
+            elif event.event not in ("message", CANNED) or event.left_out or event.target.endswith(".greeting"):
                 continue
             elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
                 counted.append(event)

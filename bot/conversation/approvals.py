@@ -11,7 +11,7 @@ from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.services import Services
-from bot.conversation.triage import ParsedEvent, parse
+from bot.conversation.triage import CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import AwaitingApproval
 from bot.safe_text.arguments import SHOWN, described_whole, fenced
 from bot.safe_text.names import name_in_words
@@ -227,4 +227,4 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
     """Whether an event makes the question void: a stop, the end of the conversation, or the request taken back."""
     event = parsed.event
     is_taken_back = event.event == "unsent" and event.target in reading.journal.ids_of(reading.question.asker_id)
-    return parsed.is_stop or event.event == "left" or is_taken_back
+    return parsed.is_stop or event.event == CONVERSATION_DELETED or is_taken_back

@@ -13,6 +13,7 @@ from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
+from bot.conversation.triage import CONVERSATION_DELETED
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
 
@@ -83,7 +84,7 @@ class HistoryEditor:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
             await self._discard(
-                dead_letter for dead_letter in dead_letters if any(_names(dead_letter, word) for word in deleted)
+                dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
             )
 
     async def reset(self, lease: Lease) -> None:
@@ -148,9 +149,10 @@ class HistoryEditor:
 
         A person's own conversation ends. In a shared one each of their messages is taken back.
         """
-        wish = InboundEvent(Message(f"{event.message.id}:{conversation}", "user", (), event.message.at), event="left")
+        empty = Message(f"{event.message.id}:{conversation}", "user", (), event.message.at)
+        deletion = InboundEvent(empty, event=CONVERSATION_DELETED)
         if kind == OWN:
-            await self._store.inbox.accept(conversation, wish.message.id, encode(wish), ASIDE)
+            await self._store.inbox.accept(conversation, deletion.message.id, encode(deletion), ASIDE)
             return
         author_id = event.author_id
         bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in INBOUND]
@@ -160,7 +162,7 @@ class HistoryEditor:
         messages += [event.message for event in map(read_event, bodies) if event]
         for message in messages:
             if message.author and message.author.id == author_id:
-                back = Message(f"{wish.message.id}:{message.id}", "user", (), event.message.at)
+                back = Message(f"{deletion.message.id}:{message.id}", "user", (), event.message.at)
                 unsent = encode(InboundEvent(back, event="unsent", target=message.id))
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
 

@@ -40,7 +40,7 @@ KEEP_TURNS = 200  # in the store
 READ_TURNS = 40  # in a request, at most
 # Shares of the bytes that the history of a request may have:
 FULL = 0.75  # from here on older turns become a summary
-KEPT = 0.4  # turns that stay in full after that
+KEEP = 0.4  # turns that stay in full after that
 SUMMARISED = 0.2  # the summary, which is cut if the model writes more
 SUMMARY_S = 60.0
 LEASE_WAIT_S = 60.0  # for a turn that began meanwhile
@@ -158,7 +158,7 @@ class HistoryWindow:
 
     def _older(self, since: list[StoredTurn]) -> list[StoredTurn]:
         """The turns to summarise now; none if the newest turn alone fills the space."""
-        kept = _fitting(reversed(since), self._bytes * KEPT, READ_TURNS * KEPT)
+        kept = _fitting(reversed(since), self._bytes * KEEP, READ_TURNS * KEEP)
         older = since[: len(since) - kept]
         return older[: _fitting(older, self._bytes)]  # the rest is for the next summary
 
@@ -174,7 +174,7 @@ class HistoryWindow:
     async def _put(self, conversation: str, before: Summary | None, older: list[StoredTurn], summary: Summary) -> None:
         """Store a summary, unless its turns were changed, deleted or summarised meanwhile."""
         if (lease := await wait_for_lease(self._store, conversation, LEASE_WAIT_S)) is None:
-            raise TimeoutError("a turn goes on and on")
+            raise TimeoutError("a turn keeps the lease")
         try:
             turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
             if (turns.summary, turns.since[: len(older)]) != (before, older):

@@ -11,7 +11,7 @@ from bot.channels import InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
-from bot.conversation.triage import ParsedEvent, parse
+from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
 from bot.metrics import Metrics
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
@@ -74,7 +74,7 @@ class Intake:
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
-        always = kind == CONTROL or event.event in ("unsent", "left") or event.left_out
+        always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
         decides = event.event == "message" and self._commands.decision(event.message.text) is not None
         entry = (event.message.id, encode(event), kind)
         return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
@@ -110,4 +110,4 @@ def _left_out(event: InboundEvent) -> InboundEvent:
     message = event.message
     sample = (Text(message.text[:SAMPLE]),)
     mark = replace(message, id=f"left_out_{now_ms() // LEFT_OUT_PAUSE_MS}", parts=sample)
-    return InboundEvent(mark, event.address, event.group, "told", "apology.rate_limited", left_out=True)
+    return InboundEvent(mark, event.address, event.group, CANNED, "apology.rate_limited", left_out=True)

@@ -163,11 +163,11 @@ class TurnMedia:
         take = partial(arriving.take, media.ref)
         arriving.end(media.ref, is_whole=await self._channel.fetch(self._conversation, media, take))
 
-    def _miss(self, refs: Iterable[str], words: str) -> None:
+    def _miss(self, refs: Iterable[str], text: str) -> None:
         """Replace pictures by a text until the turn ends; the first text of a picture stays."""
         for ref in refs:
             self._found.pop(ref, None)
-            self._missing.setdefault(ref, words)
+            self._missing.setdefault(ref, text)
 
     def _shrink(self) -> None:
         """Return the unused part of the allowance."""
@@ -181,20 +181,20 @@ class TurnMedia:
 
     def _filled(self, messages: Sequence[Message]) -> list[Message]:
         """The messages with contents or texts. A picture that occurs twice gets its contents where it is newest."""
-        left = dict(self._found)
+        unused = dict(self._found)
         filled = []
         for message in reversed(messages):
-            parts = [self._shown(part, left) for part in reversed(message.parts)]
+            parts = [self._content(part, unused) for part in reversed(message.parts)]
             filled.append(_with_parts(message, tuple(reversed(parts))))
         return filled[::-1]
 
-    def _shown(self, part: Part, left: dict[str, bytes]) -> Part:
+    def _content(self, part: Part, unused: dict[str, bytes]) -> Part:
         if not isinstance(part, Media):
             return part
-        if data := left.pop(part.ref, b""):
+        if data := unused.pop(part.ref, b""):
             return replace(self._describe(part), data=data)
-        words = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
-        return Text(words.format(part.mime.partition("/")[0])) if words else part
+        text = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
+        return Text(text.format(part.mime.partition("/")[0])) if text else part
 
     def _describe(self, part: Part) -> Part:
         if not isinstance(part, Media) or not (data := self._found.get(part.ref)):

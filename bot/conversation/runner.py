@@ -40,7 +40,7 @@ class NextWakeup:
     """When a conversation is to be processed again.
 
     Attributes:
-        at: ms of the store's clock; None: as soon as journal or outbox hold something.
+        at: ms of the store's clock; None: at once if journal or outbox hold anything.
         known: entries of the inbox that wait on purpose.
     """
 
@@ -59,7 +59,7 @@ class _HeldLease:
 
 
 class Renewals:
-    """Renews all leases of this process together: one request a second for each shard, whatever the turns do."""
+    """Renews all leases of this process together: one request a second for each shard."""
 
     def __init__(self, store: Store) -> None:
         self._leases = store.leases
@@ -100,7 +100,7 @@ class Renewals:
             await asyncio.gather(*map(self._renew_shard, shards.values()))
 
     async def _renew_shard(self, shard: list[_HeldLease]) -> None:
-        """Renew leases. Without the store their turns go on: whatever a turn writes is fenced."""
+        """Renew leases of one shard. While the store is away their turns go on: every write is fenced."""
         now = time.monotonic()
         try:
             lost = await self._leases.renew_each([held.lease for held in shard])
@@ -156,7 +156,11 @@ class ConversationRunner:
             log.debug("inbox.message_during_release", conversation=conversation)
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:
-        """Give the lease back; whether a message came in too late for this lease, so that no worker was told of it."""
+        """Give the lease back.
+
+        Returns:
+            Whether the inbox holds a message that came in during the release, for which no worker got a hint.
+        """
         with suppress(LeaseLost, StoreUnavailable):
             return await self._store.leases.release(lease, wakeup.at, wakeup.known)
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,6 +17,10 @@ ALBUM_WAIT_S = 2.0  # the pictures of one album arrive one by one
 ALBUM_POLL_S = 0.2
 
 Command = str  # a row of the table in bot.conversation.commands
+
+# Stored values of ``InboundEvent.event``:
+CANNED: Final = "told"
+CONVERSATION_DELETED: Final = "left"
 
 
 class ParsedEvent(NamedTuple):
@@ -84,11 +88,11 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.stopped = True
             found.superseded += found.messages
             found.messages.clear()
-        elif event.event == "told":
+        elif event.event == CANNED:
             found.canned.append(event)
         elif event.event == "decision":
             found.canned.append(replace(event, target="approval.over"))
-        elif event.event == "left":
+        elif event.event == CONVERSATION_DELETED:
             found = Triage(conversation_deleted=event)
         elif event.event in ("edited", "unsent"):
             _change(found, event)
