@@ -296,10 +296,7 @@ class OwnJobs:
     async def _run(self, process: Process) -> None:
         while True:
             self._wake.clear()
-            try:
-                await process(self._conversation)
-            except StoreUnavailable as error:
-                log.warning("store.away", cause=str(error))
+            await _process(process, self._conversation)
             with suppress(TimeoutError):
                 async with asyncio.timeout(SWEEP_S * 5):
                     await self._wake.wait()
