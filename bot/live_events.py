@@ -102,7 +102,7 @@ LiveEvent = (
 decode_event = Decoder(LiveEvent).decode
 
 
-class Nobody:
+class NoWatcher:
     """A ``Watcher`` without viewers."""
 
     async def show(self, event: LiveEvent) -> None:

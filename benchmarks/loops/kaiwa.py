@@ -12,7 +12,7 @@ from bot.agent import turn as turns
 from bot.agent.loop import Agent
 from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
 from bot.clock import now_ms
-from bot.live_events import Nobody
+from bot.live_events import NoWatcher
 from bot.metrics import Metrics
 from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
@@ -72,7 +72,7 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
 
     async def turn() -> None:
         asked = Message(new_id("msg"), "user", (Text(QUESTION),), now_ms())
-        place = TurnContext("console:benchmark", "", "en", "UTC", Nobody())
+        place = TurnContext("console:benchmark", "", "en", "UTC", NoWatcher())
         begun = turns.Turn(new_id("turn"), place, (), [asked], NoPorts(), time.monotonic() + 60)
         answer = await agent.run(begun)
         assert answer is not None

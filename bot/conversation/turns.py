@@ -50,7 +50,7 @@ from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
-from bot.live_events import AnswerRestarted, Nobody, TurnStarted, Watcher
+from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease, Waiting
 from bot.telemetry import Span, span
 from bot.texts import language_of
@@ -333,7 +333,7 @@ class TurnRunner:
             StoreUnavailable: the turn stays in its journal.
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
-        view = nullcontext(Nobody()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
+        view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
         async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)

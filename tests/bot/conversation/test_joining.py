@@ -15,7 +15,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.turns import ConversationPorts
-from bot.live_events import Joined, Nobody, TurnStarted, Watcher
+from bot.live_events import Joined, NoWatcher, TurnStarted, Watcher
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
@@ -83,7 +83,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     await store.journal.begin(lease, "turn_1")
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, Nobody())
+    ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:
         await ports.check_inbox(certain=certain)
