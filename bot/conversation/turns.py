@@ -80,7 +80,7 @@ class TurnResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class Attempt:
     """One attempt at a turn.
 
     Attributes:
@@ -109,20 +109,12 @@ class ConversationPorts:
         StoreUnavailable: the step is not recorded, so the turn must not take the next one.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        lease: Lease,
-        turn_id: str,
-        approvals: Approvals,
-        inbound: InboundMessages,
-        watcher: Watcher,
-    ) -> None:
+    def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
         self._services = services
-        self._lease = lease
-        self._turn_id = turn_id
+        self._lease = attempt.lease
+        self._turn_id = attempt.turn_id
+        self._inbound = attempt.inbound
         self._approvals = approvals
-        self._inbound = inbound
         self._watcher = watcher
         self._waiting = True  # the inbox may hold something: the turn was begun a while ago
 
@@ -190,7 +182,7 @@ class TurnRunner:
                 await self._decide(lease, channel, journalled, journal)
                 return None  # the turn goes on after the delivery of the decision
             inbound = InboundMessages(self._services, lease, self._editor)
-            attempt = _Attempt(lease, channel, journalled.turn_id, inbound, quietly)
+            attempt = Attempt(lease, channel, journalled.turn_id, inbound, quietly)
             with span("turn", self._services.metrics) as measured:
                 events, result = await self._prepare(attempt, journal)
                 if events:
@@ -272,7 +264,7 @@ class TurnRunner:
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
         return TurnResult((*asked, _own_message(text)) if asked else (), [(reply, address)])
 
-    async def _prepare(self, attempt: _Attempt, journal: TurnJournal) -> tuple[list[InboundEvent], TurnResult]:
+    async def _prepare(self, attempt: Attempt, journal: TurnJournal) -> tuple[list[InboundEvent], TurnResult]:
         """Do what needs no model: limits, edits, canned answers, commands.
 
         Returns:
@@ -319,7 +311,7 @@ class TurnRunner:
         await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
 
     async def _answer(
-        self, attempt: _Attempt, events: list[InboundEvent], steps: list[Step], result: TurnResult
+        self, attempt: Attempt, events: list[InboundEvent], steps: list[Step], result: TurnResult
     ) -> None:
         """Have the agent answer messages; there is no reply if all were taken back meanwhile.
 
@@ -358,9 +350,7 @@ class TurnRunner:
             result.add(media.describe(turn.added), [(reply, inbound.address)])
             result.model = turn.model
 
-    async def _new_turn(
-        self, attempt: _Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia
-    ) -> Turn:
+    async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
         defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
         history = await self._window.load(lease.conversation)
@@ -375,7 +365,7 @@ class TurnRunner:
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
         )
-        ports = ConversationPorts(self._services, lease, attempt.turn_id, self._approvals, inbound, watcher)
+        ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:

@@ -14,7 +14,7 @@ from bot.channels import InboundEvent
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.turns import ConversationPorts
+from bot.conversation.turns import Attempt, ConversationPorts
 from bot.live_events import Joined, NoWatcher, TurnStarted, Watcher
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -83,7 +83,8 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     await store.journal.begin(lease, "turn_1")
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, NoWatcher())
+    attempt = Attempt(lease, services.channels["mailbox"], "turn_1", inbound, quietly=True)
+    ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:
         await ports.check_inbox(certain=certain)
