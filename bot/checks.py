@@ -1,4 +1,4 @@
-"""Check results: the lines of ``kaiwa doctor``."""
+"""Results of checks: the lines of ``kaiwa doctor``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = Literal["ok", "off", "warning", "failure"]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report; ``fix`` says what to do about it, or what could be set."""
+    """One line of the report; ``fix`` says how to repair it, or what could be set."""
 
     result: Result
     name: str
@@ -19,7 +19,7 @@ class CheckResult:
 
 
 def ago(at: int, now: int) -> str:
-    """How long ago something was, in the largest unit that fits."""
+    """The time since ``at`` (milliseconds), in its largest unit."""
     if not at:
         return "not noted"
     seconds = max(now - at, 0) // 1_000

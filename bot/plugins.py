@@ -1,4 +1,4 @@
-"""The tools on offer and the hooks around them, the operator's own among them; what cannot be loaded stops start-up."""
+"""Loads the tools and hooks, the operator's own too. One that cannot be loaded prevents the start."""
 
 from __future__ import annotations
 

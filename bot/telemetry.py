@@ -17,7 +17,7 @@ NAMES: dict[Kind, str] = {"model": "model", "tool": "tool", "delivery": "channel
 
 
 class Span:
-    """Work under way. Without ``end`` it is neither counted nor logged: it was put off, or lost to another process."""
+    """One measurement. Without ``end`` nothing is counted or logged, as when another process takes over."""
 
     def __init__(self, kind: Kind, metrics: Metrics) -> None:
         self._kind: Kind = kind

@@ -128,7 +128,7 @@ AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost if another proce
 class Accept(Protocol):
     """Takes an event in: durable before it returns, then enqueued."""
 
-    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
+    async def __call__(self, conversation: str, event: InboundEvent, /) -> bool:
         """Accept one event; false if its id was seen before.
 
         Raises:

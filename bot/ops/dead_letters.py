@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
-from bot.conversation.delivery import decode_delivery, fresh
+from bot.conversation.delivery import decode_delivery, reset_attempts
 from bot.conversation.journal import decode_event
 from bot.errors import BadInput
 from bot.store import DeadLetter, DeadLetters, Store
@@ -121,7 +121,7 @@ async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
     kind, _ = _read(letter)
     if kind == "unreadable":
         return CheckResult("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
-    if not await store.revive(letter, fresh(letter.delivery) if letter.delivery is not None else b""):
+    if not await store.revive(letter, reset_attempts(letter.delivery) if letter.delivery is not None else b""):
         return _missing(letter)
     return CheckResult(
         "ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {_short(letter.conversation)}"

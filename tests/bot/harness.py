@@ -114,9 +114,9 @@ class Harness:
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))
 
-    async def arrive(self, *arrivals: InboundEvent) -> None:
-        for arrival in arrivals:
-            assert await self.intake(HERE, arrival)
+    async def arrive(self, *events: InboundEvent) -> None:
+        for event in events:
+            assert await self.intake(HERE, event)
 
     async def question(self) -> Question | None:
         """What a person is asked."""

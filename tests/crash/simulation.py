@@ -168,18 +168,18 @@ class Conversation:
         ids = [delivery.reply.question.id for delivery in self.world.sent if delivery.reply.question]
         return ids[-1] if ids else ""
 
-    async def receive(self, *arrivals: InboundEvent) -> None:
+    async def receive(self, *events: InboundEvent) -> None:
         """Take messages in, as a web process does that stays alive; a decision is about the newest question."""
-        for arrival in arrivals:
-            about = replaced(arrival, target=self.question) if arrival.event == "decision" else arrival
+        for event in events:
+            about = replaced(event, target=self.question) if event.event == "decision" else event
             assert await self.rig.accept(self.name, about)
 
-    async def knock(self, arrival: InboundEvent, cut: Cut) -> list[str]:
+    async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:
         """Bring a message to a process that dies, before its hint at the latest; its requests."""
         wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
             accept = Intake(store, LastJobs(wire), SpokenCommands(texts()), Metrics())
-            await _until_death(wire, accept(self.name, arrival))
+            await _until_death(wire, accept(self.name, event))
         return wire.requests
 
     async def process(self, cut: Cut = NEVER) -> Process:
@@ -213,7 +213,7 @@ class Conversation:
         return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
 
     async def _live(self, process: Process) -> None:
-        async with process.harness.runner.listening(), self.rig.store.live.subscribe(TOPIC):
+        async with process.harness.runner.cancellations.listen(), self.rig.store.live.subscribe(TOPIC):
             for _ in range(VISITS):
                 if await self.due_at() is not None:
                     await process.harness.runner.process(self.name)
@@ -223,8 +223,8 @@ class Conversation:
         if done == "remove_head" and self.world.sent[-1].reply.question:
             done = "asked"
         if self.to_come and self.to_come[0][0] == done:
-            _, arrival = self.to_come.pop(0)
-            await self.receive(arrival)
+            _, event = self.to_come.pop(0)
+            await self.receive(event)
 
 
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -14,7 +14,7 @@ from bot.channels.slack.channel import Slack
 from bot.store import Store
 from bot.texts import LANGUAGES, load
 from tests.bot.channels.line.rig import line_config
-from tests.bot.channels.slack.rig import options
+from tests.bot.channels.slack.rig import slack_config
 from tests.docs.pipeline import Pipeline, open_pipeline
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import USER, text_message, webhook
@@ -106,7 +106,8 @@ class SlackTalk:
     @asynccontextmanager
     async def channel(self, accept: Accept, store: Store) -> AsyncIterator[Slack]:
         """The channel, open."""
-        async with Slack(accept, store.kv, load(), options(self._fake)) as slack:
+        host = Host(accept, store.kv, store.priority_kv, load(), listens=True)
+        async with Slack(slack_config(self._fake.api_base_url), host) as slack:
             yield slack
 
     async def wait(self, seen: str) -> None:
@@ -189,7 +190,7 @@ class LineTalk:
     async def channel(self, accept: Accept, store: Store) -> AsyncIterator[Line]:
         """The channel, open."""
         host = Host(accept, store.kv, store.priority_kv, load(), "ja")
-        async with aclosing(Line(line_config(self._fake.base_url), host)) as line:
+        async with Line(line_config(self._fake.base_url), host) as line:
             yield line
 
     async def wait(self, seen: str) -> None:

@@ -65,8 +65,8 @@ def user(text: str) -> Message:
 
 
 def make_turn(notes: Notes, choice: ToolChoice = AUTO, seconds: float = 30) -> Turn:
-    place = TurnContext("console:test", "STYLE", "ja", "Asia/Tokyo", notes)
-    return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds, choice)
+    place = TurnContext("console:test", "STYLE", "ja", "Asia/Tokyo", notes, tool_choice=choice)
+    return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds)
 
 
 def make_agent(steps: Iterable[Step], *tools: Echo, max_tool_turns: int = 10) -> tuple[Agent, Scripted]:

@@ -118,10 +118,10 @@ async def test_a_channel_that_the_registry_alone_names_answers(
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
     jobs = OwnJobs("postbox:room-1")
     async with AsyncExitStack() as stack:
-        house = await stack.enter_async_context(app.open_house(settings))
-        wired = await stack.enter_async_context(app.wire(house, jobs, registry=registry))
-        await stack.enter_async_context(jobs.running(wired.conversations.process))
-        transport = httpx.ASGITransport(app.asgi(house, wired, None))
+        services = await stack.enter_async_context(app.open_services(settings))
+        runtime = await stack.enter_async_context(app.open_runtime(services, jobs, registry=registry))
+        await stack.enter_async_context(jobs.run(runtime.conversations.process))
+        transport = httpx.ASGITransport(app.asgi(services, runtime, None))
         web = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://kaiwa"))
         assert (await web.post("/webhooks/postbox", content="what is 6*7?")).status_code == 200
         [box] = package.opened

@@ -312,7 +312,7 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: St
     scene = Scene(store, step)
     await scene.say("launch it", "m1")
     question = scene.question
-    async with scene.harness.runner.listening(), store.live.subscribe(TOPIC) as told:
+    async with scene.harness.runner.cancellations.listen(), store.live.subscribe(TOPIC) as told:
         await until_true(lambda: listens(redis))
         running = asyncio.create_task(scene.press(True, "p1"))
         await step.at_gate.wait()

@@ -66,8 +66,8 @@ class Scene:
     async def press(self, approved: bool, press_id: str, user: str = "u1", question: str = "") -> None:
         target = question or self.question
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
-        arrival = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
-        await self._intake(HERE, arrival)
+        event = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
+        await self._intake(HERE, event)
         await self.harness.runner.process(HERE)
 
     @property

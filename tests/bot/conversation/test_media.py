@@ -38,8 +38,8 @@ def picture(number: int, total: int = 0) -> InboundEvent:
     return InboundEvent(message, album="set" if total else "", album_size=total)
 
 
-async def arrive(store: Store, arrival: InboundEvent) -> None:
-    assert await store.inbox.accept(HERE, arrival.message.id, encode(arrival))
+async def arrive(store: Store, event: InboundEvent) -> None:
+    assert await store.inbox.accept(HERE, event.message.id, encode(event))
 
 
 async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> None:
