@@ -11,24 +11,21 @@ import pytest
 
 from tests.sampling import OFFSETS, Sample
 
-# Markers by the beginning of a test's id.
+# Markers of whole files and folders; a single test carries its own.
 MARKERS = {
     "browser": ("tests/browser/",),
     "process": (
         "tests/process/",
-        "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
-        "tests/bot/providers/test_registry.py::test_a_missing_",
-        "tests/bot/providers/test_registry.py::test_only_the_sdk_",
+        "tests/bot/store/test_budget_on_a_cluster.py",
         "tests/bot/store/test_cluster.py",
         "tests/bot/store/test_embedded.py",
+        "tests/bot/store/test_rewriting.py",
         "tests/bot/store/test_server.py",
         "tests/gate/test_readme.py",
         "tests/gate/test_setup.py",
+        "tests/toolset/test_workspace_commands.py",
     ),
     "long": (
-        "tests/bot/providers/test_capping.py::test_a_stream_",
-        "tests/bot/providers/test_capping.py::test_an_answer_is_put_together_once",
-        "tests/bot/providers/test_capping.py::test_json_is_read_in_one_pass",
         "tests/bot/store/test_machine.py",
         "tests/bot/test_linear_text.py",
         "tests/crash/",
@@ -40,15 +37,16 @@ MARKERS = {
 
 # The gate plays every nth of these; which, is drawn for each run.
 SAMPLED = {
-    "tests/bot/providers/test_capping.py::test_a_stream_is_read_in_one_pass": 2,
-    "tests/bot/providers/test_capping.py::test_an_answer_is_put_together_once": 3,
+    "tests/bot/providers/shared/test_capping.py::test_a_stream_is_read_in_one_pass": 2,
+    "tests/bot/providers/shared/test_capping.py::test_an_answer_is_put_together_once": 3,
     "tests/bot/test_linear_text.py": 4,
-    "tests/process/": 3,
+    "tests/browser/": 3,
+    "tests/process/": 4,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
 ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/process/test_shutdown.py")
 
-# Stories whose lines are those of other tests: being measured would take them twice as long again.
+# Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
     "tests/bot/providers/test_registry.py::test_a_missing_",

@@ -42,12 +42,14 @@ def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
     assert call_tool("roll_dice", {}, tmp_path).is_error
 
 
+@pytest.mark.process
 def test_its_own_test_passes(tmp_path: Path) -> None:
     """So that whoever changes the tool has one to change along."""
     written = write_tool("roll_dice", tmp_path)
     assert "3 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(written.test), cwd=tmp_path)
 
 
+@pytest.mark.process
 def test_in_the_house_it_keeps_the_rules_of_the_house(tmp_path: Path) -> None:
     """Written into a checkout it passes lint, format and the contract of all tools, and is called by the command."""
     house = tmp_path / "house"

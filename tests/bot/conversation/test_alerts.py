@@ -148,6 +148,7 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     assert await store.outbox.head(NOTICES) is None
 
 
+@pytest.mark.long
 async def test_a_turn_that_is_given_up_is_told(store: Store) -> None:
     """Its messages are dead letters."""
     crash = Step(error=RuntimeError("bug"))

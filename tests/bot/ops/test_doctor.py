@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -122,14 +121,17 @@ async def nothing() -> list[CheckResult]:
 
 
 @pytest.mark.parametrize(("mode", "is_told"), [(0o644, True), (0o640, True), (0o600, False)])
-async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode: int, is_told: bool) -> None:
+async def test_an_env_file_that_others_may_read_is_told(
+    settings: Settings, tmp_path: Path, mode: int, is_told: bool
+) -> None:
     """It holds every secret; closed to them, it is not worth a line."""
-    os.close(os.open(".env", os.O_CREAT))
-    os.chmod(".env", mode)
+    (tmp_path / ".env").touch(mode)
+    (tmp_path / ".env").chmod(mode)
     told = CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
     assert (told in await run_checks(settings, openers(settings))) is is_told
 
 
+@pytest.mark.long
 async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:
     """The doctor ends in any case."""
 
@@ -249,6 +251,7 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
     assert channels[0].detail == "answers everybody at /webhooks/line"
 
 
+@pytest.mark.long
 async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -> None:
     """The others have said what they know."""
     with line_fake() as line, slack_fake() as slack:

@@ -135,6 +135,7 @@ async def test_one_budget_covers_a_silent_and_a_dripping_server(fake: WttrFake, 
     assert 0.29 <= time.monotonic() - began < 0.8
 
 
+@pytest.mark.long
 async def test_the_budget_covers_the_second_attempt_too(fake: WttrFake) -> None:
     """Both together get no more."""
     fake.fail("closed", times=1)
@@ -180,6 +181,7 @@ async def test_nobody_listening_is_a_failed_connection() -> None:
         assert await refused(f"http://127.0.0.1:{port}", timeout_s=2) == "API request failed: connection failed"
 
 
+@pytest.mark.long
 async def test_a_connection_that_is_never_taken_times_out() -> None:
     """As from an address the service has blocked: the backlog is full, so connecting hangs."""
     with socket.socket() as full, socket.socket() as first, socket.socket() as second:
