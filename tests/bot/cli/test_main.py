@@ -182,7 +182,7 @@ def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
     assert "wrong" not in note
 
 
-def test_a_doctor_with_nothing_to_mend_says_so(call: Call, wttr: WttrFake) -> None:
+def test_a_doctor_with_nothing_to_fix_says_so(call: Call, wttr: WttrFake) -> None:
     """Every part with its mark and its fix; the demo is a warning, no failure."""
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")

@@ -105,7 +105,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     assert told_low.startswith("80 % of today's tokens are spent (105 / 110).")
 
 
-async def test_what_only_the_operator_can_mend_is_told(store: Store) -> None:
+async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
     """A refused key, an answer that nobody will get, a refused token of the other platform."""
     refused = Step(error=ModelUnusable("key_refused", "GEMINI_API_KEY was refused (401): set a valid key"))
     harness = Harness(store, [refused], alert_to="mailbox:OPS")

@@ -27,7 +27,7 @@ from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.wttr import WttrFake
 
 
-async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
+async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
     """Every part, in a fixed order; what is off says which variable turns it on."""
     wttr.place("Tokyo", temp=21)
     findings = await run_checks(settings, openers(settings))
@@ -187,7 +187,7 @@ async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> No
     assert [request.action for request in gemini.requests] == ["get"]
 
 
-async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> None:
+async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> None:
     """The variable is named, the key is not."""
     async with gemini_fake() as gemini:
         ours = settings.model_copy(

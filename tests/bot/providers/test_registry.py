@@ -156,7 +156,7 @@ def test_a_missing_sdk_is_one_line(tmp_path: Path, sdk: str, variable: str, mode
 
 
 @pytest.mark.process
-def test_a_missing_part_of_the_house_is_no_missing_sdk(tmp_path: Path) -> None:
+def test_a_missing_module_of_our_own_is_no_missing_sdk(tmp_path: Path) -> None:
     """Something is broken then, and nothing an operator could install."""
     with pytest.raises(AssertionError, match=r"No module named|halted; None in sys\.modules"):
         opened(tmp_path, "aiohttp", MODEL="ollama:qwen3")

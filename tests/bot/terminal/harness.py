@@ -1,4 +1,4 @@
-"""A terminal's conversation without a model, played from scripts."""
+"""A terminal's conversation without a model, that follows scripts."""
 
 from __future__ import annotations
 

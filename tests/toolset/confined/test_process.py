@@ -43,7 +43,7 @@ async def test_it_gives_the_exit_code_and_what_was_said() -> None:
 
 
 async def test_a_program_gets_no_environment_and_no_input() -> None:
-    """Keys of the house are not passed on."""
+    """Kaiwa's own keys are not passed on."""
     assert await run(["/usr/bin/env"], 10, fine) == Finished(0, "")
     assert await run(["/bin/cat"], 10, fine) == Finished(0, "")
 
