@@ -1,4 +1,4 @@
-"""What each run plays: ``make quick`` what needs no process, ``make test`` the gate, ``make nightly`` everything."""
+"""Which tests run: in ``make quick`` those that start no process, in ``make test`` samples too, nightly everything."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MARKERS = {
     "nightly": ("tests/fakes/",),
 }
 
-# The gate plays every nth of these; which, is drawn for each run.
+# The gate runs every nth of these, from an offset that changes with each run.
 SAMPLED = {
     "tests/bot/providers/shared/test_capping.py::test_a_stream_is_read_in_one_pass": 2,
     "tests/bot/providers/shared/test_capping.py::test_an_answer_is_put_together_once": 3,
@@ -72,7 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Decide once for all workers; what is named on the command line is played whole."""
+    """Decide once for all workers; what is named on the command line is run whole."""
     option = config.option
     if worker := getattr(config, "workerinput", None):
         option.nightly, option.offset = worker["nightly"], worker["offset"]
@@ -97,9 +97,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED):
             item.add_marker("no_cover")
     if not config.option.nightly:
-        played = set(of_the_gate(items, Sample(False, config.option.offset)))
-        config.hook.pytest_deselected(items=[item for item in items if item not in played])
-        items[:] = [item for item in items if item in played]
+        chosen = set(of_the_gate(items, Sample(False, config.option.offset)))
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
 
 
 def of_the_gate(items: list[pytest.Item], sample: Sample) -> Iterator[pytest.Item]:
@@ -118,7 +118,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     option = terminalreporter.config.option
     if not option.nightly:
         again = f"--offset={option.offset} draws the same samples again"
-        terminalreporter.write_line(f"left out: what only make nightly plays; {again}")
+        terminalreporter.write_line(f"left out: what only make nightly runs; {again}")
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", ()):
         reason = report.longrepr[2]
@@ -131,7 +131,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def sample(pytestconfig: pytest.Config) -> Sample:
-    """What this run plays of a long suite."""
+    """What this run takes of a long suite."""
     return Sample(pytestconfig.option.nightly, pytestconfig.option.offset)
 
 
