@@ -42,6 +42,7 @@ SAMPLED = {
     "tests/bot/test_linear_text.py": 4,
     "tests/browser/": 3,
     "tests/process/": 4,
+    "tests/toolset/test_contract_arguments.py": 3,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
 ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/process/test_shutdown.py")
@@ -49,16 +50,20 @@ ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/pro
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
+    "tests/bot/providers/shared/test_capping.py::test_a_stream_",
+    "tests/bot/providers/shared/test_capping.py::test_an_answer_is_put_together_once",
+    "tests/bot/providers/shared/test_capping.py::test_json_is_read_in_one_pass",
     "tests/bot/providers/test_registry.py::test_a_missing_",
     "tests/bot/providers/test_registry.py::test_only_the_sdk_",
     "tests/bot/store/test_machine.py",
+    "tests/bot/test_linear_text.py",
     "tests/browser/test_dead_worker.py",
     "tests/crash/",
     "tests/injections/",
     "tests/process/",
     "tests/toolset/test_contract_arguments.py",
 )
-MEASURED = ("tests/process/test_run.py", "tests/process/test_shutdown.py")  # all the same
+MEASURED = ("tests/process/test_shutdown.py",)  # all the same
 NO_FORM = "tests/bot/providers/test_conformance"  # skips where a vendor has no form for a feature
 
 
