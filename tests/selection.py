@@ -26,8 +26,10 @@ MARKERS = {
         "tests/toolset/test_workspace_commands.py",
     ),
     "long": (
+        "tests/bot/channels/console/test_routes.py",
         "tests/bot/store/test_machine.py",
         "tests/bot/test_linear_text.py",
+        "tests/bot/web/test_connections.py",
         "tests/crash/",
         "tests/injections/",
         "tests/toolset/test_contract_arguments.py",

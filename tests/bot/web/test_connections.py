@@ -155,7 +155,6 @@ async def test_a_client_that_is_still_sending_sees_why() -> None:
         assert await visit.status() == 431
 
 
-@pytest.mark.long
 async def test_every_request_of_a_connection_has_a_head_of_its_own() -> None:
     """Many small heads are no large one, kept alive or sent at once."""
     async with server(PATIENT) as here:
@@ -183,7 +182,6 @@ async def test_a_body_larger_than_a_head_may_be_is_taken() -> None:
         assert await extended.is_closed()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("bounds", "sent"),
     [
@@ -204,7 +202,6 @@ async def test_half_a_request_is_waited_for_so_long(bounds: Bounds, sent: bytes)
         assert await (await here.visit(sent)).is_closed()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("bounds", "beginning", "drop"),
     [
@@ -229,7 +226,6 @@ async def test_dripping_does_not_help(bounds: Bounds, beginning: bytes, drop: by
         dripping.cancel()
 
 
-@pytest.mark.long
 async def test_a_second_request_is_watched_like_the_first() -> None:
     """Kept alive, and also where the first was refused before its body had come."""
     async with server(replace(PATIENT, head_s=0.2, body_s=0.2)) as here:
