@@ -77,7 +77,7 @@ class Mailbox(Channel):
 
 
 class Harness:
-    """A conversation service on a real store, with a model that plays a script."""
+    """A conversation service on a real store, with a model that follows a script."""
 
     def __init__(
         self,

@@ -35,9 +35,9 @@ def test_a_key_turns_gemini_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().chosen_model == "demo"
 
 
-def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`.env` in the working folder counts; an empty line in it changes nothing."""
-    Path(".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
+    (tmp_path / ".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
     monkeypatch.setenv("TIMEZONE", "Europe/Berlin")
     settings = load()
     assert (settings.bot_name, settings.port, settings.timezone) == ("Hana", 8000, "Europe/Berlin")
@@ -171,10 +171,10 @@ def test_herokus_own_certificate_is_taken(monkeypatch: pytest.MonkeyPatch, url: 
     assert load().store_url == used
 
 
-def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A tool names its variables in lower case; a wrong one is refused by its name."""
     assert tool_config(DiceConfig) == DiceConfig(dice_most=20)
-    Path(".env").write_text("DICE_MOST=3\n")
+    (tmp_path / ".env").write_text("DICE_MOST=3\n")
     assert tool_config(DiceConfig) == DiceConfig(dice_most=3)
     monkeypatch.setenv("DICE_MOST", "none")
     with pytest.raises(SettingsError, match=r"^DICE_MOST: "):

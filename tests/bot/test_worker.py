@@ -44,6 +44,7 @@ async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
         await until(lambda: attended.finished == ["console:a"])
 
 
+@pytest.mark.long
 async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, store: Store) -> None:
     """The due index alone is enough, also after Docket has lost everything it knew."""
     attended = Attended()
@@ -57,6 +58,7 @@ async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, 
         assert not worker.alive
 
 
+@pytest.mark.long
 async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, store: Store) -> None:
     """The conversation stays due, so the sweep brings it back."""
     attended = Attended()
@@ -115,6 +117,7 @@ async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
             await jobs.add("console:a", "console:a/m1")
 
 
+@pytest.mark.long
 async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Store) -> None:
     """In a flood a hint would cost more than the message: some are given, and the sweep finds all the others."""
     attended: set[str] = set()
@@ -180,6 +183,7 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
             assert not worker.alive
 
 
+@pytest.mark.long
 async def test_docket_keeps_to_few_connections(valkey_url: str, store: Store, redis: Redis) -> None:
     """However many hints are given at once."""
     attended = Attended()

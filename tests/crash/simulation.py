@@ -68,8 +68,8 @@ class Scenario:
 
 
 @dataclass(slots=True)
-class World:
-    """What stays when a process dies, beside the store.
+class Platform:
+    """The chat platform, which a process that dies leaves as it is.
 
     Attributes:
         busy: the platform's next answers, before it takes a delivery.
@@ -92,12 +92,12 @@ class Process(Mailbox):
 
     def __init__(self, conversation: Conversation, store: Store, wire: CutWire) -> None:
         super().__init__()
-        self.failures = conversation.world.busy
+        self.failures = conversation.platform.busy
         self.requests = wire.requests
         self.called: list[int] = []
         self._wire = wire
-        self._world = conversation.world
-        self._story = scenario = conversation.scenario
+        self._platform = conversation.platform
+        self._scenario = scenario = conversation.scenario
         store.live = conversation.rig.store.live  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
@@ -116,10 +116,10 @@ class Process(Mailbox):
         return len(self.harness.model.requests)
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
-        if self._story.is_mute and delivery.reply.question:
+        if self._scenario.is_mute and delivery.reply.question:
             raise DeliveryRefused("no questions here")
         shown_at = await super().deliver(conversation, delivery, assert_lease)
-        (self._world.sent_by_the_dead if self.is_dead else self._world.sent).append(delivery)
+        (self._platform.sent_by_the_dead if self.is_dead else self._platform.sent).append(delivery)
         return shown_at
 
 
@@ -146,7 +146,7 @@ class Conversation:
         self.name = name
         self.scenario = scenario
         self.rig = rig
-        self.world = World([DeliverLater("busy", after=0) for _ in range(scenario.busy)])
+        self.platform = Platform([DeliverLater("busy", after=0) for _ in range(scenario.busy)])
         self.to_come: list[Meanwhile] = []
         self.redis = rig.redis
         rig.told[name] = self._go_on
@@ -165,7 +165,7 @@ class Conversation:
     @property
     def question(self) -> str:
         """The id of the newest question that people have seen."""
-        ids = [delivery.reply.question.id for delivery in self.world.sent if delivery.reply.question]
+        ids = [delivery.reply.question.id for delivery in self.platform.sent if delivery.reply.question]
         return ids[-1] if ids else ""
 
     async def receive(self, *events: InboundEvent) -> None:
@@ -220,7 +220,7 @@ class Conversation:
 
     async def _go_on(self, done: str) -> None:
         """What happens meanwhile."""
-        if done == "remove_head" and self.world.sent[-1].reply.question:
+        if done == "remove_head" and self.platform.sent[-1].reply.question:
             done = "asked"
         if self.to_come and self.to_come[0][0] == done:
             _, event = self.to_come.pop(0)

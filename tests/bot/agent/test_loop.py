@@ -104,6 +104,7 @@ async def test_results_of_parallel_calls_return_in_call_order() -> None:
     assert recorded == ["b", "a"]  # each as it arrives
 
 
+@pytest.mark.long
 async def test_three_one_second_tools_run_side_by_side() -> None:
     """Low-risk calls of one response overlap: three seconds of work take about one."""
     calls = tuple(call("slow", str(n), seconds=1) for n in range(3))

@@ -1,4 +1,4 @@
-"""What every channel promises to the rest of the house, also while its platform is away.
+"""What every channel promises to the rest of Kaiwa, also while its platform is away.
 
 The terminal is the console's: what holds for that one holds there.
 """

@@ -43,6 +43,7 @@ def test_help_names_every_command(call: Call) -> None:
     assert "doctor" in out + err
 
 
+@pytest.mark.process
 def test_help_needs_nothing_heavy() -> None:
     """It is there at once: what takes a second to load is left to the commands that need it."""
     shown = subprocess.run(
@@ -74,6 +75,7 @@ def test_a_wrong_setting_is_one_line(call: Call) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_store_that_is_away_is_one_line(call: Call) -> None:
     """A worker without a store is of no use, and says which variable to look at."""
     code, _, err = call("worker", REDIS_URL="redis://127.0.0.1:1")
@@ -180,7 +182,7 @@ def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
     assert "wrong" not in note
 
 
-def test_a_doctor_with_nothing_to_mend_says_so(call: Call, wttr: WttrFake) -> None:
+def test_a_doctor_with_nothing_to_fix_says_so(call: Call, wttr: WttrFake) -> None:
     """Every part with its mark and its fix; the demo is a warning, no failure."""
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")

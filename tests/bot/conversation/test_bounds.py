@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
@@ -25,6 +26,7 @@ LONG = "x" * 39_000
 MIB = 1 << 20
 
 
+@pytest.mark.long
 async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store_url: str, redis: Redis) -> None:
     """20 messages a day, 480 sent, each nearly as long as Slack lets it be, on a store with room for 8 MiB."""
     uninvolved = "line:bot:user:somebody"

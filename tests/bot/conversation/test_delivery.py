@@ -215,7 +215,7 @@ async def test_a_reply_of_a_channel_that_is_off_becomes_a_dead_letter(store: Sto
     assert [letter.reason for letter in await store.dead_letters.read()] == ["the channel line is switched off"]
 
 
-async def test_a_delivery_of_broken_letters_is_buried(store: Store) -> None:
+async def test_a_delivery_that_is_no_utf8_becomes_a_dead_letter(store: Store) -> None:
     """Bytes that are no text are given up like any that cannot be read."""
     harness = Harness(store, [])
     lease = await leased(store, HERE)

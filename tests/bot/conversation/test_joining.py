@@ -170,6 +170,7 @@ def picture(number: int) -> InboundEvent:
     return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
 
 
+@pytest.mark.long
 async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
     """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of the model."""
     harness = Harness(store, [])

@@ -79,6 +79,7 @@ async def test_pictures_sent_together_are_one_question(store: Store) -> None:
     assert len(harness.model.requests[0].messages) == 3
 
 
+@pytest.mark.long
 async def test_an_album_that_stays_incomplete_is_answered_all_the_same(store: Store) -> None:
     """A picture that never comes does not hold up the others."""
     harness = Harness(store, [Step("One cat")], Album())

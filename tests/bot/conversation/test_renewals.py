@@ -16,6 +16,7 @@ from tests.waiting import until, until_true
 SHORT_MS = 2_500  # is over before a third renewal, were there none
 
 
+@pytest.mark.long
 async def test_many_leases_outlive_their_time(store: Store) -> None:
     """In as many requests as there are shards; afterwards they run out."""
     asked: list[int] = []
@@ -42,6 +43,7 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
     await asyncio.gather(*working)
 
 
+@pytest.mark.long
 async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -> None:
     """Others of the same shard go on."""
     renewals, ended = Renewals(store), asyncio.Event()
@@ -71,6 +73,7 @@ async def test_a_limit_of_the_works_own_is_no_lost_lease(store: Store) -> None:
             await asyncio.Event().wait()
 
 
+@pytest.mark.long
 async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     """What it writes is fenced in any case; the lease is renewed when the store is back."""
     tries = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +27,7 @@ from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.wttr import WttrFake
 
 
-async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
+async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
     """Every part, in a fixed order; what is off says which variable turns it on."""
     wttr.place("Tokyo", temp=21)
     findings = await run_checks(settings, openers(settings))
@@ -122,14 +121,17 @@ async def nothing() -> list[CheckResult]:
 
 
 @pytest.mark.parametrize(("mode", "is_told"), [(0o644, True), (0o640, True), (0o600, False)])
-async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode: int, is_told: bool) -> None:
+async def test_an_env_file_that_others_may_read_is_told(
+    settings: Settings, tmp_path: Path, mode: int, is_told: bool
+) -> None:
     """It holds every secret; closed to them, it is not worth a line."""
-    os.close(os.open(".env", os.O_CREAT))
-    os.chmod(".env", mode)
+    (tmp_path / ".env").touch(mode)
+    (tmp_path / ".env").chmod(mode)
     told = CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
     assert (told in await run_checks(settings, openers(settings))) is is_told
 
 
+@pytest.mark.long
 async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:
     """The doctor ends in any case."""
 
@@ -187,7 +189,7 @@ async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> No
     assert [request.action for request in gemini.requests] == ["get"]
 
 
-async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> None:
+async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> None:
     """The variable is named, the key is not."""
     async with gemini_fake() as gemini:
         ours = settings.model_copy(
@@ -251,6 +253,7 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
     assert channels[0].detail == "answers everybody at /webhooks/line"
 
 
+@pytest.mark.long
 async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -> None:
     """The others have said what they know."""
     with line_fake() as line, slack_fake() as slack:

@@ -33,7 +33,7 @@ async def test_a_store_with_room_is_left_alone(store: Store, redis: Redis) -> No
     assert set(await lengths(redis, conversations)) == {TURNS}
 
 
-async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, redis: Redis) -> None:
+async def test_the_operator_is_told_once_with_numbers_and_fix(store: Store, redis: Redis) -> None:
     """When it begins and when it is over, not at every look."""
     await fill(redis, MANY)
     evictor = Evictor(store)

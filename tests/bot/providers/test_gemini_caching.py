@@ -243,6 +243,7 @@ async def test_a_cache_in_the_making_does_not_hold_up_the_end(fake: GeminiFake) 
         await provider.aclose()
 
 
+@pytest.mark.long
 async def test_a_silent_service_does_not_hold_up_the_end(fake: GeminiFake) -> None:
     """Two seconds are what it gets."""
     provider = Gemini(KEY, MODEL, fake.base_url)

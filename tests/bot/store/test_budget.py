@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.store import Claim, Counter, Day, Spent, Store
@@ -104,6 +105,7 @@ async def test_counters_go_by_themselves_and_name_nobody(store: Store, redis: Re
     assert not any("U1" in name or "C1" in name for name in names)
 
 
+@pytest.mark.long
 async def test_a_ranking_stays_small(store: Store, redis: Redis) -> None:
     """A ranking keeps a fixed number of names, those with the most tokens."""
     for number in range(1, 504):

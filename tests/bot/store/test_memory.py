@@ -134,6 +134,7 @@ async def test_where_nothing_is_left_nothing_is_done(store: Store, redis: Redis)
         assert await store.memory.make_room() == Freed()
 
 
+@pytest.mark.long
 async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redis) -> None:
     """Also among other keys; the oldest is found wherever it is."""
     conversations = await fill(redis, 2_100, turns=1)

@@ -72,6 +72,7 @@ async def test_a_store_that_is_away_is_known_at_once(url: str) -> None:
                 await request
 
 
+@pytest.mark.long
 @on_one_server
 async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redis: Redis) -> None:
     """Also by those who wait for one of few connections; a ping does not wait that long."""

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bot.errors import StoreUnavailable
 from bot.live_events import Answered, AnswerText, LiveEvent, TurnStarted
-from bot.terminal.background import BackgroundLoop, background_loop
+from bot.terminal.background import BackgroundLoop
 from bot.terminal.exchange import answer_to
 from bot.terminal.plain_screen import PlainScreen
 from bot.transcript import ToolCall
-from tests.bot.terminal.harness import CALLED, JOINED, STARTED, WORDS, ChatHarness, Impatient, said
-
-
-@pytest.fixture
-def loop() -> Iterator[BackgroundLoop]:
-    with background_loop() as loop:
-        yield loop
-
-
-@pytest.fixture
-def harness(loop: BackgroundLoop) -> ChatHarness:
-    return ChatHarness(loop)
-
-
-@pytest.fixture
-def hasty(loop: BackgroundLoop) -> ChatHarness:
-    """A chat whose user presses Ctrl-C at the first tool call."""
-    return ChatHarness(loop, Impatient)
+from tests.bot.terminal.harness import CALLED, JOINED, STARTED, WORDS, ChatHarness, said
 
 
 def test_a_message_that_joins_a_turn_gets_its_answer(harness: ChatHarness) -> None:

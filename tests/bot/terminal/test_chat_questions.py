@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
 from msgspec.structs import replace
 
 from bot.live_events import Answered, AnswerText, Noticed, ToolFinished, TurnStarted
-from bot.terminal.background import BackgroundLoop, background_loop
-from tests.bot.terminal.harness import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, ChatHarness, Impatient, said
+from tests.bot.terminal.harness import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, ChatHarness, said
 
 RESUMED = TurnStarted("t1", ("the first message",))
 LAUNCHED = ToolFinished("c2", "launch", {"ok": True}, False, 3)
 MADE = '✓ launch · 3 ms\n  {"ok":true}\n'
-
-
-@pytest.fixture
-def loop() -> Iterator[BackgroundLoop]:
-    with background_loop() as loop:
-        yield loop
-
-
-@pytest.fixture
-def harness(loop: BackgroundLoop) -> ChatHarness:
-    return ChatHarness(loop)
-
-
-@pytest.fixture
-def hasty(loop: BackgroundLoop) -> ChatHarness:
-    """A chat whose user presses Ctrl-C at the first tool call."""
-    return ChatHarness(loop, Impatient)
 
 
 def test_the_next_line_answers_a_question(harness: ChatHarness) -> None:

@@ -37,6 +37,7 @@ def test_a_token_is_made_once(path: Path) -> None:
     assert (mode(path), mode(path.parent)) == (0o600, 0o700)
 
 
+@pytest.mark.process
 def test_processes_that_start_at_once_agree(path: Path) -> None:
     """None reads what another has half written."""
     command = [sys.executable, "-c", MAKE, str(path)]

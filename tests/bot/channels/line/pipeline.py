@@ -79,7 +79,7 @@ class LinePipeline:
 async def open_pipeline(
     store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
 ) -> AsyncIterator[LinePipeline]:
-    """All of it on a real store, with a model that plays a script."""
+    """All of it on a real store, with a model that follows a script."""
     model, metrics, catalogue, jobs = Scripted(steps), Metrics(), texts(), Jobs()
     accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
     line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.channels.traffic import BAD_SIGNATURES, LAST_WEBHOOK, Traffic, TrafficRecorder, read_traffic
 from tests.bot.channels.line.rig import NOW, Rig
 from tests.fakes.kv import LocalKeyValue
@@ -46,6 +48,7 @@ async def test_what_happens_is_written_soon(rig: Rig) -> None:
     await until(lambda: f"line:{BAD_SIGNATURES}" in rig.notes.kept)
 
 
+@pytest.mark.long
 async def test_what_happens_later_is_written_too(rig: Rig) -> None:
     """When the first writing is long over."""
     records = TrafficRecorder(rig.notes, "line", "LINE_CHANNEL_SECRET")

@@ -39,7 +39,7 @@ def later(fake: SlackFake, seconds: float) -> str:
 
 
 class SlackPipeline:
-    """One process: Slack's channel, the core behind it, and a model that plays a script."""
+    """One process: Slack's channel, the core behind it, and a model that follows a script."""
 
     def __init__(self, fake: SlackFake, store: Store, *steps: Step, policy: Policy) -> None:
         self.fake = fake

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.channels.slack.doctor import SCOPES, run_checks
@@ -88,6 +89,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) ->
     assert traffic.detail.endswith("bad signatures: 1")
 
 
+@pytest.mark.long
 async def test_a_healthy_channel_has_nothing_missing(fake: SlackFake, rig: Rig) -> None:
     """And tells when it was last called and answered."""
     assert await rig.send(mention("Hello", TS)) == 200

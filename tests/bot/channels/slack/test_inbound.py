@@ -264,6 +264,7 @@ LEAVES = (
 VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=5))
 
 
+@pytest.mark.long
 @settings(
     max_examples=150,
     deadline=None,

@@ -270,6 +270,7 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     assert begun(fake) == [CHANNEL]
 
 
+@pytest.mark.long
 async def test_too_many_words_at_once_wait(fake: SlackFake, rig: Rig) -> None:
     """They are shown with the next."""
     fake.limit(APPEND, 1)

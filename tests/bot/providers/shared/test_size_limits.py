@@ -101,6 +101,7 @@ async def endless_pieces(piece: bytes) -> AsyncIterator[bytes]:
         yield piece
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", [b"x" * 65_536, b": still there\n\n" * 4_000, b"data: {}\n\n" * 4_000])
 async def test_a_stream_without_end_is_not_read_to_its_end(piece: bytes) -> None:
     """Whether it has events or not."""
@@ -142,6 +143,7 @@ def finished(work: AsyncIterator[bytes]) -> int:
     return count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("read", [events_of, lines_of])
 @pytest.mark.parametrize("size", [1, 1_000])
 def test_a_stream_is_read_in_one_pass(read: Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]], size: int) -> None:
@@ -158,6 +160,7 @@ def grown(text: str) -> str:
     return reply.shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("work", [grown, lambda text: read(text, may_call=True)], ids=["growing", "read"])
 def test_json_is_read_in_one_pass(work: Callable[[str], object]) -> None:
     """Also where it never closes."""
@@ -232,12 +235,14 @@ VENDORS: list[tuple[Callable[[list[bytes]], None], bytes]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("work", "event"), VENDORS)
 def test_an_answer_is_put_together_once(work: Callable[[list[bytes]], None], event: bytes) -> None:
     """However many events it comes in."""
     assert_grows(work, {"events": lambda size: [event] * (size // 4)})
 
 
+@pytest.mark.long
 def test_calls_are_put_together_once() -> None:
     """Also where a server names the call in every piece."""
 
