@@ -39,8 +39,8 @@ MARKERS = {
 
 # The gate runs every nth of these, from an offset that changes with each run.
 SAMPLED = {
-    "tests/bot/providers/shared/test_capping.py::test_a_stream_is_read_in_one_pass": 2,
-    "tests/bot/providers/shared/test_capping.py::test_an_answer_is_put_together_once": 3,
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 2,
+    "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 3,
     "tests/bot/test_linear_text.py": 4,
     "tests/browser/": 3,
     "tests/process/": 4,
@@ -52,9 +52,9 @@ ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/pro
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
-    "tests/bot/providers/shared/test_capping.py::test_a_stream_",
-    "tests/bot/providers/shared/test_capping.py::test_an_answer_is_put_together_once",
-    "tests/bot/providers/shared/test_capping.py::test_json_is_read_in_one_pass",
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_",
+    "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once",
+    "tests/bot/providers/shared/test_size_limits.py::test_json_is_read_in_one_pass",
     "tests/bot/providers/test_registry.py::test_a_missing_",
     "tests/bot/providers/test_registry.py::test_only_the_sdk_",
     "tests/bot/store/test_machine.py",

@@ -14,7 +14,7 @@ from bot.channels.slack.channel import Slack
 from bot.store import Store
 from bot.texts import LANGUAGES, load
 from tests.bot.channels.line.rig import line_config
-from tests.bot.channels.slack.rig import slack_config
+from tests.bot.channels.slack.rig import QUICK, slack_config
 from tests.docs.pipeline import Pipeline, open_pipeline
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import USER, text_message, webhook
@@ -107,7 +107,7 @@ class SlackTalk:
     async def channel(self, accept: Accept, store: Store) -> AsyncIterator[Slack]:
         """The channel, open."""
         host = Host(accept, store.kv, store.priority_kv, load(), listens=True)
-        async with Slack(slack_config(self._fake.api_base_url), host) as slack:
+        async with Slack(slack_config(self._fake.api_base_url), host, timing=QUICK) as slack:
             yield slack
 
     async def wait(self, seen: str) -> None:
