@@ -30,12 +30,12 @@ from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
-from bot.metrics import Metrics
 from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
+from bot.telemetry import Metrics
 from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route

@@ -13,14 +13,14 @@ from bot.agent.loop import Agent
 from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
 from bot.clock import now_ms
 from bot.live_events import NoWatcher
-from bot.metrics import Metrics
 from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
+from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
-from bot.providers.routing.fallback import FallbackProvider
+from bot.telemetry import Metrics
 from bot.transcript import Message, Spending, Text, ToolCall, new_id
 from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
 

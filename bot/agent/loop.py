@@ -15,9 +15,8 @@ from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.metrics import Metrics
 from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
-from bot.telemetry import span
+from bot.telemetry import Metrics, span
 from bot.transcript import Message, Part, ToolCall, Usage, new_id
 from toolset.tool import ToolMap
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from bot.agent.hooks import Hooks
 from bot.agent.turn import Turn
 from bot.live_events import ToolFinished, ToolStarted
-from bot.metrics import Metrics
-from bot.telemetry import span
+from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall, ToolResult
 from toolset.tool import ToolContext, ToolMap, ToolOutcome
 

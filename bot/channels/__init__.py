@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
-from bot.channels.kv import KeyValue
 from bot.live_events import Watcher
 from bot.texts import Texts
 from bot.transcript import Media, Message
@@ -123,6 +122,25 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
 
 Take = Callable[[bytes], bool]  # takes the next piece of a file; false if no more of it is wanted
 AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost if another process holds the conversation now
+
+
+class KeyValue(Protocol):
+    """Small named values with a lifetime, which processes share.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def get(self, name: str) -> bytes | None:
+        """The value, or None if there is none or it has expired."""
+        ...
+
+    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
+        """Store a value for ``ttl_s`` seconds."""
+        ...
+
+    async def incr(self, name: str, ttl_s: int) -> int:
+        """Add one to a count and return it; its lifetime begins anew."""
+        ...
 
 
 class Accept(Protocol):

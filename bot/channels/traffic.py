@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import structlog
 
-from bot.channels.kv import KeyValue
+from bot.channels import KeyValue
 from bot.checks import CheckResult, ago
 from bot.errors import StoreUnavailable
 

@@ -13,8 +13,8 @@ from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
+from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)

@@ -12,9 +12,9 @@ import structlog
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Claim, Counter, Spent, Store, Unit
+from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
 log = structlog.stdlib.get_logger(__name__)

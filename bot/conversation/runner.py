@@ -23,8 +23,8 @@ from bot.conversation.services import ConversationSettings, Services
 from bot.conversation.summarizer import Summarizer
 from bot.conversation.turns import TurnRunner
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import Lease, Store, shard_of
+from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import new_id
 

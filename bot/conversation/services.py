@@ -12,9 +12,9 @@ from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.limits import Budgets, Limits
-from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import channel_of
 

@@ -9,10 +9,9 @@ from msgspec.structs import asdict
 
 from bot.clock import now_ms
 from bot.errors import TryAgain
-from bot.metrics import Metrics
 from bot.providers import Completed, ModelResponse, Provider
 from bot.safe_text.names import safe_name
-from bot.telemetry import span
+from bot.telemetry import Metrics, span
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode, new_id
 
 MESSAGE_CAP = 4_000  # characters of one message

@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from bot.errors import SettingsError
-from bot.metrics import Metrics
 from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
-from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.fallback import FallbackProvider
 from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Settings, tool_config
+from bot.telemetry import Metrics
 
 Registry = tuple[ProviderEntry[Any], ...]
 

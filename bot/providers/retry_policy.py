@@ -1,6 +1,6 @@
 """Retrying and waiting for models: every number, and the rules that use them.
 
-``routing/fallback.py`` follows the rules; ``shared/streaming.py`` applies the time limits.
+``fallback.py`` follows the rules; ``shared/streaming.py`` applies the time limits.
 """
 
 from __future__ import annotations

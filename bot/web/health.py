@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import DeadLetter, Store
+from bot.telemetry import Metrics
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 NO_STORE = {"Cache-Control": "no-store"}

@@ -23,9 +23,9 @@ from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
 from bot.live_events import LiveEvent
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map

@@ -18,11 +18,11 @@ from bot.conversation.cancellation import TOPIC
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
-from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.store import CLOCK, Store, open_store
 from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
+from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
 from tests.bot.harness import Harness, Mailbox, texts
 from tests.bot.store.turns import key

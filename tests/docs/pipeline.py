@@ -17,12 +17,12 @@ from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Defaults
-from bot.metrics import Metrics
 from bot.providers import AUTO, Completed, ModelResponse, StreamEvent, ToolChoice
 from bot.providers.demo.client import Demo
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, ToolCall
 from tests.docs.tools.remind import Remind

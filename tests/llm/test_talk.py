@@ -8,10 +8,10 @@ from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext
 from bot.errors import TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.metrics import Metrics
 from bot.providers import AUTO, Provider, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.json_mode.response import MARKS
+from bot.telemetry import Metrics
 from tests.bot.conversation.tool_rounds import Diary
 from tests.bot.providers.asking import user
 from tests.fakes.wttr import wttr_fake

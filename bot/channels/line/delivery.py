@@ -16,8 +16,7 @@ from typing import Literal
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease
-from bot.channels.kv import KeyValue
+from bot.channels import AssertLease, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from bot.channels.kv import KeyValue
+from bot.channels import KeyValue
 from bot.channels.line import Config
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.delivery import WARN_AT

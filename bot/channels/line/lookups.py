@@ -9,8 +9,7 @@ import structlog
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
-from bot.channels.kv import KeyValue
+from bot.channels import InboundEvent, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Chat, Person, chat_of
 from bot.errors import StoreUnavailable

@@ -10,8 +10,7 @@ import structlog
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, Delivery, Host, InboundEvent, Question, Reply
-from bot.channels.kv import KeyValue
+from bot.channels import AssertLease, Delivery, Host, InboundEvent, KeyValue, Question, Reply
 from bot.channels.slack import Config
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent

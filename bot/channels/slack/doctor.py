@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.channels.kv import KeyValue
+from bot.channels import KeyValue
 from bot.channels.slack import Config
 from bot.channels.slack.client import Client
 from bot.channels.slack.inbound import PATH

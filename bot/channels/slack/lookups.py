@@ -12,8 +12,7 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
-from bot.channels.kv import KeyValue
+from bot.channels import InboundEvent, KeyValue
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import images
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from bot.channels import Host
-from bot.channels.kv import KeyValue
+from bot.channels import Host, KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client
 from bot.channels.slack.streaming import Streaming, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event

@@ -12,7 +12,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels.kv import KeyValue
+from bot.channels import KeyValue
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
 from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event

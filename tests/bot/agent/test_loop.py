@@ -15,9 +15,9 @@ from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
-from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
 from bot.providers.scripted import Scripted, Step
+from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
 from tests.fakes.tools import Broken, Echo, Launch, Slow, tool_map
 

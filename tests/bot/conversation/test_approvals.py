@@ -11,9 +11,9 @@ from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
-from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox

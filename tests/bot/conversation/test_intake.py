@@ -10,8 +10,8 @@ from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text
 

@@ -6,8 +6,8 @@ import pytest
 
 from bot.conversation.summarizer import MESSAGE_CAP, RESULT_CAP, Summarizer, summary_text
 from bot.errors import TryAgain
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
+from bot.telemetry import Metrics
 from bot.transcript import Author, Media, Message, Text, ToolCall, ToolResult
 
 BEFORE = "Taro likes tea."

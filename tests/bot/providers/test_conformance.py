@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from bot.conversation.summarizer import Summarizer
 from bot.errors import TryAgain
-from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.shared.request import PIECE
+from bot.telemetry import Metrics
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.bot.providers.shown import assert_shown_is_documented

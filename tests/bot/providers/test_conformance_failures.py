@@ -11,10 +11,10 @@ import traceback
 import pytest
 
 from bot.errors import ModelError, ModelUnusable, TryAgain
-from bot.metrics import Metrics
 from bot.providers import TextDelta
-from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.fallback import FallbackProvider
 from bot.providers.shared.entry import Options
+from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, declared, model, user
 from tests.bot.providers.shown import assert_shown_is_documented
 from tests.bot.providers.subjects.all import Opening, Subject

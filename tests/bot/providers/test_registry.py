@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.metrics import Metrics
 from bot.providers.registry import PROVIDERS, check_models, open_model, open_models
 from bot.settings import load
+from bot.telemetry import Metrics
 from tests.fakes.openai import KEY, openai_fake
 from tests.project import environment
 
@@ -25,7 +25,7 @@ EVERY_KEY = {
 OPENING = """
 import asyncio, sys
 from bot.errors import SettingsError
-from bot.metrics import Metrics
+from bot.telemetry import Metrics
 from bot.providers.registry import open_models
 from bot.settings import load
 sys.modules.update(dict.fromkeys(sys.argv[1:]))  # as if they were not installed

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.metrics import Metrics
 from bot.providers import Completed, Restarted, TextDelta
+from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.providers.openai.client import OpenAI
-from bot.providers.routing.fallback import FallbackProvider
+from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, declared, results, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.openai import KEY as OPENAI_KEY

@@ -17,9 +17,9 @@ from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings, Policy
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.transcript import Message
 from tests.bot.channels.line.rig import line_config
 from tests.bot.harness import texts

@@ -11,8 +11,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Accept, Delivery, Host, InboundEvent, Reply
-from bot.channels.kv import KeyValue
+from bot.channels import Accept, Delivery, Host, InboundEvent, KeyValue, Reply
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing

@@ -16,9 +16,9 @@ from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.rig import QUICK, THREAD, TS, slack_config, slack_host

@@ -7,18 +7,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 import pytest
 from msgspec.json import encode
 
-from bot.metrics import Metrics
 from bot.providers import Completed, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.anthropic.response import Answer as AnthropicAnswer
+from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.response import Answer as GeminiAnswer
 from bot.providers.json_mode.response import GrowingReply, read
 from bot.providers.openai.response import Answer as OpenAIAnswer
-from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import Calls
 from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
 from bot.providers.shared.streaming import STREAM_CAP, StreamTooLong, events_of, lines_of
+from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear
 

@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, Restarted, StreamEvent, TextDelta, ToolCallDelta
-from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
 from bot.transcript import Message, ToolCall
 from tests.bot.providers.asking import ask, user

@@ -9,12 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.errors import ModelError, TryAgain
-from bot.metrics import Metrics
 from bot.providers import Completed, Restarted, TextDelta
+from bot.providers.fallback import Candidate, FallbackProvider
 from bot.providers.retry_policy import BREAKER_FAILURES, BREAKER_OPEN_S, RetryPolicy
-from bot.providers.routing.candidate import Candidate
-from bot.providers.routing.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
+from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, user
 from tests.bot.providers.failing import (
     BLOCKED,

@@ -1,1 +1,0 @@
-"""Routing of requests: to the chosen model, and to its fallbacks while it fails."""
