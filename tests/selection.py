@@ -66,7 +66,7 @@ UNMEASURED = (
     "tests/toolset/test_contract_arguments.py",
 )
 MEASURED = ("tests/process/test_shutdown.py",)  # all the same
-NO_FORM = "tests/bot/providers/test_conformance"  # skips where a vendor has no form for a feature
+NO_FORM = "tests/bot/providers/conformance/test_conformance"  # skips where a vendor has no form for a feature
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

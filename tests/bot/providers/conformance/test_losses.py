@@ -15,7 +15,7 @@ from bot.providers.json_mode.request import schema_of
 from bot.providers.ollama.request import declarations as to_ollama
 from bot.providers.openai.request import COMPATIBLE, OPENAIS, response_format
 from bot.providers.openai.request import declarations as to_openai
-from tests.bot.providers.shown import assert_documented
+from tests.bot.providers.conformance.shown import assert_documented
 from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]

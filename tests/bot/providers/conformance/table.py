@@ -1,4 +1,4 @@
-"""Writes the tables of ``docs/providers.md``: ``python -m tests.bot.providers.table`` runs the tests they come from."""
+"""Writes the tables of ``docs/providers.md`` from the tests: ``python -m tests.bot.providers.conformance.table``."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from bot.providers.shared.request import PIECE
 from bot.telemetry import Metrics
 from bot.transcript import Media, Message, ToolCall, TurnRecord, decode_record, encode
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
-from tests.bot.providers.shown import assert_shown_is_documented
+from tests.bot.providers.conformance.shown import assert_shown_is_documented
 from tests.bot.providers.subjects.all import SUBJECTS, Subject
 from toolset.tool import ToolDefinition
 

@@ -16,7 +16,7 @@ from bot.providers.fallback import FallbackProvider
 from bot.providers.shared.entry import Options
 from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, declared, model, user
-from tests.bot.providers.shown import assert_shown_is_documented
+from tests.bot.providers.conformance.shown import assert_shown_is_documented
 from tests.bot.providers.subjects.all import Opening, Subject
 from tests.waiting import until
 

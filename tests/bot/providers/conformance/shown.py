@@ -102,7 +102,7 @@ def assert_documented(request: pytest.FixtureRequest, table: str) -> None:
     if request.config.getoption("write_tables"):
         DOCUMENT.write_text(document.replace(_framed(name, _table_in(document, name)), _framed(name, table)), "utf-8")
     else:
-        assert _table_in(document, name) == table, "python -m tests.bot.providers.table writes it anew"
+        assert _table_in(document, name) == table, "python -m tests.bot.providers.conformance.table writes it anew"
 
 
 def _table_in(document: str, name: str) -> str:
@@ -111,7 +111,7 @@ def _table_in(document: str, name: str) -> str:
 
 
 def _framed(name: str, table: str) -> str:
-    return f"<!-- made from {name} by python -m tests.bot.providers.table -->\n\n{table}\n<!-- end -->\n"
+    return f"<!-- made from {name} by python -m tests.bot.providers.conformance.table -->\n\n{table}\n<!-- end -->\n"
 
 
 def _raised(number: int) -> str:
