@@ -1,9 +1,10 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat quick test check nightly test-llm chaos format lock clean
+.PHONY: help setup models dev run chat quick test check nightly test-llm chaos screenshots transcripts format lock clean
 
 BIN := .venv/bin
 export PYTHON
+unexport PYTHONDONTWRITEBYTECODE # compiling 4,000 modules anew takes each process of the tests seconds
 
 # $(call step,what,command,fix): run one step of the gate and say in one line which one failed.
 step = @echo "· $(1)"; $(2) || { echo "check: $(1) failed; $(3)" >&2; exit 1; }
@@ -28,9 +29,10 @@ chat: setup ## talk in this terminal
 
 TESTS = $(BIN)/pytest --quiet --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
-quick: dev ## the tests that need no browser and no process, for while you work
+quick: dev ## the tests that need no browser, no process and no other vendor than Gemini, for while you work
 	@$(TESTS) --hypothesis-profile=quick -m "not (browser or process or long)" \
-		$(addprefix --ignore=tests/,browser chaos crash fakes injections process)
+		$(addprefix --ignore=tests/,browser chaos crash docs fakes injections process) \
+		--ignore=tests/bot/providers/conformance $(patsubst %,--ignore-glob='tests/bot/providers/test_%*',anthropic bodies ollama openai)
 
 test: check ## the whole gate, as CI runs it
 
@@ -43,7 +45,7 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 
 nightly: EVERYTHING = --nightly
 nightly: check ## the gate with nothing left out, then two minutes of chaos; SEED=7 draws it again
-	$(call step,chaos,$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)),see the story above)
+	$(call step,chaos,$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)),see the report above)
 
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once
 	@scripts/setup.sh llm
@@ -51,6 +53,12 @@ test-llm: dev ## talk to a real small model on this machine; downloads 125 MB on
 
 chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))
+
+screenshots: dev ## take docs/images/page.png anew; needs Chromium
+	@$(BIN)/python -m tests.docs.screenshots
+
+transcripts: dev ## write the conversations of docs/conversations.md anew
+	@$(BIN)/pytest --quiet --write-tables tests/docs
 
 format: dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff check --quiet --fix-only .

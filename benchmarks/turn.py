@@ -32,11 +32,11 @@ from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.runner import build
-from bot.metrics import Metrics
+from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
-from bot.providers.routing.fallback import FallbackProvider
 from bot.store import open_store
 from bot.store.embedded import open_embedded
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text, new_id
 from toolset.tool import ToolMap, ValidatedTool

@@ -1,1 +1,1 @@
-"""Kaiwa's bot. ``docs/architecture.md`` is the map: packages, the way of a message, a glossary, recipes."""
+"""Kaiwa's bot. ``docs/architecture.md`` has the map of packages, the steps of one message, a glossary and recipes."""

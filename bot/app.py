@@ -1,4 +1,4 @@
-"""The composition root: settings → parts → ASGI app and worker. The only module that knows every other."""
+"""The composition root: builds everything from the settings. The only module that knows all others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from starlette.routing import Mount
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, line
 from bot.channels.console.channel import Console
+from bot.channels.line.doctor import set_webhook
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.commands import SpokenCommands
@@ -29,27 +30,28 @@ from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
-from bot.metrics import Metrics
 from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
+from bot.telemetry import Metrics
 from bot.texts import Texts, load
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
+from bot.web.signin import SignIn
 from bot.worker import Worker
 from toolset.tool import ToolMap
 
 log = structlog.stdlib.get_logger(__name__)
 
-START_TRIES = 4  # one a second, to reach the store
+START_TRIES = 4  # pings of the store at start, one a second
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """The parts of one process, built and open."""
+class ProcessServices:
+    """What every process needs, opened."""
 
     settings: Settings
     url: str
@@ -62,10 +64,10 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The house at work.
+    """The intake, the channels and the turns of one process.
 
     Attributes:
-        store_full: tells the operator.
+        store_full: alerts the operator.
     """
 
     store: Store
@@ -78,7 +80,7 @@ class Runtime:
 
 @asynccontextmanager
 async def open_url(settings: Settings) -> AsyncIterator[str]:
-    """The Redis to use: the operator's, or the bundled Valkey."""
+    """The URL of the Redis to use: the operator's, or the bundled Valkey, which is started."""
     if settings.store_url:
         yield settings.store_url
     else:
@@ -88,48 +90,53 @@ async def open_url(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncIterator[Store]:
-    """The store alone."""
+    """Only the store, for commands that need nothing else."""
     async with open_url(settings) as url, open_store(url, history_days=settings.history_days) as store:
         yield store
 
 
 @asynccontextmanager
-async def open_house(settings: Settings) -> AsyncIterator[House]:
-    """Everything a process needs, whatever its work is."""
+async def open_services(settings: Settings) -> AsyncIterator[ProcessServices]:
+    """Open the store, the tools, the models and the agent.
+
+    Raises:
+        SettingsError: a variable is wrong.
+        StoreUnavailable: the store does not answer within a few seconds.
+    """
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(open_url(settings))
         store = await stack.enter_async_context(open_store(url, history_days=settings.history_days))
-        await _reach(store)
+        await _wait_for(store)
         tools = await stack.enter_async_context(open_tools(settings))
         metrics = Metrics()
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
         agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
-        yield House(settings, url, store, metrics, load(), tools, agent)
+        yield ProcessServices(settings, url, store, metrics, load(), tools, agent)
 
 
 def persona(settings: Settings) -> str:
-    """The system prompt, before a channel's style: the operator's file or our own, and what holds with both."""
+    """The system prompt without a channel's style: the operator's file or ``system.md``, then ``data.md``."""
     texts = (settings.persona_file or files("bot.prompts") / "system.md", files("bot.prompts") / "data.md")
     return "\n\n".join(text.read_text("utf-8").strip() for text in texts).replace("{bot_name}", settings.bot_name)
 
 
-def _summarizer(house: House) -> Summarizer | None:
-    """The demo knows rules, and cannot tell what matters."""
-    if house.settings.chosen_model == "demo":
+def _summarizer(services: ProcessServices) -> Summarizer | None:
+    """The summarizer; None with the demo model, which cannot write a summary."""
+    if services.settings.chosen_model == "demo":
         return None
     prompt = files("bot.prompts").joinpath("summary.md").read_text("utf-8").strip()
-    return Summarizer(house.agent.provider, prompt, house.metrics)
+    return Summarizer(services.agent.provider, prompt, services.metrics)
 
 
 def console_prompt(settings: Settings) -> str:
-    """The whole system prompt of page and terminal, as the model gets it."""
+    """The whole system prompt of page and terminal."""
     return system_prompt(persona(settings), Console.style)
 
 
 @asynccontextmanager
-async def wire(
-    house: House,
+async def open_runtime(
+    services: ProcessServices,
     jobs: Jobs,
     *,
     only_console: bool = False,
@@ -137,55 +144,55 @@ async def wire(
     works: bool = True,
     registry: Sequence[ChannelEntry] = CHANNELS,
 ) -> AsyncIterator[Runtime]:
-    """Ways in, channels and turns, joined to one another.
+    """Open the channels and connect intake, channels and turns.
 
     Args:
-        only_console: no other channel is spoken to.
-        listens: this process takes messages in, also by Slack's Socket Mode.
-        works: turns are taken here, and stop when somebody says so.
-        registry: the channels there are.
+        only_console: open no other channel.
+        listens: this process accepts messages, also through Slack's Socket Mode.
+        works: this process runs turns.
+        registry: all channels that exist.
     """
-    settings, store, texts = house.settings, house.store, house.texts
+    settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    intake = Intake(store, jobs, SpokenCommands(texts), house.metrics)
+    intake = Intake(store, jobs, SpokenCommands(texts), services.metrics)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     reads = partial(read_history, store), partial(read_open_question, store)
     console = Console(intake, store.live, *reads, texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:
-            host = _host(house, intake, alerts, listens=listens)
+            host = _host(services, intake, alerts, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
-        parts = store, house.agent, MappingProxyType(channels), texts, house.metrics, options
-        runner = build(*parts, alerts=alerts, summarizer=_summarizer(house))
+        parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
+        runner = build(*parts, alerts=alerts, summarizer=_summarizer(services))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
-            await stack.enter_async_context(runner.listening())
+            await stack.enter_async_context(runner.cancellations.listen())
         yield Runtime(store, intake, console, runner.services.channels, runner, partial(alerts.notice, "store_full"))
 
 
-def _host(house: House, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
-    settings, store = house.settings, house.store
+def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
+    settings, store = services.settings, services.store
     return Host(
         accept,
         store.kv,
         store.priority_kv,
-        house.texts,
+        services.texts,
         settings.language,
         settings.bot_name,
         alerts.notice,
-        house.tools.commands,
+        services.tools.commands,
         listens,
     )
 
 
-async def _accept_nothing(conversation: str, arrival: InboundEvent) -> bool:
-    """Take nothing in (``bot.channels.Accept``): a check listens to nobody."""
+async def _accept_nothing(conversation: str, event: InboundEvent) -> bool:
+    """Stands for the intake (``bot.channels.Accept``) in checks, where no channel accepts messages."""
     raise NotImplementedError
 
 
 def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
-    """What checks each channel for ``kaiwa doctor``, by its name in the report."""
+    """The checks of ``kaiwa doctor`` for each channel, by the channel's name in the report."""
 
     @asynccontextmanager
     async def open_host() -> AsyncIterator[Host]:
@@ -198,26 +205,27 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
 
 
 async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
-    """Have LINE post to Kaiwa at this address.
+    """Set the webhook URL at LINE.
 
     Raises:
         SettingsError: LINE is off.
-        BadInput: LINE cannot post to such an address.
+        BadInput: LINE cannot use this URL.
     """
     config = channel_config(line.Config, settings)
     if not config.is_on:
         raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
-    return await line.set_webhook(config, url)
+    return await set_webhook(config, url)
 
 
-def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
-    settings = house.settings
+def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> Starlette:
+    """The web application: health routes, webhooks, and page, console and metrics behind ``Guard``."""
+    settings = services.settings
 
     async def ready() -> str:
-        if wired.intake.closed:
+        if runtime.intake.closed:
             return "shutting down"
         try:
-            await house.store.ping()
+            await services.store.ping()
         except StoreUnavailable as error:
             log.warning("health.not_ready", cause=str(error))
             return "the store does not answer"
@@ -225,33 +233,31 @@ def asgi(house: House, wired: Runtime, worker: Worker | None) -> Starlette:
 
     info = PageInfo(
         settings.bot_name,
-        house.agent.provider.model,
+        services.agent.provider.model,
         demo=settings.chosen_model == "demo",
         language=settings.language,
         signs_out=bool(settings.console_token.get_secret_value()),
     )
     guarded = [
-        *page_routes(info, house.texts),
-        *wired.console.routes(),
-        metrics_route(house.metrics, house.store),
-        dead_letters_route(house.store.dead_letters),
+        *page_routes(info, services.texts),
+        *runtime.console.routes(),
+        metrics_route(services.metrics, services.store),
+        dead_letters_route(services.store.dead_letters),
     ]
-    webhooks = [route for name, channel in wired.channels.items() if name != "console" for route in channel.routes()]
+    webhooks = [route for name, channel in runtime.channels.items() if name != "console" for route in channel.routes()]
     guard = Middleware(
         Guard,
-        token=settings.console_token,
-        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
-        secret=settings.secret_key,
-        texts=house.texts,
+        signin=SignIn(settings.console_token, settings.secret_key, services.texts, settings.bot_name),
+        texts=services.texts,
         language=settings.language,
-        bot_name=settings.bot_name,
+        trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
     routes = [*health_routes(ready), *webhooks, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
 
 
-async def _reach(store: Store) -> None:
-    """Wait a moment for a store that is still starting; a wrong address is better told than waited for."""
+async def _wait_for(store: Store) -> None:
+    """Wait for a store that is still starting, but only briefly: the address may be wrong."""
     for tries_left in reversed(range(START_TRIES)):
         try:
             await store.ping()

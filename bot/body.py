@@ -1,4 +1,4 @@
-"""Reads what a request carries, up to a limit."""
+"""Reads the body of an HTTP request up to a limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.requests import ClientDisconnect, Request
 
 
 async def read_body(request: Request, limit: int) -> bytes | None:
-    """The whole body; None as soon as it is known to be longer than ``limit`` bytes, or when the sender has gone."""
+    """Read the whole body; None if it is longer than ``limit`` bytes or the sender disconnects."""
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:
         return None

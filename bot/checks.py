@@ -1,4 +1,4 @@
-"""Check results: the lines of ``kaiwa doctor``."""
+"""Results of checks: the lines of ``kaiwa doctor``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = Literal["ok", "off", "warning", "failure"]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report; ``fix`` says what to do about it, or what could be set."""
+    """One line of the report; ``fix`` says how to repair it, or what could be set."""
 
     result: Result
     name: str
@@ -18,30 +18,8 @@ class CheckResult:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """A channel's recent traffic: times in milliseconds since the epoch, 0 for never."""
-
-    last_webhook: int = 0
-    last_delivery: int = 0
-    bad_signatures: int = 0
-    last_bad_signature: int = 0
-
-    def check(self, name: str, secret: str, now: int) -> CheckResult:
-        """A secret that is wrong refuses everything; one that is right has let something in since.
-
-        Args:
-            secret: the variable that signatures are checked with.
-        """
-        came = f"last webhook {ago(self.last_webhook, now)}, last delivery {ago(self.last_delivery, now)}"
-        detail = f"{came}, bad signatures: {self.bad_signatures or 'none'}"
-        if self.bad_signatures and self.last_bad_signature >= self.last_webhook:
-            return CheckResult("warning", name, detail, f"{secret} is probably wrong")
-        return CheckResult("ok", name, detail)
-
-
 def ago(at: int, now: int) -> str:
-    """How long ago something was, in the largest unit that fits."""
+    """The time since ``at`` (milliseconds), in its largest unit."""
     if not at:
         return "not noted"
     seconds = max(now - at, 0) // 1_000

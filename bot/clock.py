@@ -1,4 +1,4 @@
-"""The time now, and days as the bot counts them: from midnight to midnight in its own time zone."""
+"""The clock of this process, and calendar days in the bot's time zone."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Milliseconds since the epoch by this process's clock; never compare them between processes."""
     return time.time_ns() // 1_000_000
 
 
 class Days:
-    """A calendar and a clock.
+    """The calendar of limits and alerts.
 
-    Two processes whose clocks differ change days as far apart; what is counted in between belongs to either day.
+    Processes with different clocks begin a day at different moments; counts in between go to either day.
 
     Args:
         time_zone: IANA name.
@@ -29,7 +29,7 @@ class Days:
 
     @property
     def today(self) -> str:
-        """Such as ``2026-11-21``."""
+        """Today, such as ``2026-11-21``."""
         return f"{self._now():%Y-%m-%d}"
 
     @property
@@ -48,7 +48,7 @@ class Days:
 
 
 def usable_zone(name: str, default: str) -> str:
-    """An author's time zone where it is one, else the default: platforms and browsers send anything."""
+    """The author's time zone if it is a valid IANA name, else the default."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Commands that somebody says in a conversation: whole messages such as ``/help``, ``reset`` or 「忘れて」."""
+"""Commands in a conversation: messages whose whole text is ``/help``, ``reset``, 「忘れて」 and the like."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from bot.texts import LANGUAGES, Texts
 
-ANSWERS = ("approve", "reject", "polite")  # what the table ``words`` has beside commands
+ANSWERS = ("approve", "reject", "polite")  # rows of the table ``words`` that are no commands
 TRAILING = " .!。！　"
 
 
 class SpokenCommands:
-    """Knows the words of every command in every language, from the catalogue's table ``words``.
+    """The words of every command in every language, from the catalogue's table ``words``.
 
     Attributes:
         names: of the commands.
@@ -20,24 +20,24 @@ class SpokenCommands:
     def __init__(self, texts: Texts) -> None:
         self.names = [name for name in texts.table("words", LANGUAGES[0]) if name not in ANSWERS]
         self._commands = _words(texts, self.names)
-        self._decisions = {word: said == "approve" for word, said in _words(texts, ("approve", "reject")).items()}
+        self._decisions = {word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()}
         self._polite = frozenset(_words(texts, ("polite",)))
 
     def read(self, text: str) -> str | None:
-        """The name of the command that a whole message is, or None."""
+        """The command that a message is; None if it is no command."""
         return self._commands.get(_bare(text))
 
     def decision(self, text: str) -> bool | None:
-        """Yes or no, where a whole message is nothing else."""
+        """True for a yes, False for a no; None if the message is neither."""
         return self._decisions.get(_bare(text))
 
     def is_polite(self, text: str) -> bool:
-        """Whether a whole message is a word of politeness: people add it to a request, or mean yes by it."""
+        """Whether a message is only politeness such as "please": part of a request, or a yes."""
         return _bare(text) in self._polite
 
 
 def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:
-    """What each word of the catalogue means, in every language."""
+    """Command names by their words in every language."""
     return {
         word.strip().casefold(): name
         for language in LANGUAGES

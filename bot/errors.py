@@ -3,7 +3,7 @@
     KaiwaError
     ├── SettingsError            start-up stops; the command line prints one line
     ├── BadInput                 the edge refuses what came in; the sender gets the sentence
-    ├── StoreUnavailable         the door answers 503, the worker waits and tries again
+    ├── StoreUnavailable         webhooks answer 503, the worker waits and tries again
     ├── LeaseLost                another process owns the turn: leave without a word
     ├── ModelError               the model gave no answer
     │   ├── TryAgain             passing: the same request may be sent again

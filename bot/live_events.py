@@ -1,4 +1,4 @@
-"""What somebody who watches a turn is shown while it runs. Lossy by design: the outbox is the truth."""
+"""Live events: what a viewer sees of a turn while it runs. Events may be lost; the outbox holds the answer."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from msgspec.json import Decoder
 
 
 class TurnStarted(Struct, frozen=True, tag="started"):
-    """A turn has taken these messages; ``user_ids`` are their ids."""
+    """A turn answers these messages; ``user_ids`` are their ids."""
 
     turn_id: str
     user_ids: tuple[str, ...]
 
 
 class Joined(Struct, frozen=True, tag="joined"):
-    """The turn under way has taken these messages too."""
+    """These messages have joined the turn."""
 
     user_ids: tuple[str, ...]
 
 
 class AnswerText(Struct, frozen=True, tag="text"):
-    """More words of the answer."""
+    """More text of the answer."""
 
     text: str
 
 
 class AnswerRestarted(Struct, frozen=True, tag="restarted"):
-    """The words shown since the last tool result are void: the model is asked again."""
+    """The text since the last tool result is void: the model is asked again."""
 
 
 class ToolStarted(Struct, frozen=True, tag="tool_started"):
@@ -73,7 +73,7 @@ class ApprovalSettled(Struct, frozen=True, tag="settled"):
 
 
 class Noticed(Struct, frozen=True, tag="noticed"):
-    """A sentence beside the turns, such as that a question was decided already."""
+    """A sentence outside of turns, such as that a question was decided already."""
 
     text: str
 
@@ -102,11 +102,11 @@ LiveEvent = (
 decode_event = Decoder(LiveEvent).decode
 
 
-class Nobody:
-    """Nobody watches (a ``Watcher``)."""
+class NoWatcher:
+    """A ``Watcher`` without viewers."""
 
     async def show(self, event: LiveEvent) -> None:
-        """Show it to nobody."""
+        """Drop the event."""
 
 
 class Watcher(Protocol):

@@ -1,11 +1,11 @@
-"""The log: JSON lines, or readable ones on a terminal, with conversation and turn; never secrets or messages."""
+"""The log: JSON lines, or readable ones on a terminal, with conversation and turn; without secrets and messages."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from traceback import extract_tb
@@ -14,8 +14,8 @@ import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 MOST_FRAMES = 40  # the innermost
-SHORTEST = 5  # characters of a secret that is struck out: a shorter one stands in every other word
-QUIET = (
+SHORTEST = 5  # characters; a shorter secret is not removed, as it occurs in ordinary words
+WARNING_ONLY = (
     "aiohttp",
     "anthropic",
     "asyncio",
@@ -32,12 +32,12 @@ QUIET = (
 
 
 def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None, file: Path | None = None) -> None:
-    """Send everything logged in this process through one formatter to stderr.
+    """Log everything in this process through one formatter to stderr.
 
     Args:
-        secrets: values that are struck out wherever they turn up.
-        terminal: readable (True) or JSON lines (False); None asks stderr.
-        file: takes JSON lines in place of stderr, and is begun anew when it has grown to a megabyte.
+        secrets: values that are replaced wherever they occur.
+        terminal: readable (True) or JSON lines (False); None: readable if stderr is a terminal.
+        file: gets JSON lines instead of stderr; rotated at a megabyte.
 
     Raises:
         OSError: the file cannot be written.
@@ -55,7 +55,7 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             *_renderers(readable),
-            _strike_out(secrets),
+            _remove_secrets(secrets),
         ],
     )
     structlog.configure(
@@ -69,19 +69,20 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    _quieten(QUIET)
+    for name in WARNING_ONLY:  # their INFO lines may hold URLs and bodies
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _renderers(readable: bool) -> list[Processor]:
     last: Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
     if readable:
-        # Exceptions are formatted before it; named is only the formatter that does not mind.
+        # Exceptions are already formatted; plain_traceback is the formatter that accepts that.
         last = structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback)
     return [_hide_messages, structlog.processors.ExceptionRenderer(_traceback), last]
 
 
 def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """asyncio writes an exception's message into the line itself."""
+    """Remove an exception's message, which asyncio writes into the event itself."""
     found = event.get("exc_info")
     error = found[1] if isinstance(found, tuple) else found if isinstance(found, BaseException) else None
     if error is not None and str(error):
@@ -90,12 +91,12 @@ def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """What was raised and where, without messages, values and notes: they may quote what somebody wrote."""
+    """The types and places of a traceback, without messages, values and notes, which may quote people."""
     return "\n".join(_frames(exc_info[1], set()))
 
 
 def _frames(error: BaseException, seen: set[int]) -> Iterator[str]:
-    """What it came of first. An exception taken out of a group has that group for its cause."""
+    """Causes first. An exception taken out of a group has that group as its cause."""
     seen.add(id(error))
     before = [error.__cause__ or (None if error.__suppress_context__ else error.__context__)]
     for other in [*before, *(error.exceptions if isinstance(error, BaseExceptionGroup) else ())]:
@@ -115,21 +116,15 @@ def _handler(file: Path | None) -> logging.Handler:
     return RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
 
 
-def _quieten(names: Sequence[str]) -> None:
-    """Libraries log from WARNING on: their INFO lines may hold URLs and bodies."""
-    for name in names:
-        logging.getLogger(name).setLevel(logging.WARNING)
-
-
-def _strike_out(secrets: Iterable[str]) -> Processor:
-    # In a JSON line a secret with quotes or backslashes stands in another form.
+def _remove_secrets(secrets: Iterable[str]) -> Processor:
+    # JSON escapes quotes and backslashes in a secret.
     long = [secret for secret in secrets if len(secret) >= SHORTEST]
     known = {form for secret in long for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])}
 
-    def strike(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
+    def remove(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
         for secret in known:
             if isinstance(line, str) and secret in line:
                 line = line.replace(secret, "[secret]")
         return line
 
-    return strike
+    return remove

@@ -1,4 +1,4 @@
-"""The tools on offer and the hooks around them, the operator's own among them; what cannot be loaded stops start-up."""
+"""Loads the tools and hooks, the operator's own too. One that cannot be loaded prevents the start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import toolset
 from bot.agent.hooks import Hook
 from bot.errors import SettingsError
 from bot.settings import Settings, tool_config
-from toolset.sources import gather, guarded, import_file
+from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolMap, ToolSetupError
 
 
@@ -28,7 +28,7 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     """
     async with httpx.AsyncClient() as http:
         try:
-            tools = toolset.build(gather(settings.tools_dir), http, tool_config)
+            tools = toolset.build(find_tools(settings.tools_dir), http, tool_config)
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
         yield tools.low_risk() if settings.read_only else tools
@@ -52,10 +52,10 @@ def _hook(name: str, folder: Path | None) -> Hook:
         return import_file(file) if file and file.is_file() else import_module(module_name)
 
     try:
-        kind = getattr(guarded(module, name), class_name, None)
+        kind = getattr(call_guarded(module, name), class_name, None)
         if not (isclass(kind) and issubclass(kind, Hook)):
             raise SettingsError("HOOKS", f"{name} must be module:Class, and the class a bot.hooks.Hook")
-        hook: Hook = guarded(kind, name)
+        hook: Hook = call_guarded(kind, name)
     except ToolSetupError as error:
         raise SettingsError("HOOKS", str(error)) from error
     return hook

@@ -1,8 +1,7 @@
-"""The only reader of the environment (and of ``.env``): every variable with its default and its check."""
+"""The settings: every environment variable (also from ``.env``) with its default and its check; the only reader."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -20,20 +19,20 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
 NO_SECRET = SecretStr("")
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
 def _base_url(value: str) -> str:
     parts = urlsplit(value)
     bare = f"{parts.scheme}://{parts.netloc}" == value.rstrip("/") and "@" not in value
-    # Asking for the port checks it.
+    # parts.port raises ValueError for a bad port.
     if not (bare and parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)):
         raise ValueError("write it as https://host or http://host:port, without a path")
     return value.rstrip("/")
 
 
 def _secret(value: SecretStr) -> SecretStr:
-    """Keys are pasted with line ends and spaces; a letter that no header can carry is a mistake."""
+    """Strip blanks of a pasted key; a character that no HTTP header can hold is an error."""
     stripped = value.get_secret_value().strip()
     if not (stripped.isascii() and stripped.isprintable()):
         raise ValueError("has a character that cannot be part of it; copy it again")
@@ -64,7 +63,7 @@ def _time_zone(value: str) -> str:
 
 
 def _api_url(value: str) -> str:
-    """With the path that the vendor's SDK wants, such as ``/v1``."""
+    """May have a path, such as ``/v1``, which the vendor's SDK expects."""
     try:
         parts = urlsplit(value)
         _base_url(f"{parts.scheme}://{parts.netloc}")
@@ -76,23 +75,17 @@ def _api_url(value: str) -> str:
 
 
 def _ollama_host(value: str) -> str:
-    """As Ollama itself reads it: scheme, host and port may each be left out."""
+    """As in Ollama itself, scheme, host and port are each optional."""
     _api_url(value if "://" in value else f"http://localhost{value}" if value.startswith(":") else f"http://{value}")
     return value
 
 
 def _model(value: str) -> str:
-    """Which providers there are is the registry's to say."""
+    """Checks the form only; the providers' registry knows the names."""
     provider, _, model = value.partition(":")
     if (provider not in ("", "demo") and model) or value == "demo":
         return value
     raise ValueError("write demo or PROVIDER:MODEL, as in gemini:gemini-flash-latest")
-
-
-def _recipient(value: str) -> str:
-    if value and not RECIPIENT.fullmatch(value):
-        raise ValueError("write slack:C… (a channel's or person's id) or line:U… (a person's, group's or room's)")
-    return value
 
 
 def _names(value: Any) -> Any:
@@ -100,12 +93,11 @@ def _names(value: Any) -> Any:
 
 
 def _language(value: str) -> str:
-    """Desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``: the first one we speak counts."""
+    """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``."""
     spoken = (tag[:2].lower() for tag in value.split(":"))
     return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
 
 
-RECIPIENT = re.compile(r"slack:[CDGUW][A-Z0-9]{2,}|line:[UCR][0-9a-f]{32}")
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
@@ -116,12 +108,11 @@ RedisURL = Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_se
 SlackURL = Annotated[str, AfterValidator(_slack_url)]
 OllamaHost = Annotated[str, AfterValidator(_ollama_host)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
-Recipient = Annotated[str, AfterValidator(_recipient)]
 Language = Annotated[str, AfterValidator(_language)]
 
 
 class Settings(BaseSettings):
-    """Everything an operator can set; field names are the variables in lower case."""
+    """All settings; field names are the variables in lower case."""
 
     model_config = SOURCES
 
@@ -177,7 +168,7 @@ class Settings(BaseSettings):
     daily_user_messages: int = Field(300, ge=0)
     daily_conversation_tokens: int = Field(2_000_000, ge=0)
     daily_conversation_messages: int = Field(1_000, ge=0)
-    alert_to: Recipient = ""
+    alert_to: str = ""
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
@@ -194,7 +185,7 @@ class Settings(BaseSettings):
 
     @property
     def chosen_model(self) -> str:
-        """``provider:model``: MODEL, else Gemini where its key is set, else the demo."""
+        """``provider:model``: MODEL, else Gemini if its key is set, else the demo."""
         if self.model:
             return self.model
         return "gemini:gemini-flash-latest" if self.gemini_api_key.get_secret_value() else "demo"
@@ -205,37 +196,37 @@ class Settings(BaseSettings):
         return tuple(dict.fromkeys((self.chosen_model, *self.fallback_models)))
 
     def asker(self, name: str) -> str:
-        """The variable that asks for one of the models."""
+        """The variable that names a model."""
         return "MODEL" if name == self.chosen_model else "FALLBACK_MODELS"
 
     @property
     def line_on(self) -> bool:
-        """LINE is switched on by its two secrets."""
+        """Whether LINE's secrets are set."""
         return bool(self.line_channel_secret.get_secret_value())
 
     @property
     def slack_on(self) -> bool:
-        """Slack is switched on by its bot token, with a signing secret (HTTP) or an app token (Socket Mode)."""
+        """Whether Slack's bot token is set; it also needs a signing secret (HTTP) or an app token (Socket Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
 
     @property
     def webhooks_on(self) -> bool:
-        """Whether LINE or Slack come in by HTTP: then a proxy stands in front, and every visitor may look local."""
+        """Whether LINE or Slack send webhooks: then a proxy is in front, and every visitor may look local."""
         return self.line_on or (self.slack_on and bool(self.slack_signing_secret.get_secret_value()))
 
     @property
     def makes_console_token(self) -> bool:
-        """Whether the page needs a token that nobody has set; a dyno forgets what it keeps, and makes none."""
+        """Whether to generate a token for the page; not on Heroku, where the disk is deleted daily."""
         return self.webhooks_on and not self.dyno and not self.console_token.get_secret_value()
 
     @property
     def console_token_path(self) -> Path:
-        """Where such a token is kept."""
+        """The file of a generated token."""
         return self.kaiwa_data_dir / "console_token"
 
     @property
     def store_url(self) -> str:
-        """REDIS_URL, empty for the bundled Valkey; Heroku's Redis shows a certificate that it has signed itself."""
+        """REDIS_URL; empty for the bundled Valkey. Heroku's Redis has a self-signed certificate."""
         url = self.redis_url.get_secret_value() if self.redis_url else ""
         if self.dyno and url.startswith("rediss://") and "ssl_cert_reqs" not in url:
             return f"{url}{'&' if '?' in url else '?'}ssl_cert_reqs=none"
@@ -243,7 +234,7 @@ class Settings(BaseSettings):
 
     @property
     def secrets(self) -> list[str]:
-        """Every value that nobody may see, for the log to strike out."""
+        """The values that the log must not contain."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
@@ -252,7 +243,7 @@ def load() -> Settings:
     """Read and check all settings.
 
     Raises:
-        SettingsError: naming the first variable that is wrong, and the fix.
+        SettingsError: names the first wrong variable and the fix.
     """
     settings: Settings = _checked(Settings)
     _refuse_half_filled(settings)
@@ -267,7 +258,7 @@ def load() -> Settings:
 
 
 def _refuse_half_filled(settings: Settings) -> None:
-    """A channel is on or off; one secret without the other is a mistake, and is told before anybody is lost to it."""
+    """Refuse a channel with some of its secrets only, and an alert to a channel that is off."""
     line = (settings.line_channel_secret, settings.line_channel_access_token)
     if settings.line_on != bool(line[1].get_secret_value()):
         missing = "LINE_CHANNEL_ACCESS_TOKEN" if settings.line_on else "LINE_CHANNEL_SECRET"
@@ -277,15 +268,12 @@ def _refuse_half_filled(settings: Settings) -> None:
         raise SettingsError("SLACK_SIGNING_SECRET", "set it for events over HTTP, or SLACK_APP_TOKEN for Socket Mode")
     if ways_in and not settings.slack_on:
         raise SettingsError("SLACK_BOT_TOKEN", "Slack needs it beside the secrets that are set; set it, or none")
-    for platform, is_on in (("slack", settings.slack_on), ("line", settings.line_on)):
-        if settings.alert_to.startswith(f"{platform}:") and not is_on:
-            raise SettingsError("ALERT_TO", "that platform is off; set its secrets, or leave this empty")
     if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
         raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
 
 
 def _refuse_careless(settings: Settings) -> None:
-    """Where strangers can write, a call that acts must not run by itself unless the operator says so twice."""
+    """Refuse automatic approval where strangers can write, unless a second setting confirms it."""
     ways_in = {
         "LINE": settings.line_on,
         "Slack": settings.slack_on,
@@ -298,10 +286,10 @@ def _refuse_careless(settings: Settings) -> None:
 
 
 def refuse_auto_approval(settings: Settings, way_in: str) -> None:
-    """For a way in that others can use.
+    """Refuse ``auto_approve`` without AUTO_APPROVE_ANYWAY, for a channel that others can use.
 
     Raises:
-        SettingsError: calls that act would run by themselves, and the operator has not said so twice.
+        SettingsError: names ``way_in`` and the fix.
     """
     if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
         raise SettingsError(
@@ -311,42 +299,38 @@ def refuse_auto_approval(settings: Settings, way_in: str) -> None:
 
 
 def env_file_is_open() -> bool:
-    """Whether other users of this machine may read ``.env``, and with it every secret in it."""
+    """Whether other users of this machine may read ``.env`` and its secrets."""
     try:
         return bool(Path(str(SOURCES["env_file"])).stat().st_mode & 0o077)
     except OSError:
         return False
 
 
-def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NOTHING) -> ConfigT:
-    """Fill the ``Config`` of a tool or a provider from the same sources.
+def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> ConfigT:
+    """Fill the ``Config`` of a tool or a provider from the environment and ``.env``.
 
     Args:
-        known: fields that have their values.
+        known: values of fields that are not read there.
 
     Raises:
-        SettingsError: naming the variable that is wrong.
+        SettingsError: names the wrong variable.
     """
-    return _filled(config, known)
-
-
-def channel_config(config: type[ConfigT], settings: Settings) -> ConfigT:
-    """Fill a channel's ``Config``: from the settings what these have too, the rest from the same sources.
-
-    Raises:
-        SettingsError: naming the variable that is wrong.
-    """
-    shared = config.model_fields.keys() & type(settings).model_fields.keys()
-    return _filled(config, {name: getattr(settings, name) for name in shared})
-
-
-def _filled(config: type[ConfigT], known: Mapping[str, Any]) -> ConfigT:
     reader = type(config.__name__, (config, BaseSettings), {"model_config": SOURCES, "__module__": __name__})
     filled: Any = _checked(reader, known)
     return config.model_validate(filled.model_dump())
 
 
-def _checked(reader: type[Any], known: Mapping[str, Any] = NOTHING) -> Any:
+def channel_config(config: type[ConfigT], settings: Settings) -> ConfigT:
+    """Fill a channel's ``Config``: shared fields from the settings, the others from the environment and ``.env``.
+
+    Raises:
+        SettingsError: names the wrong variable.
+    """
+    shared = config.model_fields.keys() & type(settings).model_fields.keys()
+    return tool_config(config, {name: getattr(settings, name) for name in shared})
+
+
+def _checked(reader: type[Any], known: Mapping[str, Any] = NO_FIELDS) -> Any:
     try:
         return reader(**known)
     except ValidationError as error:

@@ -1,23 +1,76 @@
-"""Telemetry: ``span`` times, counts and logs every turn, model call, tool call and delivery."""
+"""Telemetry: all metrics, and ``span``, which times, counts and logs a turn, model call, tool call or delivery."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from typing import Literal
 
 import structlog
-
-from bot.metrics import Kind, Metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 log = structlog.stdlib.get_logger(__name__)
 
+Kind = Literal["turn", "model", "tool", "delivery"]
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
 LEVELS = {"turn.failed": "warning", "delivery.postponed": "warning", "delivery.failed": "error"}  # others: info
 NAMES: dict[Kind, str] = {"model": "model", "tool": "tool", "delivery": "channel"}  # the field that says which one
 
 
+class Metrics:
+    """Kaiwa's metrics; label values are never texts or ids of users."""
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self.registry = registry
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, buckets=SECONDS, registry=registry)
+        self.accepted = counter("kaiwa_messages_accepted", "Messages accepted", ["channel"])
+        self.turns = counter("kaiwa_turns", "Turns ended", ["outcome"])
+        self.turn_seconds = histogram("kaiwa_turn_seconds", "Seconds from the start of a turn to its commit")
+        self.model_calls = counter("kaiwa_model_calls", "Model calls", ["model", "outcome"])
+        self.model_failures = counter("kaiwa_model_failures", "Failed model calls, by cause", ["model", "cause"])
+        self.model_seconds = histogram(
+            "kaiwa_model_seconds", "Seconds of a model call, to the end of its response", ["model"]
+        )
+        self.tokens = counter("kaiwa_tokens", "Tokens of model calls, by kind", ["model", "kind"])
+        self.tool_calls = counter("kaiwa_tool_calls", "Tool calls", ["tool", "outcome"])
+        self.tool_seconds = histogram("kaiwa_tool_seconds", "Seconds of a tool call", ["tool"])
+        self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused by a daily limit", ["scope", "unit"])
+        self.left_out = counter("kaiwa_messages_left_out", "Messages refused by a full inbox", ["channel"])
+        self.deliveries = counter("kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"])
+        self.queue_depth = gauge("kaiwa_queue_depth", "Conversations due now or later")
+        self.dead_letters = gauge("kaiwa_dead_letters", "Dead letters: undeliverable replies, and turns given up")
+        self.memory_ratio = gauge("kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory")
+        self._counters = {
+            "turn": self.turns,
+            "model": self.model_calls,
+            "tool": self.tool_calls,
+            "delivery": self.deliveries,
+        }
+        self._seconds = {"turn": self.turn_seconds, "model": self.model_seconds, "tool": self.tool_seconds}
+
+    def count(self, kind: Kind, outcome: str, seconds: float, name: str = "") -> None:
+        """Count a span; ``name`` is that of the model, tool or channel."""
+        names = (name,) if name else ()
+        self._counters[kind].labels(*names, outcome).inc()
+        if timed := self._seconds.get(kind):
+            (timed.labels(*names) if names else timed).observe(seconds)
+
+    def count_tokens(self, model: str, tokens: Mapping[str, int]) -> None:
+        """Count the tokens of a model call, by kind."""
+        for kind, count in tokens.items():
+            self.tokens.labels(model, kind).inc(count)
+
+    def exposition(self) -> bytes:
+        """The text format of Prometheus."""
+        return generate_latest(self.registry)
+
+
 class Span:
-    """Work under way. Without ``end`` it is neither counted nor logged: it was put off, or lost to another process."""
+    """One measurement. Without ``end`` nothing is counted or logged, as when another process takes over."""
 
     def __init__(self, kind: Kind, metrics: Metrics) -> None:
         self._kind: Kind = kind

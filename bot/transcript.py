@@ -1,4 +1,4 @@
-"""The words of a conversation: what is stored is what is sent.
+"""The transcript of a conversation: what is stored is what is sent.
 
 A transcript is one linear list of messages. Vendors' own data (thought signatures, unknown parts) rides along in
 ``Message.opaque``, untouched.
@@ -16,18 +16,18 @@ Role = Literal["user", "model", "tool"]
 
 
 class Text(Struct, frozen=True, tag="text"):
-    """Words, as the user or the model wrote them."""
+    """Text, as the user or the model wrote it."""
 
     text: str
 
 
 class Media(Struct, frozen=True, tag="media", omit_defaults=True):
-    """A reference to a file the platform keeps; fetched for each turn, a placeholder once it is gone.
+    """A reference to a file on the platform, fetched for each turn.
 
     Attributes:
         ref: the platform's id of the content.
         size: bytes, 0 where the platform does not say.
-        data: the content, in a request alone; never kept.
+        data: the content, only in a request; never stored.
     """
 
     ref: str
@@ -37,7 +37,7 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
 
 
 class ToolCall(Struct, frozen=True, tag="call"):
-    """The model asks for a tool. ``id`` is unique; our own where the provider gave none."""
+    """A call of a tool. ``id`` is unique; Kaiwa makes one if the provider gives none."""
 
     id: str
     name: str
@@ -58,11 +58,11 @@ Part = Text | Media | ToolCall | ToolResult
 
 
 class Author(Struct, frozen=True, omit_defaults=True):
-    """Who wrote a message, as far as the platform tells.
+    """Who wrote a message; fields that the platform does not tell are empty.
 
     Attributes:
-        locale: BCP 47 tag (``ja``, ``en-US``) or empty.
-        time_zone: IANA name or empty.
+        locale: BCP 47 tag (``ja``, ``en-US``).
+        time_zone: IANA name.
     """
 
     id: str = ""
@@ -85,7 +85,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     Attributes:
         id: the platform's id; ours for model and tool messages.
         at: milliseconds since the epoch, UTC.
-        context: the line about date, place and speaker that stands before the words when a model reads them.
+        context: a line with date, channel and author, which the model reads before the text.
     """
 
     id: str
@@ -98,12 +98,12 @@ class Message(Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """All words of the message, without calls, results and media."""
+        """All text of the message, without calls, results and media."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model says this to the user: it asks for no tool."""
+        """Whether this is the model's answer: a model message without calls."""
         return self.role == "model" and not self.calls
 
     @property
@@ -135,12 +135,12 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 
 class Spending(Struct, frozen=True):
-    """What one model response has cost.
+    """The tokens of one model response.
 
     Attributes:
-        asker: whom it answers.
-        messages: of users, since the turn's response before.
-        is_first: of its turn.
+        asker: the person it answers.
+        messages: user messages since the turn's previous response.
+        is_first: it is the first response of its turn.
     """
 
     model: str
@@ -151,7 +151,7 @@ class Spending(Struct, frozen=True):
 
 
 class TurnRecord(Struct, frozen=True):
-    """One turn as it stands in the history; readers accept their own version and the next one."""
+    """One turn in the history; readers accept their own version and the next one."""
 
     turn_id: str
     at: int
@@ -161,11 +161,11 @@ class TurnRecord(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What older turns came to.
+    """A summary of older turns.
 
     Attributes:
-        through: the last turn it tells of.
-        model: who wrote it.
+        through: id of the last turn in it.
+        model: the model that wrote it.
     """
 
     through: str
@@ -175,7 +175,7 @@ class Summary(Struct, frozen=True):
     v: int = 1
 
 
-SUMMARY_ID = "summary"  # of the message that a summary is sent as
+SUMMARY_ID = "summary"  # id of the message that holds the summary
 
 
 def new_id(prefix: str) -> str:
@@ -184,11 +184,11 @@ def new_id(prefix: str) -> str:
 
 
 def channel_of(conversation: str) -> str:
-    """The channel that a conversation is held in; its name is the first word of the conversation's id."""
+    """The channel's name, which is the first part of a conversation's id."""
     return conversation.partition(":")[0]
 
 
-# What msgspec raises where bytes are not what was written.
+# What msgspec raises for bytes that it cannot decode.
 UNREADABLE = (DecodeError, UnicodeDecodeError)
 
 encode = Encoder().encode

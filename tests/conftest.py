@@ -77,12 +77,28 @@ def variables_of_settings() -> list[str]:
     return [field.upper() for config in configs for field in config.model_fields]
 
 
+@pytest.fixture(scope="session")
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where tests without a ``tmp_path`` begin: one for all, for pytest reads the names of all folders to make one."""
+    return tmp_path_factory.mktemp("empty")
+
+
 @pytest.fixture(autouse=True)
-def no_settings_from_outside(variables_of_settings: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_settings_from_outside(
+    request: pytest.FixtureRequest,
+    variables_of_settings: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    empty_folder: Path,
+) -> Iterator[None]:
     """Neither the developer's environment nor the ``.env`` of the working folder reaches a test."""
     for name in variables_of_settings:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else empty_folder)
+    yield
+    left = list(empty_folder.iterdir())
+    for path in left:
+        path.unlink()
+    assert left == [], "take tmp_path for what is written into the working folder"
 
 
 @pytest.fixture(scope="session", autouse=True)

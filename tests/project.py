@@ -1,4 +1,4 @@
-"""Where the house stands and what belongs to it."""
+"""Where the project is, and which files belong to it."""
 
 from __future__ import annotations
 

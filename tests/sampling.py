@@ -1,4 +1,4 @@
-"""Which parts of a long suite the gate plays: every nth from a random offset; ``--nightly`` plays all of them."""
+"""Which parts of a long suite the gate runs: every nth from a random offset; ``--nightly`` runs all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each run plays: ``make quick`` what needs no process, ``make test`` the gate, ``make nightly`` everything."""
+"""Which tests run: in ``make quick`` those that start no process, in ``make test`` samples too, nightly everything."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import pytest
 
 from tests.sampling import OFFSETS, Sample
 
-# Markers by the beginning of a test's id.
+# Markers of whole files and folders; a single test carries its own.
 MARKERS = {
     "browser": ("tests/browser/",),
     "process": (
         "tests/process/",
-        "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
-        "tests/bot/providers/test_registry.py::test_a_missing_",
-        "tests/bot/providers/test_registry.py::test_only_the_sdk_",
+        "tests/bot/store/test_budget_on_a_cluster.py",
         "tests/bot/store/test_cluster.py",
         "tests/bot/store/test_embedded.py",
+        "tests/bot/store/test_rewriting.py",
         "tests/bot/store/test_server.py",
         "tests/gate/test_readme.py",
         "tests/gate/test_setup.py",
+        "tests/toolset/test_workspace_commands.py",
     ),
     "long": (
-        "tests/bot/providers/test_capping.py::test_a_stream_",
-        "tests/bot/providers/test_capping.py::test_an_answer_is_put_together_once",
-        "tests/bot/providers/test_capping.py::test_json_is_read_in_one_pass",
+        "tests/bot/channels/console/test_routes.py",
         "tests/bot/store/test_machine.py",
         "tests/bot/test_linear_text.py",
+        "tests/bot/web/test_connections.py",
         "tests/crash/",
         "tests/injections/",
         "tests/toolset/test_contract_arguments.py",
@@ -38,30 +37,36 @@ MARKERS = {
     "nightly": ("tests/fakes/",),
 }
 
-# The gate plays every nth of these; which, is drawn for each run.
+# The gate runs every nth of these, from an offset that changes with each run.
 SAMPLED = {
-    "tests/bot/providers/test_capping.py::test_a_stream_is_read_in_one_pass": 2,
-    "tests/bot/providers/test_capping.py::test_an_answer_is_put_together_once": 3,
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 2,
+    "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 3,
     "tests/bot/test_linear_text.py": 4,
-    "tests/process/": 3,
+    "tests/browser/": 3,
+    "tests/process/": 4,
+    "tests/toolset/test_contract_arguments.py": 3,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
 ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/process/test_shutdown.py")
 
-# Stories whose lines are those of other tests: being measured would take them twice as long again.
+# Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
     "tests/bot/cli/test_new_tool.py::test_its_own_test_passes",
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_",
+    "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once",
+    "tests/bot/providers/shared/test_size_limits.py::test_json_is_read_in_one_pass",
     "tests/bot/providers/test_registry.py::test_a_missing_",
     "tests/bot/providers/test_registry.py::test_only_the_sdk_",
     "tests/bot/store/test_machine.py",
+    "tests/bot/test_linear_text.py",
     "tests/browser/test_dead_worker.py",
     "tests/crash/",
     "tests/injections/",
     "tests/process/",
     "tests/toolset/test_contract_arguments.py",
 )
-MEASURED = ("tests/process/test_run.py", "tests/process/test_shutdown.py")  # all the same
-NO_FORM = "tests/bot/providers/test_conformance"  # skips where a vendor has no form for a feature
+MEASURED = ("tests/process/test_shutdown.py",)  # all the same
+NO_FORM = "tests/bot/providers/conformance/test_conformance"  # skips where a vendor has no form for a feature
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,11 +75,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--offset", type=int, help="where samples of long suites begin; by default somewhere else each time"
     )
-    parser.addoption("--write-tables", action="store_true", help="write the tables of docs/providers.md")
+    parser.addoption(
+        "--write-tables",
+        action="store_true",
+        help="write what tests compare with docs/providers.md and docs/conversations.md",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Decide once for all workers; what is named on the command line is played whole."""
+    """Decide once for all workers; what is named on the command line is run whole."""
     option = config.option
     if worker := getattr(config, "workerinput", None):
         option.nightly, option.offset = worker["nightly"], worker["offset"]
@@ -99,9 +108,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED):
             item.add_marker("no_cover")
     if not config.option.nightly:
-        played = set(of_the_gate(items, Sample(False, config.option.offset)))
-        config.hook.pytest_deselected(items=[item for item in items if item not in played])
-        items[:] = [item for item in items if item in played]
+        chosen = set(of_the_gate(items, Sample(False, config.option.offset)))
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
 
 
 def of_the_gate(items: list[pytest.Item], sample: Sample) -> Iterator[pytest.Item]:
@@ -120,7 +129,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     option = terminalreporter.config.option
     if not option.nightly:
         again = f"--offset={option.offset} draws the same samples again"
-        terminalreporter.write_line(f"left out: what only make nightly plays; {again}")
+        terminalreporter.write_line(f"left out: what only make nightly runs; {again}")
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", ()):
         reason = report.longrepr[2]
@@ -133,7 +142,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def sample(pytestconfig: pytest.Config) -> Sample:
-    """What this run plays of a long suite."""
+    """What this run takes of a long suite."""
     return Sample(pytestconfig.option.nightly, pytestconfig.option.offset)
 
 

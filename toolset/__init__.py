@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import httpx
 from pydantic import BaseModel
 
-from toolset.sources import Found, guarded, own
+from toolset.sources import FoundTool, call_guarded, own_tools
 from toolset.tool import Tool, ToolMap, ToolSetupError, ValidatedTool, read_schemas
 
 
@@ -17,13 +17,13 @@ def find() -> list[type[Tool]]:
     Raises:
         ToolSetupError: a class that is nearly a tool.
     """
-    return sorted((found.tool for found in own()), key=lambda tool: tool.name)
+    return sorted((found.tool for found in own_tools()), key=lambda tool: tool.name)
 
 
 def build(
-    found: Iterable[Found], http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
+    found: Iterable[FoundTool], http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
 ) -> ToolMap:
-    """Create every tool that its settings switch on, between its schemas.
+    """Create every tool that its settings switch on, each with its schemas.
 
     Args:
         configure: fills a tool's ``Config`` from the environment.
@@ -31,16 +31,16 @@ def build(
     Raises:
         ToolSetupError: a tool that cannot be offered; the text says where it comes from.
     """
-    built = (_built(one, http, configure) for one in found)
+    built = (_build_one(one, http, configure) for one in found)
     return ToolMap(tool for tool in built if tool is not None)
 
 
-def _built(
-    found: Found, http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
+def _build_one(
+    found: FoundTool, http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
 ) -> ValidatedTool | None:
     config = configure(found.tool.Config)
     try:
-        tool = guarded(lambda: found.tool.create(http, config), found.origin)
+        tool = call_guarded(lambda: found.tool.create(http, config), found.origin)
         return tool and ValidatedTool(tool, *read_schemas(tool.name, found.schemas), found.origin)
     except ToolSetupError as error:
         raise ToolSetupError(f"{found.origin}: {error}") from error

@@ -18,7 +18,7 @@ from toolset.tool import Risk, ToolContext, ToolError
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
 DEPTH = 40  # parentheses, functions and powers inside each other
 EXPONENT = 10**9
-WORKING, EXACT, ROUNDED = 60, 100, 15  # digits: of a root while reckoning, of exact results, of all others
+WORKING, EXACT, ROUNDED = 60, 100, 15  # digits: of intermediate roots, of exact results, of rounded results
 
 GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?")
 PLAIN = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?")
@@ -40,7 +40,7 @@ class CalculateConfig(BaseModel):
 
 
 class Calculate:
-    """Reckons in fractions, so that 0.1 + 0.2 is 0.3."""
+    """Calculates with fractions, so that 0.1 + 0.2 is 0.3."""
 
     name: ClassVar[str] = "calculate"
     description: ClassVar[str] = (
@@ -53,21 +53,21 @@ class Calculate:
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: CalculateConfig) -> Calculate:
-        """Needs neither."""
+        """Uses neither argument."""
         return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Work out ``expression``.
 
         Raises:
-            ToolError: it cannot be read, has no result, or gets too large.
+            ToolError: the expression cannot be parsed, has no result, or gets too large.
         """
         parser = _Parser(arguments["expression"].translate(TO_ASCII).casefold())
         return _written(parser.result(), parser.is_exact)
 
 
 class _Parser:
-    """Recursive descent, one method per level of precedence, reckoning as it reads.
+    """Recursive descent, one method per level of precedence; evaluates while it parses.
 
     Attributes:
         is_exact: False once a root or power had to be rounded.
@@ -156,7 +156,7 @@ class _Parser:
         raise ToolError(f"wrong number of arguments: {name}")
 
     def _arguments(self) -> list[Fraction]:
-        """In here a comma parts arguments; elsewhere it groups digits."""
+        """Inside, a comma separates arguments; elsewhere it groups digits."""
         outside, self._in_arguments = self._in_arguments, True
         self._expect("(")
         values = [self._nested(self._sum)]
@@ -199,7 +199,7 @@ class _Parser:
         return value
 
     def _take(self, *operators: str) -> str:
-        """The first of these that comes next, which is then read; else nothing."""
+        """Consume the first of these operators that comes next; empty where none does."""
         self._match(SPACE)
         found = next((operator for operator in operators if self._text.startswith(operator, self._at)), "")
         self._at += len(found)
@@ -228,7 +228,7 @@ def _log2(value: Fraction) -> float:
 
 
 def _root(value: Fraction) -> Fraction | None:
-    """The square root where it is a fraction."""
+    """The square root if it is rational."""
     root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
     return root if root * root == value else None
 

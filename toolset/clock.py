@@ -20,7 +20,7 @@ class ClockConfig(BaseModel):
 
 
 class GetCurrentTime:
-    """Tells the time of a zone, by default the user's.
+    """The time in a zone, by default the user's.
 
     Args:
         now: the current moment, with its zone.
@@ -40,14 +40,14 @@ class GetCurrentTime:
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: ClockConfig) -> GetCurrentTime:
-        """Needs neither."""
+        """Uses neither argument."""
         return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Tell the time.
+        """Read the clock.
 
         Raises:
-            ToolError: no zone of that name; the text suggests one.
+            ToolError: the zone is unknown; the text suggests one.
         """
         name = arguments.get("time_zone") or context.time_zone or "UTC"
         zone = _zone(name)
@@ -72,7 +72,7 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 def _suggestion(name: str) -> str:
-    """What to write instead; reads the list of zones from disk."""
+    """An error text with a similar zone; reads the list of zones from disk."""
     city = name.rpartition("/")[2].strip().replace(" ", "_").casefold()
     zones = {zone.rpartition("/")[2].casefold(): zone for zone in sorted(available_timezones()) if "/" in zone}
     near = [zones[match] for match in get_close_matches(city, zones, n=2, cutoff=0.8)]

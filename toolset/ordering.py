@@ -1,10 +1,10 @@
-"""Order and exclusion between calls, for tools that need them; the loop starts calls side by side.
+"""Locks that keep the order of calls, for tools that need it; the loop runs calls side by side.
 
     async with self._locks.hold(path, context):
         …
 
-Calls of one model response that wait for the same key hold it in the order of their ``call_index``. A response whose
-calls came later waits until none of an earlier one is left in the line. Different keys do not wait for each other.
+Calls of one model response hold the same key in the order of their ``call_index``. Calls of a later response wait for
+all of an earlier one. Different keys do not wait for each other.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from toolset.tool import ToolContext
 
 
 class OrderedLocks:
-    """Locks by key, within this process; those that nobody wants take no memory."""
+    """Locks by key, in this process; an unused key takes no memory."""
 
     def __init__(self) -> None:
-        self._lines: dict[Hashable, _Line] = {}
+        self._queues: dict[Hashable, _Queue] = {}
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._queues)
 
     @asynccontextmanager
     async def hold(self, key: Hashable, context: ToolContext) -> AsyncIterator[None]:
-        """Wait for the key and hold it. A call that holds it already must not ask again: it would wait for itself."""
-        line = self._lines.setdefault(key, _Line())
-        place = line.join(context)
+        """Wait for the key and hold it. Not reentrant: a call that holds the key would wait for itself."""
+        queue = self._queues.setdefault(key, _Queue())
+        ticket = queue.join(context)
         try:
-            await asyncio.sleep(0)  # the calls that were started together with this one join before the first holds
-            line.advance()
-            await place.reached.wait()
+            await asyncio.sleep(0)  # calls started together with this one join first
+            queue.advance()
+            await ticket.reached.wait()
             yield
         finally:
-            line.leave(place)
-            if not line.places:
-                del self._lines[key]
+            queue.leave(ticket)
+            if not queue.tickets:
+                del self._queues[key]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Place:
-    """A call in a line.
+class _Ticket:
+    """A call in a queue.
 
     Attributes:
-        rank: batches in the order of their first call, then calls in theirs, then who came first.
+        rank: order of the batch's first call, call_index, order of arrival.
     """
 
     batch_id: str
@@ -55,30 +55,30 @@ class _Place:
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class _Line:
-    """The calls that want one key, the one that holds it included."""
+class _Queue:
+    """The calls that wait for one key or hold it."""
 
     def __init__(self) -> None:
-        self.places: list[_Place] = []
-        self._holder: _Place | None = None
+        self.tickets: list[_Ticket] = []
+        self._holder: _Ticket | None = None
         self._joined = 0
 
-    def join(self, context: ToolContext) -> _Place:
+    def join(self, context: ToolContext) -> _Ticket:
         self._joined += 1
-        batch = next((place.rank[0] for place in self.places if place.batch_id == context.batch_id), self._joined)
-        place = _Place(context.batch_id, (batch, context.call_index, self._joined))
-        self.places.append(place)
-        return place
+        batch = next((ticket.rank[0] for ticket in self.tickets if ticket.batch_id == context.batch_id), self._joined)
+        ticket = _Ticket(context.batch_id, (batch, context.call_index, self._joined))
+        self.tickets.append(ticket)
+        return ticket
 
     def advance(self) -> None:
-        """Let the next one hold the key where nobody does."""
-        if self._holder is None and self.places:
-            self._holder = min(self.places, key=lambda place: place.rank)
+        """Give a free key to the next call."""
+        if self._holder is None and self.tickets:
+            self._holder = min(self.tickets, key=lambda ticket: ticket.rank)
             self._holder.reached.set()
 
-    def leave(self, place: _Place) -> None:
-        """Also for a call that was cancelled, while it waited or just when its turn had come."""
-        self.places.remove(place)
-        if self._holder is place:
+    def leave(self, ticket: _Ticket) -> None:
+        """Remove a call that has finished, or was cancelled while it waited."""
+        self.tickets.remove(ticket)
+        if self._holder is ticket:
             self._holder = None
         self.advance()

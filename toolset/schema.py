@@ -1,4 +1,4 @@
-"""A JSON Schema (Draft 2020-12), compiled once, that says in few words what is wrong with a value."""
+"""JSON Schema (Draft 2020-12): compiled once, with a short error text for an invalid value."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
 
-COMPLAINT_CAP = 300  # characters; a complaint quotes what was given
+COMPLAINT_CAP = 300  # characters of an error text, which quotes the value
 
 
 class BadSchema(Exception):
-    """It cannot guard a tool."""
+    """The schema is invalid, or not one of an object."""
 
 
 class Schema:
-    """What an object must look like.
+    """A compiled schema of an object.
 
     Raises:
-        BadSchema: no schema, or not one of an object.
+        BadSchema: it is invalid, or not one of an object.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -31,7 +31,7 @@ class Schema:
         self._validator = Draft202012Validator(schema)
 
     def rule_broken(self, instance: object) -> str:
-        """Where in the schema the rule stands that a value breaks: it says what is wrong without quoting the value."""
+        """The path in the schema of the rule that a value breaks, for logs, which must not quote the value."""
         try:
             error = best_match(self._validator.iter_errors(instance))
         except RecursionError:
@@ -39,7 +39,7 @@ class Schema:
         return "/".join(map(str, error.absolute_schema_path)) if error else ""
 
     def complaint(self, instance: object) -> str:
-        """What is wrong with a value, quoting it; empty where nothing is."""
+        """What is wrong with a value, which the text quotes; empty for a valid one."""
         try:
             error = best_match(self._validator.iter_errors(instance))
         except RecursionError:
@@ -51,5 +51,5 @@ class Schema:
 
 
 def shortened(text: str, cap: int) -> str:
-    """Without its middle where it is too long: what is wrong stands at the end, after the value."""
+    """The text, without its middle if it is too long: the reason stands at the end, after the quoted value."""
     return text if len(text) <= cap else f"{text[: cap // 2]} … {text[-cap // 2 :]}"

@@ -27,7 +27,7 @@ PARTS = ("name", "description", "risk", "Config", "create", "call")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTool:
     """A tool class.
 
     Attributes:
@@ -40,7 +40,7 @@ class Found:
     schemas: Traversable
 
 
-def gather(folder: Path | None = None) -> list[Found]:
+def find_tools(folder: Path | None = None) -> list[FoundTool]:
     """Every tool there is, in the order of their names.
 
     Args:
@@ -49,7 +49,9 @@ def gather(folder: Path | None = None) -> list[Found]:
     Raises:
         ToolSetupError: a file that cannot be loaded, a class that is nearly a tool, two tools of one name.
     """
-    found = sorted([*own(), *(in_folder(folder) if folder else ()), *installed()], key=lambda one: one.tool.name)
+    found = sorted(
+        [*own_tools(), *(folder_tools(folder) if folder else ()), *installed_tools()], key=lambda one: one.tool.name
+    )
     for one, other in pairwise(found):
         if one.tool.name == other.tool.name:
             raise ToolSetupError(
@@ -58,37 +60,37 @@ def gather(folder: Path | None = None) -> list[Found]:
     return found
 
 
-def own() -> Iterator[Found]:
-    """The tools of this folder; helpers stand beside them."""
+def own_tools() -> Iterator[FoundTool]:
+    """The tools of this folder; helper modules without tools are skipped."""
     for path in _modules(HERE):
         origin = f"{HERE.name}/{path.name}"
         for tool in tools_in(importlib.import_module(f"{HERE.name}.{path.stem}"), origin):
-            yield Found(tool, origin, files("schemas"))
+            yield FoundTool(tool, origin, files("schemas"))
 
 
-def in_folder(folder: Path) -> Iterator[Found]:
-    """The tools of an operator's folder; a helper's name begins with an underscore."""
+def folder_tools(folder: Path) -> Iterator[FoundTool]:
+    """The tools of an operator's folder; helper modules begin with an underscore."""
     for path in _modules(folder):
         tools = tools_in(import_file(path), str(path))
         if not tools:
             parts = ", ".join(PARTS)
             raise ToolSetupError(f"{path} has no tool: a class with {parts}. A helper's name begins with _")
         for tool in tools:
-            yield Found(tool, str(path), folder / "schemas")
+            yield FoundTool(tool, str(path), folder / "schemas")
 
 
-def installed() -> Iterator[Found]:
-    """The tools that installed packages offer as entry points: a module or a class, with ``schemas/`` beside it."""
+def installed_tools() -> Iterator[FoundTool]:
+    """The tools of installed packages: entry points that name a module or a class, with ``schemas/`` beside it."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
-        loaded: Any = guarded(entry.load, origin)
+        loaded: Any = call_guarded(entry.load, origin)
         module = loaded if isinstance(loaded, ModuleType) else sys.modules.get(getattr(loaded, "__module__", ""))
         tools = tools_in(module, origin) if module else []
         if loaded is not module:
             tools = [tool for tool in tools if tool is loaded]
         if module is None or not tools:
             raise ToolSetupError(f"{origin} is no tool, nor a module with tools; see its entry point in {GROUP}")
-        yield from (Found(tool, origin, _schemas_beside(module, entry, origin)) for tool in tools)
+        yield from (FoundTool(tool, origin, _schemas_beside(module, entry, origin)) for tool in tools)
 
 
 def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
@@ -110,7 +112,7 @@ def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Import a file of an operator's folder, which is a package of its own: ``from ._helper import x`` works there.
+    """Import a file of an operator's folder as a module of a package, so that ``from ._helper import x`` works.
 
     Raises:
         ToolSetupError: it cannot be loaded.
@@ -120,21 +122,21 @@ def import_file(path: Path) -> ModuleType:
     if package not in sys.modules:
         sys.modules[package] = ModuleType(package)
         sys.modules[package].__path__ = [str(folder)]
-    module: ModuleType = guarded(lambda: importlib.import_module(f"{package}.{path.stem}"), str(path))
+    module: ModuleType = call_guarded(lambda: importlib.import_module(f"{package}.{path.stem}"), str(path))
     return module
 
 
-def guarded(action: Callable[[], Any], origin: str) -> Any:
-    """Run a part of start-up that is the code of others.
+def call_guarded(action: Callable[[], Any], origin: str) -> Any:
+    """Run start-up code of somebody else.
 
     Raises:
-        ToolSetupError: whatever it raises, in one line that says where.
+        ToolSetupError: for any exception, in one line that says where.
     """
     try:
         return action()
     except ToolSetupError:
         raise
-    except Exception as error:  # whatever the code of others raises, start-up ends with one line
+    except Exception as error:  # foreign code may raise anything; start-up ends with one line
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(origin)]
         where = f" (line {frames[-1].lineno})" if frames else ""
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,4 +1,4 @@
-"""Calls a tool as a model would, for the tests of a tool."""
+"""``call_tool``: calls a tool in a test as a model would."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from typing import Any
 
 import httpx
 
-from toolset.sources import gather
+from toolset.sources import find_tools
 from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
 
 
 def call_tool(name: str, arguments: object, folder: Path | None = None, **settings: Any) -> ToolOutcome:
-    """Build one tool, call it between its schemas, and give what the model would be given.
+    """Build one tool and call it with all checks.
 
     Args:
-        folder: an operator's folder of tools, where the tool is in one.
+        folder: the operator's folder of tools, if the tool is in one.
         settings: fields of the tool's ``Config``; the environment is not read.
-    """
-    found = next(one for one in gather(folder) if one.tool.name == name)
 
-    async def called() -> ToolOutcome:
+    Returns:
+        What the model would get.
+    """
+    found = next(one for one in find_tools(folder) if one.tool.name == name)
+
+    async def call() -> ToolOutcome:
         async with httpx.AsyncClient() as http:
             tool = found.tool.create(http, found.tool.Config(**settings))
             if tool is None:
                 raise ToolSetupError(f"{name} is switched off by its settings")
             return await ValidatedTool(tool, *read_schemas(name, found.schemas)).call(arguments, _context())
 
-    return asyncio.run(called())
+    return asyncio.run(call())
 
 
 def _context() -> ToolContext:

@@ -1,8 +1,8 @@
-"""The tool contract: what a tool declares, what it is told, and how every call is validated.
+"""The tool contract: what a tool declares, the context of a call, and the validation around every call.
 
     arguments → normalise → validate → call with a deadline → validate the response → cap its size
 
-Whatever happens inside, a call ends in exactly one ``ToolOutcome``.
+Every call ends in exactly one ``ToolOutcome``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Risk = Literal["low", "high"]
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
-OUTPUT_CAP = 64 * 1024  # bytes of JSON a model is given at most
+OUTPUT_CAP = 64 * 1024  # bytes of JSON that a model gets
 ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class ToolError(Exception):
-    """Raised by a tool that cannot do its work. The text goes to the model: no paths, hosts, keys or tracebacks."""
+    """Raised by a tool that cannot answer. The text goes to the model: no paths, hosts, keys or tracebacks."""
 
 
 class ToolSetupError(Exception):
@@ -48,7 +48,7 @@ class ToolSetupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """What a model is told about a tool."""
+    """What a model gets to know about a tool."""
 
     name: str
     description: str
@@ -61,15 +61,15 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Who calls, and in what surroundings; never part of the schema the model sees.
+    """The caller and the circumstances of a call; never part of the schema that the model sees.
 
     Attributes:
-        batch_id: one for all calls of one model response.
-        call_index: place in that response, from 0; for information, nothing is scheduled by it.
+        batch_id: the same for all calls of one model response.
+        call_index: position in that response, from 0; calls are not scheduled by it.
         locale: BCP 47 tag of the user (``ja``, ``en-US``).
         time_zone: IANA name.
         idempotency_key: the same when a call is repeated after a crash.
-        deadline: ``time.monotonic()`` seconds by which the answer is wanted.
+        deadline: ``time.monotonic()`` seconds by which the call must end.
     """
 
     call_id: str
@@ -84,22 +84,21 @@ class ToolContext:
 
 
 class Tool(Protocol):
-    """One thing the model may do: a class with these attributes in a file of this folder.
+    """A tool: a class with these attributes in a file of this folder.
 
     Its schemas are ``schemas/<name>/parameters.json`` and ``response.json``.
 
     Attributes:
         description: says when to use the tool; the model chooses by it.
         risk: ``low`` reads, ``high`` acts.
-        idempotent: may be left out; by default, what reads is and what acts is not. A call cut short by a crash is
-            made again where it is, with the same ``idempotency_key``; else the model is told it was interrupted.
-        timeout_s: may be left out; seconds a call may take, waiting for its place included (30).
-        concurrency: may be left out; calls at once in this process (16).
-        strict: may be left out; vendors that can hold the model to the schema do, where all of it is required.
-        commands: may be left out; words such as ``weather``, so that ``/weather Tokyo`` has this tool called.
-        forget: may be left out; an async method that takes a conversation's id, deletes all that the tool keeps of it,
-            and returns how many files that were. It is called when somebody wants to be forgotten, in any process, and
-            again after a crash.
+        idempotent: optional; by default true for ``low``, false for ``high``. After a crash an idempotent call is
+            repeated with the same ``idempotency_key``; for another one the model learns that it was interrupted.
+        timeout_s: optional, 30; seconds for a call, including the wait for ``concurrency``.
+        concurrency: optional, 16; calls at once in this process.
+        strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
+        commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
+        forget: optional; an async method that takes a conversation's id, deletes all that the tool keeps of it, and
+            returns the number of deleted files. ``/forget me`` calls it, in any process, and again after a crash.
         Config: the tool's own variables; field names are the environment's, in lower case.
     """
 
@@ -110,7 +109,7 @@ class Tool(Protocol):
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: Any) -> Tool | None:
-        """Build the tool, or nothing where its settings switch it off.
+        """Build the tool; None where its settings switch it off.
 
         ``http`` is shared by all tools; ``config`` is a filled ``Config``.
         """
@@ -139,7 +138,7 @@ class ToolOutcome:
 
 
 class ValidatedTool:
-    """A tool between its two schemas, each compiled once.
+    """A tool with its two compiled schemas.
 
     Args:
         origin: where the tool comes from, for people.
@@ -159,33 +158,33 @@ class ValidatedTool:
         self._response = _compile(tool.name, "response", response)
         self._tool = tool
         self._timeout_s, concurrency = _limits(tool)
-        self._places = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(concurrency)
         self.origin = origin
         self.commands = _commands(tool)
         flags = (bool(getattr(tool, "idempotent", tool.risk == "low")), bool(getattr(tool, "strict", False)))
         self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
 
     def complaint(self, arguments: object) -> str:
-        """What is wrong with the arguments, empty where nothing is."""
+        """What is wrong with the arguments; empty for valid ones."""
         return self._parameters.complaint(_normal(arguments))
 
     async def call(self, arguments: object, context: ToolContext) -> ToolOutcome:
-        """Validate, call, validate. Never raises but for cancellation."""
+        """Validate, call, validate. Raises nothing but a cancellation."""
         budget = max(min(self._timeout_s, context.deadline - time.monotonic()), 0)
         try:
             return ToolOutcome(await self._validated(arguments, context, budget))
         except ToolError as error:
             return ToolOutcome.error(shortened(str(error), ERROR_CAP))
-        except Exception:  # a crash costs a step and is shown to the model, details go to the log
+        except Exception:  # a crash is a result for the model; details go to the log
             name = self.definition.name
             log.exception("tool.crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
 
     async def forget(self, conversation: str) -> int:
-        """Have the tool delete what it keeps of a conversation; how many files that were.
+        """Let the tool delete what it keeps of a conversation; returns the number of deleted files.
 
         Raises:
-            Exception: it could not, and all that it has is still there, or a part.
+            Exception: it failed; all or a part of the data is still there.
         """
         forget: Forget | None = getattr(self._tool, "forget", None)
         return await forget(conversation) if forget else 0
@@ -204,7 +203,7 @@ class ValidatedTool:
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
         started = False
         try:
-            async with asyncio.timeout(budget), self._places:
+            async with asyncio.timeout(budget), self._slots:
                 started = True
                 return await self._tool.call(arguments, context)
         except TimeoutError:
@@ -246,7 +245,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         return len(self._tools)
 
     async def call(self, name: str, arguments: object, context: ToolContext) -> ToolOutcome:
-        """Call a tool by the name the model used; an unknown name is an outcome too."""
+        """Call a tool by the name that the model used; an unknown name is an error outcome."""
         tool = self._tools.get(name)
         if tool is None:
             known = ", ".join(self._tools)
@@ -254,7 +253,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         return await tool.call(arguments, context)
 
     async def forget(self, conversation: str) -> int:
-        """Have every tool delete what it keeps of a conversation; how many files that were."""
+        """Let every tool delete what it keeps of a conversation; returns the number of deleted files."""
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
     def low_risk(self) -> ToolMap:
@@ -306,7 +305,7 @@ def _compile(name: str, kind: str, schema: Any) -> Schema:
 
 
 def _normal(arguments: object) -> Any:
-    """Models leave arguments out in several ways."""
+    """Models write missing arguments as None or an empty text."""
     return {} if arguments is None or arguments == "" else arguments
 
 

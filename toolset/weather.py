@@ -17,12 +17,12 @@ from toolset.wttr.cache import SharedCache
 from toolset.wttr.client import WttrClient
 from toolset.wttr.report import Day, Report, Slot
 
-KEEP_S = 600
-KEEP = 256  # reports
+CACHE_S = 600
+CACHE_SIZE = 256  # reports
 
 RELATIVE_DAYS = ("today", "tomorrow", "day after tomorrow")
 PARTS_OF_DAY = {"night": range(6), "morning": range(6, 12), "afternoon": range(12, 18), "evening": range(18, 24)}
-FAHRENHEIT = frozenset({"BS", "BZ", "KY", "PR", "PW", "US"})  # CLDR's regions that measure temperature so
+FAHRENHEIT = frozenset({"BS", "BZ", "KY", "PR", "PW", "US"})  # regions that use it, by CLDR
 
 # The service's languages. https://github.com/chubin/wttr.in/blob/master/share/defs/options/options.yaml
 # fmt: off
@@ -34,7 +34,7 @@ LANGUAGES = frozenset({
 })
 # fmt: on
 
-# One path component holds the place; these the service takes for something else, as it does two letters (a language).
+# The place is one component of the path. The service takes these for something else, and two letters for a language.
 NO_PLACES = frozenset({"files", "j1", "j2", "line", "moon", "p1", "page", "subprocess", "v1", "v2", "v2d", "v2n"})
 REFUSED = frozenset("@:/\\~?#%")
 
@@ -48,14 +48,14 @@ def _base_url(value: str) -> str:
 
 
 class WeatherConfig(BaseModel):
-    """Where the weather comes from, and how long it may take."""
+    """The service and its time limit."""
 
     wttr_base_url: Annotated[str, AfterValidator(_base_url)] = "https://wttr.in"
     weather_timeout_s: Annotated[float, Field(gt=0, le=25)] = 3
 
 
 class GetWeather:
-    """Answers from a ten-minute cache where it can."""
+    """Answers from a ten-minute cache where possible."""
 
     name: ClassVar[str] = "get_weather"
     description: ClassVar[str] = (
@@ -70,11 +70,11 @@ class GetWeather:
 
     def __init__(self, wttr: WttrClient) -> None:
         self._wttr = wttr
-        self._reports: SharedCache[Report] = SharedCache(KEEP_S, KEEP)
+        self._reports: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WeatherConfig) -> GetWeather:
-        """Ask the server of ``config`` through ``http``."""
+        """Use the service of ``config`` through ``http``."""
         return cls(WttrClient(http, config.wttr_base_url, config.weather_timeout_s))
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -91,10 +91,10 @@ class GetWeather:
 
 
 def _place(location: str) -> str:
-    """The place as it is sent: NFKC, single spaces, nothing invisible.
+    """The place as it is sent: NFKC, single spaces, no invisible characters.
 
     Raises:
-        ToolError: it could mean something else than a place to the service.
+        ToolError: the service could take it for something other than a place.
     """
     spaced = " ".join(unicodedata.normalize("NFKC", location).split())
     place = "".join(character for character in spaced if character.isprintable())
@@ -134,10 +134,10 @@ def _result(report: Report, asked: str, fahrenheit: bool) -> dict[str, Any]:
 
 
 def _coming(report: Report) -> Iterable[tuple[str, Day]]:
-    """Today to the day after tomorrow by the place's own date.
+    """Today to the day after tomorrow, by the local date of the place.
 
-    Today is the date of the observation, or the first date of the forecast where that is later or the only one known:
-    an observation can be from before midnight, and a forecast that begins earlier is out of date.
+    Today is the later of the observation's date and the forecast's first date: an observation may be from before
+    midnight, and a forecast may be outdated.
     """
     known = [day.date for day in report.days[:1]] + ([report.observed.date()] if report.observed else [])
     today = max(known, default=date.min)
@@ -180,5 +180,5 @@ def _highest(chances: Iterable[int | None]) -> str:
 
 
 def _filled(readings: dict[str, Any]) -> dict[str, Any]:
-    """Without what the service did not say."""
+    """The readings without empty ones."""
     return {name: value for name, value in readings.items() if value not in ("", {})}

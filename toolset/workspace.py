@@ -1,4 +1,4 @@
-"""The workspace: the files of a conversation, and commands that work on them. Off unless WORKSPACE_DIR is set."""
+"""Workspace tools: the files of a conversation, and commands that work on them. Off unless WORKSPACE_DIR is set."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 import httpx
 from pydantic import AfterValidator, BaseModel
 
-from toolset.confined import carrying, reading, writing
-from toolset.confined.box import Box, require
+from toolset.confined import files
+from toolset.confined.archive import copy_back, pack
+from toolset.confined.box import Box, check_sandbox
 from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
 from toolset.ordering import OrderedLocks
@@ -24,7 +25,7 @@ from toolset.tool import Risk, ToolContext, ToolError
 
 COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
 PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
-COMMAND_CAP = 1_000  # characters as they are shown: whoever approves a command sees all of it
+COMMAND_CAP = 1_000  # characters of JSON: the approval question shows all of it
 NOTHING_KEPT = "nothing the command did was kept"
 NO_SANDBOX = "commands are switched off: they cannot be confined on this machine"
 
@@ -33,7 +34,7 @@ Answer = TypeVar("Answer")
 log = logging.getLogger(__name__)
 
 
-def _programs(value: str) -> str:
+def _check_programs(value: str) -> str:
     if wrong := [name for name in _split(value) if not PROGRAM.fullmatch(name)]:
         raise ValueError(f"write names of programs, without folders and spaces, not {wrong[0]}")
     return value
@@ -44,15 +45,15 @@ def _split(value: str) -> tuple[str, ...]:
 
 
 class WorkspaceConfig(BaseModel):
-    """Where the folders are, what may be run in them, and what must not be seen there."""
+    """The folder of all workspaces, the programs that may be run, and Kaiwa's own folder, which is hidden from them."""
 
     workspace_dir: str = ""
     kaiwa_data_dir: str = ".kaiwa"
-    workspace_commands: Annotated[str, AfterValidator(_programs)] = COMMANDS
+    workspace_commands: Annotated[str, AfterValidator(_check_programs)] = COMMANDS
 
 
 class _InWorkspace:
-    """What the family shares."""
+    """What all workspace tools share."""
 
     Config: ClassVar[type[BaseModel]] = WorkspaceConfig
 
@@ -61,22 +62,21 @@ class _InWorkspace:
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WorkspaceConfig) -> Self | None:
-        """None without a folder to work in."""
+        """None without WORKSPACE_DIR."""
         return cls(Workspace.at(config.workspace_dir)) if config.workspace_dir else None
 
     async def forget(self, conversation: str) -> int:
-        """Delete the conversation's folder; how many files were in it."""
+        """Delete the conversation's folder; returns the number of its files."""
         return await asyncio.to_thread(self._workspace.forget, conversation)
 
-    async def _in_folder(self, context: ToolContext, work: Callable[[int], Answer]) -> Answer:
-        """Do something with the conversation's open folder, off the event loop, and to its end even when cancelled:
-        what follows must not meet it half done."""
+    async def _with_folder(self, context: ToolContext, work: Callable[[int], Answer]) -> Answer:
+        """Call ``work`` in a thread with the conversation's open folder; a cancelled call waits until it has ended."""
 
-        def done() -> Answer:
+        def call() -> Answer:
             with self._workspace.folder(context.conversation) as folder:
                 return work(folder)
 
-        working = asyncio.ensure_future(asyncio.to_thread(done))
+        working = asyncio.ensure_future(asyncio.to_thread(call))
         try:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
@@ -85,7 +85,7 @@ class _InWorkspace:
 
 
 class ReadFile(_InWorkspace):
-    """Text by lines."""
+    """Reads a text file by lines."""
 
     name: ClassVar[str] = "read_file"
     description: ClassVar[str] = (
@@ -100,11 +100,11 @@ class ReadFile(_InWorkspace):
         Raises:
             ToolError: no such file, or no text.
         """
-        lines = await self._in_folder(context, lambda folder: reading.lines_of(folder, arguments["path"]))
+        lines = await self._with_folder(context, lambda folder: files.read_lines(folder, arguments["path"]))
         first = arguments.get("first_line", 1)
         chosen = lines[first - 1 : arguments.get("last_line")]
         return {
-            "content": reading.capped("\n".join(chosen)),
+            "content": files.truncate("\n".join(chosen)),
             "first_line": first,
             "last_line": first - 1 + len(chosen),
             "lines_in_file": len(lines),
@@ -112,7 +112,7 @@ class ReadFile(_InWorkspace):
 
 
 class ListFiles(_InWorkspace):
-    """Files and folders, with all below."""
+    """Lists files and folders recursively."""
 
     name: ClassVar[str] = "list_files"
     description: ClassVar[str] = (
@@ -128,7 +128,7 @@ class ListFiles(_InWorkspace):
             ToolError: no such folder.
         """
         path = arguments.get("path", "")
-        entries, more = await self._in_folder(context, lambda folder: reading.listed(folder, path))
+        entries, more = await self._with_folder(context, lambda folder: files.list_entries(folder, path))
         shown = [
             {"path": entry.path, "kind": entry.kind} | ({"bytes": entry.size} if entry.kind == "file" else {})
             for entry in entries
@@ -137,7 +137,7 @@ class ListFiles(_InWorkspace):
 
 
 class SearchFiles(_InWorkspace):
-    """Plain text, line by line."""
+    """Searches files for a plain text."""
 
     name: ClassVar[str] = "search_files"
     description: ClassVar[str] = (
@@ -154,13 +154,13 @@ class SearchFiles(_InWorkspace):
         """
         path, text = arguments.get("path", ""), arguments["text"]
         ignore_case = arguments.get("ignore_case", False)
-        matches = await self._in_folder(context, lambda folder: reading.search(folder, path, text, ignore_case))
+        matches = await self._with_folder(context, lambda folder: files.search(folder, path, text, ignore_case))
         found = [{"path": match.path, "line": match.line, "text": match.text} for match in matches.found]
         return {"matches": found, "skipped_files": matches.skipped, "more": matches.more}
 
 
 class WriteFile(_InWorkspace):
-    """Whole files; the writes of a conversation happen in the order of their calls, so that its limits hold."""
+    """Writes whole files; in call order within a conversation, so that its limits hold."""
 
     name: ClassVar[str] = "write_file"
     description: ClassVar[str] = (
@@ -179,16 +179,16 @@ class WriteFile(_InWorkspace):
         """Write a file.
 
         Raises:
-            ToolError: it cannot be there, or there is no room.
+            ToolError: the path is not allowed, or the workspace is full.
         """
-        path, content = arguments["path"], _encoded(arguments["content"])
+        path, content = arguments["path"], _encode(arguments["content"])
         async with self._locks.hold(context.conversation, context):
-            await self._in_folder(context, lambda folder: writing.write(folder, path, content, self._workspace.owner))
+            await self._with_folder(context, lambda folder: files.write(folder, path, content, self._workspace.owner))
         return {"path": path, "bytes": len(content)}
 
 
 class DeleteFile(_InWorkspace):
-    """Files, links, and folders with all that is in them."""
+    """Deletes files, links, and folders with their content."""
 
     name: ClassVar[str] = "delete_file"
     description: ClassVar[str] = (
@@ -205,12 +205,12 @@ class DeleteFile(_InWorkspace):
             ToolError: there is none.
         """
         path = arguments["path"]
-        await self._in_folder(context, lambda folder: writing.delete(folder, path))
+        await self._with_folder(context, lambda folder: files.delete(folder, path))
         return {"path": path}
 
 
 class RunCommand(_InWorkspace):
-    """A program in its box, with the conversation's files and nothing else.
+    """Runs a program in a sandbox with the conversation's files only.
 
     Args:
         sandbox: None refuses every command.
@@ -234,27 +234,25 @@ class RunCommand(_InWorkspace):
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WorkspaceConfig) -> Self | None:
-        """None without a folder to work in; where there is no sandbox, the log says why."""
+        """None without WORKSPACE_DIR; where the sandbox does not work, the log says why."""
         if not config.workspace_dir:
             return None
         workspace = Workspace.at(config.workspace_dir)
-        return cls(workspace, _split(config.workspace_commands), working_sandbox(workspace, _private(config)))
+        return cls(workspace, _split(config.workspace_commands), open_sandbox(workspace, _private_folders(config)))
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Run a command.
 
         Raises:
-            ToolError: it may not be run, or took too much of something.
+            ToolError: it is not allowed, or exceeded a limit.
         """
         sandbox, command = self._require_allowed(arguments["command"])
-        archive = await self._in_folder(context, carrying.archived)
+        archive = await self._with_folder(context, pack)
         with Box(sandbox, command) as box:
             try:
                 finished = await box.run(archive)
                 if finished.is_whole:
-                    await self._in_folder(
-                        context, lambda folder: carrying.keep(box.work, folder, self._workspace.owner)
-                    )
+                    await self._with_folder(context, lambda folder: copy_back(box.work, folder, self._workspace.owner))
             except NoSandbox as reason:
                 log.error("sandbox.failed", extra={"cause": str(reason)})
                 raise ToolError(NO_SANDBOX) from None
@@ -271,35 +269,35 @@ class RunCommand(_InWorkspace):
         if len(json.dumps(command)) > COMMAND_CAP:
             raise ToolError(f"the command is longer than {COMMAND_CAP} characters; put what is long into a file")
         for word in command:
-            if b"\0" in _encoded(word):
+            if b"\0" in _encode(word):
                 raise ToolError("invalid parameters: command: it has a NUL character")
         return self._sandbox, command
 
 
-def working_sandbox(workspace: Workspace, private: Iterable[Path], programs: str = PROGRAMS) -> Sandbox | None:
-    """A sandbox that has been tried, or none and a word in the log.
+def open_sandbox(workspace: Workspace, private: Iterable[Path], programs: str = PROGRAMS) -> Sandbox | None:
+    """Open a sandbox and try it; None where it does not work, which is logged.
 
     Args:
         private: folders that no command may see.
-        programs: where the programs are that make it.
+        programs: search path for the programs of the sandbox itself.
     """
     try:
         sandbox = Sandbox(workspace.owner is not None, private, programs)
-        require(sandbox)
+        check_sandbox(sandbox)
     except NoSandbox as reason:
         log.warning("sandbox.unavailable", extra={"cause": str(reason)})
         return None
     return sandbox
 
 
-def _private(config: WorkspaceConfig) -> list[Path]:
-    """Where keys and people's words lie, or may lie."""
+def _private_folders(config: WorkspaceConfig) -> list[Path]:
+    """Folders that may hold keys or conversations."""
     named = [config.workspace_dir, config.kaiwa_data_dir, "~"]
     installed = [Path(__file__).parents[1], *([Path(sys.prefix)] if sys.prefix != sys.base_prefix else [])]
     return [*(Path(os.path.expanduser(name)).absolute() for name in named), Path.cwd(), *installed]
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:

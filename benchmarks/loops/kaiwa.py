@@ -11,15 +11,16 @@ from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE,
 from bot.agent import turn as turns
 from bot.agent.loop import Agent
 from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
-from bot.live_events import Nobody
-from bot.metrics import Metrics
+from bot.clock import now_ms
+from bot.live_events import NoWatcher
 from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
+from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
-from bot.providers.routing.fallback import FallbackProvider
+from bot.telemetry import Metrics
 from bot.transcript import Message, Spending, Text, ToolCall, new_id
 from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
 
@@ -70,8 +71,8 @@ async def loop(vendor: str, base_url: str) -> AsyncIterator[Turn]:
     agent = Agent(provider, ToolMap(tools), SYSTEM, metrics)
 
     async def turn() -> None:
-        asked = Message(new_id("msg"), "user", (Text(QUESTION),), turns.now_ms())
-        place = TurnContext("console:benchmark", "", "en", "UTC", Nobody())
+        asked = Message(new_id("msg"), "user", (Text(QUESTION),), now_ms())
+        place = TurnContext("console:benchmark", "", "en", "UTC", NoWatcher())
         begun = turns.Turn(new_id("turn"), place, (), [asked], NoPorts(), time.monotonic() + 60)
         answer = await agent.run(begun)
         assert answer is not None

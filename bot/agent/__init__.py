@@ -1,1 +1,1 @@
-"""The agent: a model, its tools, and the loop over one turn. It knows no channel and no store."""
+"""The agent: a model, its tools, and the loop of one turn. It imports no channel and no store."""

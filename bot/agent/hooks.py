@@ -1,10 +1,10 @@
-"""What an operator's own code may do before and after every tool call; the composition root registers it.
+"""Hooks: an operator's own code that runs before and after every tool call.
 
-    before → go on, with other arguments if need be · refuse · answer in the tool's place · abort the turn
-    after  → edit the outcome
+    before → go on, perhaps with other arguments · refuse · answer instead of the tool · abort the turn
+    after  → change the outcome
 
-Hooks run in their order before a call, and in the same order after it. They see each call by itself: what needs order
-or exclusion between calls belongs into the tool (``toolset.ordering``).
+Hooks run in the same order before and after a call. A hook sees one call at a time; order or exclusion between calls
+belongs into the tool (``toolset.ordering``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolset.tool import ToolContext, ToolOutcome
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """Make the call with these arguments, which are validated, and shown where approval is asked for."""
+    """Make the call with these arguments. They are validated, and a question for approval shows them."""
 
     arguments: Mapping[str, Any]
 
@@ -50,29 +50,29 @@ Intervention = Proceed | Refuse | Answer | Abort | None
 
 
 class Hook:
-    """A hook that changes nothing; a hook of yours overrides what it needs.
+    """A hook that changes nothing; subclasses override one method or both.
 
-    Both methods may be called again for the same call after a crash, so they should give the same answer again. What
-    they raise ends the turn like any unforeseen error.
+    After a crash both methods may be called again for the same call, and should answer the same. An exception ends the
+    turn like any unforeseen error.
     """
 
     async def before(self, call: ToolCall, context: ToolContext) -> Intervention:
-        """Look at a call before it is validated; None lets it go on."""
+        """Check a call before its validation; None lets it go on."""
         return None
 
     async def after(self, call: ToolCall, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
-        """Look at an outcome before it is recorded and the model reads it."""
+        """Check an outcome before it is recorded and sent to the model."""
         return outcome
 
 
 class Hooks:
-    """All hooks as one."""
+    """Runs all hooks in their order."""
 
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)
 
     async def before(self, call: ToolCall, context: ToolContext) -> tuple[ToolCall, ToolOutcome | None]:
-        """The call as it shall be made, or the outcome that stands in its place.
+        """The call to make, and an outcome if the call must not be made.
 
         Raises:
             TurnFailed: a hook has aborted the turn.
@@ -91,7 +91,7 @@ class Hooks:
         return made, None
 
     async def after(self, call: ToolCall, context: ToolContext, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome as the model shall read it."""
+        """The outcome after all hooks."""
         for hook in self._hooks:
             outcome = await hook.after(call, context, outcome)
         return outcome

@@ -1,6 +1,6 @@
-"""The loop, readable aloud: ask the model, run what it calls, tell it the results, until it has answered.
+"""The agent's loop: ask the model, run its tool calls, send it the results, until it answers.
 
-It knows no channel, no Redis and no vendor.
+This module knows no channel, no store and no vendor.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.metrics import Metrics
 from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
-from bot.telemetry import span
+from bot.telemetry import Metrics, span
 from bot.transcript import Message, Part, ToolCall, Usage, new_id
 from toolset.tool import ToolMap
 
@@ -29,8 +28,8 @@ class Agent:
     """A model with tools.
 
     Args:
-        system: the system prompt; the channel's style is added to it.
-        max_tool_turns: rounds of tools before the model must answer with what it has.
+        system: the system prompt without the channel's style.
+        max_tool_turns: rounds of tool calls before the model must answer without tools.
     """
 
     def __init__(
@@ -50,12 +49,12 @@ class Agent:
         self._metrics = metrics
 
     async def run(self, turn: Turn) -> Message | None:
-        """Run a turn to its answer, from wherever it stands; None where what was asked has been taken back.
+        """Run a turn from its present state to its answer; None if all its user messages were taken back.
 
         Raises:
-            ModelError: the model could not be asked.
-            TurnFailed: it was asked, and its answer is of no use; or somebody wants the turn to end.
-            AwaitingApproval: a person has been asked, and the turn waits for the answer.
+            ModelError: the request to the model failed.
+            TurnFailed: the model's response cannot be used, or somebody stopped the turn.
+            AwaitingApproval: the turn waits for a person's decision.
         """
         while turn.answer is None:
             if turn.calls:
@@ -72,7 +71,7 @@ class Agent:
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
-        """Give every call that is still open its one result, so that the transcript stays whole."""
+        """Give every open call an error as its result: a transcript has one result for each call."""
         await self._tool_runner.close(turn, CANCELLED if stopped else INTERRUPTED)
 
     async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
@@ -103,12 +102,12 @@ class Agent:
 
 
 def system_prompt(persona: str, style: str) -> str:
-    """The whole system prompt of a channel: the same bytes in every turn, so that it caches."""
+    """The whole system prompt of a channel: the same bytes in every turn, so that caches of prompts hold."""
     return f"{persona}\n\n{style}" if style else persona
 
 
 def _with_unique_ids(message: Message, before: Sequence[Message]) -> Message:
-    """The message with an id of our own for each call that has another one's: decisions and results go by ids."""
+    """The message with a new id for each call whose id is taken: decisions and results refer to calls by id."""
     taken = {call.id for other in before for call in other.calls}
     parts: list[Part] = []
     for part in message.parts:
@@ -120,7 +119,11 @@ def _with_unique_ids(message: Message, before: Sequence[Message]) -> Message:
 
 
 def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
-    """Raise where there is nothing to tell the user and nothing to run."""
+    """Check that a response has text for the user or calls to run.
+
+    Raises:
+        TurnFailed: it has neither, or calls that were not allowed.
+    """
     reason = response.stop_reason
     if reason == "blocked":
         raise TurnFailed("blocked", f"{response.model} declined to answer: {response.detail}")

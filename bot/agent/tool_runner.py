@@ -1,6 +1,6 @@
-"""A response's tool calls: what reads runs side by side, what acts is reviewed and runs one by one.
+"""Runs the tool calls of a response: low-risk calls in parallel, then high-risk calls one by one, after a review.
 
-Every call gets exactly one result. The order of the results is the turn's business, the order of the calls the model's.
+Every call gets exactly one result. Results are recorded as they come; the turn puts them in the order of the calls.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import replace
 from bot.agent.hooks import Hooks
 from bot.agent.turn import Turn
 from bot.live_events import ToolFinished, ToolStarted
-from bot.metrics import Metrics
-from bot.telemetry import span
+from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall, ToolResult
 from toolset.tool import ToolContext, ToolMap, ToolOutcome
 
-SIDE_BY_SIDE = 8  # calls of one turn
-MOST_REJECTED = 3  # in a turn: who has said no so often is not worn down by more questions
-MOST_REPEATED = 2  # the same call right after itself; the next one is stopped
+MAX_PARALLEL = 8  # calls of one turn
+MAX_REJECTED = 3  # calls of one turn; after so many noes nobody is asked again
+MAX_REPEATED = 2  # times the same call in a row; the next one is not made
 INTERRUPTED = "interrupted: the outcome is unknown"
 REPEATED = "stopped: the same call was made {times} times running. Use the results you have, or call differently."
 ASKED_ENOUGH = "rejected: calls of this turn were rejected {times} times already. Answer without calls that act."
@@ -33,13 +32,13 @@ class ToolRunner:
         self._metrics = metrics
 
     async def run(self, turn: Turn) -> None:
-        """Bring every open call of the turn to its result.
+        """Run every open call of the turn.
 
         Raises:
-            AwaitingApproval: a person has been asked about a call; the others that may be made have their results.
+            AwaitingApproval: a call waits for a person's decision; all low-risk calls have their results.
             TurnFailed: a hook has aborted the turn.
         """
-        slots = asyncio.Semaphore(SIDE_BY_SIDE)
+        slots = asyncio.Semaphore(MAX_PARALLEL)
 
         async def one(index: int, call: ToolCall) -> None:
             async with slots:
@@ -51,7 +50,7 @@ class ToolRunner:
                 for index, call in calls:
                     if not self._acts(call):
                         group.create_task(one(index, call))
-        except ExceptionGroup as failed:  # tools do not raise: the ports or a hook do, and one is as good as all
+        except ExceptionGroup as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
         for index, call in calls:
             if self._acts(call):
@@ -82,14 +81,14 @@ class ToolRunner:
         await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
 
     async def _run_checked(self, turn: Turn, index: int, call: ToolCall, context: ToolContext) -> ToolOutcome:
-        """Everything that may keep a call from being made, then the call."""
+        """Check repetition, arguments, approval and earlier starts; then make the call."""
         tool = self._tools.get(call.name)
-        if (times := turn.repeated(index)) >= MOST_REPEATED:
+        if (times := turn.repeated(index)) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
         if tool is None or tool.complaint(call.arguments):
-            return await self._tools.call(call.name, call.arguments, context)  # which says what is wrong
+            return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong
         if tool.definition.risk == "high":
-            if (times := turn.rejections) >= MOST_REJECTED:
+            if (times := turn.rejections) >= MAX_REJECTED:
                 return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
             decision = await turn.review(call)
             if not decision.approved:
@@ -101,7 +100,7 @@ class ToolRunner:
 
 
 def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
-    """The batch is named after the model's message: one per response, and the same after a resume."""
+    """The context of one call. ``batch_id`` is the id of the model's message, which stays the same after a crash."""
     context = turn.context
     return ToolContext(
         call_id=call.id,

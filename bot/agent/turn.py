@@ -1,8 +1,7 @@
-"""One turn under way: what was said before, what the turn has added, and what is still open."""
+"""One turn: the history, the messages that the turn has added, and its open tool calls."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
@@ -20,11 +20,11 @@ NOBODY = Author()
 
 @dataclass(frozen=True, slots=True)
 class TurnUpdate:
-    """What has arrived while the turn was under way.
+    """What has joined the turn from the inbox.
 
     Attributes:
-        changes: new words for messages said before, by message id; None takes the message back.
-        stopped: somebody wants the turn to end.
+        changes: new text for earlier messages, by message id; None takes the message back.
+        stopped: somebody stopped the turn.
     """
 
     messages: tuple[Message, ...] = ()
@@ -33,13 +33,13 @@ class TurnUpdate:
 
 
 class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
-    """What has been decided of a call that acts.
+    """A decision about a high-risk call.
 
     Attributes:
-        arguments: what the decision is about, and what the call is made with.
+        arguments: those the person has seen; the call is made with them.
         reason: of a rejection, for the model.
         address: where the person who decided wants the answer.
-        message_id: of the message that said so, where words did.
+        message_id: of the message that decided; empty after a button press.
     """
 
     call_id: str
@@ -51,14 +51,14 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
 
 
 class RecordedResponse(Struct, frozen=True):
-    """A model response, on record before any of its calls runs."""
+    """A model response, recorded before any of its calls runs."""
 
     message: Message
     stop_reason: StopReason
 
 
 class StartedCall(Struct, frozen=True):
-    """A call that must not be made twice, on record right before it is made."""
+    """A call that must not be made twice, recorded right before it is made."""
 
     call_id: str
 
@@ -67,51 +67,52 @@ TurnStep = RecordedResponse | StartedCall | ToolResult
 
 
 class TurnPorts(Protocol):
-    """What joins a turn to its conversation."""
+    """What a turn needs of its conversation."""
 
     async def record(self, step: TurnStep) -> None:
-        """Write down a step before the next one is taken."""
+        """Store a step; the turn takes the next one afterwards."""
         ...
 
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
-        """What has arrived since the last look, made part of the turn's record.
+        """Let new entries of the inbox join the turn, and record that.
 
         Args:
-            certain: something has arrived, whatever the last record said.
+            certain: read the inbox even if it was empty at the last record.
         """
         ...
 
     async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
-        """Whether a call that acts may be made.
+        """Decide whether a high-risk call may be made.
 
         Args:
             text: the asker's last message, for the language.
 
         Raises:
-            AwaitingApproval: a person has been asked.
+            AwaitingApproval: the turn waits for a person's decision.
         """
         ...
 
     async def spend(self, spending: Spending) -> None:
-        """Count the cost of a model response, as soon as it is known, of use or not. Never raises."""
+        """Count the tokens of a model response, even one that cannot be used. Never raises."""
         ...
 
 
-async def as_they_are(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages without contents of media."""
+async def without_media(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages as they are: references to media, no contents."""
     return messages
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """Where a turn takes place.
+    """What is fixed for the whole turn.
 
     Attributes:
         style: how to write in this channel, for the system prompt.
         locale: BCP 47 tag of the asker.
         time_zone: IANA name.
-        watcher: is shown the turn while it runs.
-        load: puts contents of media into the messages of a request.
+        watcher: shows the turn while it runs.
+        load: adds contents of media to the messages of a request.
+        tool_choice: for the first request only; afterwards the model is free.
     """
 
     conversation: str
@@ -119,7 +120,8 @@ class TurnContext:
     locale: str
     time_zone: str
     watcher: Watcher
-    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = as_they_are
+    load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
+    tool_choice: ToolChoice = AUTO
 
 
 class Turn:
@@ -128,7 +130,6 @@ class Turn:
     Args:
         asked: the user messages this turn answers.
         deadline: ``time.monotonic()`` seconds by which the turn must end.
-        tool_choice: for the first request only; afterwards the model is free.
     """
 
     def __init__(
@@ -139,7 +140,6 @@ class Turn:
         asked: Iterable[Message],
         ports: TurnPorts,
         deadline: float,
-        tool_choice: ToolChoice = AUTO,
     ) -> None:
         self.turn_id = turn_id
         self.context = context
@@ -150,61 +150,60 @@ class Turn:
         self.model = ""  # the one that answered last, where it was asked here
         self._history = tuple(history)
         self._ports = ports
-        self._first_choice = tool_choice
         self._results: dict[str, ToolResult] = {}
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
 
     async def request(self) -> Sequence[Message]:
-        """Everything the model is sent."""
+        """The messages of the next request."""
         return await self.context.load([*self._history, *self.added])
 
     @property
     def asker(self) -> Author:
-        """The author of the user messages; nobody where they are of several people, as earlier versions let them be."""
+        """The author of the user messages; ``NOBODY`` if there are several, which earlier versions allowed."""
         authors = [message.author or NOBODY for message in self.added if message.role == "user"]
         return authors[-1] if len({author.id for author in authors}) == 1 else NOBODY
 
     @property
     def last_user_text(self) -> str:
-        """What the user has said last."""
+        """The text of the newest user message."""
         return next((message.text for message in reversed(self.added) if message.role == "user"), "")
 
     @property
     def rounds(self) -> int:
-        """How many rounds of tools have their results."""
+        """How many rounds of tool calls have their results."""
         return sum(message.role == "tool" for message in self.added)
 
     @property
     def rejections(self) -> int:
-        """How many calls were rejected."""
+        """How many calls of the turn were rejected."""
         earlier = [result for message in self.added for result in message.results]
         return sum(result.is_rejected for result in (*earlier, *self._results.values()))
 
     @property
     def tool_choice(self) -> ToolChoice:
         """The choice for the next request: a forced one holds for the first request only."""
-        return AUTO if any(message.role == "model" for message in self.added) else self._first_choice
+        return AUTO if any(message.role == "model" for message in self.added) else self.context.tool_choice
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the newest message, where it is the model's."""
+        """The calls of the newest message; empty unless it is a model message."""
         return self.added[-1].calls if self.added else ()
 
     @property
     def answer(self) -> Message | None:
-        """The model's last word, once it has spoken it."""
+        """The model's answer; None while the turn goes on."""
         last = self.added[-1] if self.added else None
         return last if last and last.is_answer else None
 
     @property
     def withdrawn(self) -> bool:
-        """Everything that was asked has been taken back."""
+        """Whether all user messages were taken back."""
         return not any(message.role == "user" for message in self.added)
 
     def repeated(self, index: int) -> int:
-        """How often the call at this place of the newest message has been made right before, with these arguments."""
+        """How often the call at this index of the newest message was made in a row before, with the same arguments."""
         calls = self.calls
         made = sum(_same(calls[index], other) for other in calls[:index])
         for message in reversed(self.added[:-1]):
@@ -214,23 +213,23 @@ class Turn:
         return made
 
     def open_calls(self) -> list[tuple[int, ToolCall]]:
-        """The calls without a result yet, each with its place in the response."""
+        """The calls without a result, each with its index in the response."""
         return [(index, call) for index, call in enumerate(self.calls) if call.id not in self._results]
 
     async def spend(self, model: str, usage: Usage) -> None:
-        """Have the cost of a model response counted."""
+        """Count the tokens of a model response."""
         self.usage += usage
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
         await self._ports.spend(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
 
     async def record_response(self, message: Message, stop_reason: StopReason) -> None:
-        """Make a model response part of the turn, and record it; whoever stops that in between finds its calls open."""
+        """Add a model response to the turn, then record it: after a cancellation in between its calls are open."""
         self.restore_response(message, stop_reason)
         await self._ports.record(RecordedResponse(message, stop_reason))
 
     async def record_started(self, call: ToolCall) -> bool:
-        """Record that a call which must not be made twice is made now; False where that is on record already."""
+        """Record that a call which must not be made twice is made now; False if that is recorded already."""
         if call.id in self._started:
             return False
         await self._ports.record(StartedCall(call.id))
@@ -238,47 +237,47 @@ class Turn:
         return True
 
     async def review(self, call: ToolCall) -> ApprovalDecision:
-        """Find out whether a call that acts may be made; decided once in its round, it stays decided.
+        """Decide whether a high-risk call may be made; a call is decided once.
 
         Raises:
-            AwaitingApproval: a person has been asked.
+            AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
             self.restore_decision(await self._ports.review(call, self.asker, self.last_user_text))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
-        """Let what has arrived meanwhile join the turn, which must stand between two steps: without an open call."""
+        """Let new messages join the turn. The turn must have no open call."""
         self.restore_update(await self._ports.check_inbox(certain=certain))
 
     async def record_result(self, result: ToolResult) -> None:
-        """Record a tool's result; with the last open one, all go into one tool message, in call order."""
+        """Record a tool's result, then add it to the turn."""
         await self._ports.record(result)
         self.restore_result(result)
 
     def restore_response(self, message: Message, stop_reason: StopReason) -> None:
-        """Take a model response that is recorded already."""
+        """Add a recorded model response."""
         self.added.append(message)
         self.stop_reason = stop_reason
 
     def restore_started(self, call_id: str) -> None:
-        """Take a call that is recorded as made."""
+        """Mark a call as made."""
         self._started.add(call_id)
 
     def restore_decision(self, decision: ApprovalDecision) -> None:
-        """Take a decision that is recorded already."""
+        """Add a recorded decision."""
         self._decided[decision.call_id] = decision
 
     def restore_update(self, update: TurnUpdate) -> None:
-        """Take what has arrived and is recorded already."""
+        """Add recorded messages and changes."""
         self.stopped = self.stopped or update.stopped
         if update.changes:
-            self._history = tuple(changed(self._history, update.changes))
-            self.added = changed(self.added, update.changes)
+            self._history = tuple(apply_changes(self._history, update.changes))
+            self.added = apply_changes(self.added, update.changes)
         self.added += update.messages
 
     def restore_result(self, result: ToolResult) -> None:
-        """Take a result that is recorded already."""
+        """Add a recorded result. After the last one, all results of the round become one message in call order."""
         self._results[result.call_id] = result
         if self.calls and not self.open_calls():
             response = self.added[-1]
@@ -293,8 +292,8 @@ def _same(one: ToolCall, other: ToolCall) -> bool:
     return one.name == other.name and one.arguments == other.arguments
 
 
-def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) -> list[Message]:
-    """The messages after edits and messages taken back; what only these had led to goes with them."""
+def apply_changes(messages: Sequence[Message], changes: Mapping[str, Message | None]) -> list[Message]:
+    """The messages with edits made and others taken back, together with the answers to those taken back."""
     kept: list[Message] = []
     for message in messages:
         if message.role != "user":
@@ -305,8 +304,3 @@ def changed(messages: Sequence[Message], changes: Mapping[str, Message | None]) 
         elif (new := changes[message.id]) is not None:
             kept.append(replace(message, parts=new.parts))
     return kept
-
-
-def now_ms() -> int:
-    """Milliseconds since the epoch by this process's clock; for messages, never compared between processes."""
-    return time.time_ns() // 1_000_000

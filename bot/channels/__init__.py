@@ -1,6 +1,6 @@
-"""The channels' Protocol: how a reply leaves, and which routes bring messages in.
+"""The Protocol of a channel: routes for what comes in, delivery for what goes out.
 
-Each package here is one place where people talk to the bot; ``registry`` lists them. Callers know this Protocol only.
+``registry`` lists the packages that implement it. Everybody else knows only this Protocol.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
-from bot.channels.kv import KeyValue
 from bot.live_events import Watcher
 from bot.texts import Texts
 from bot.transcript import Media, Message
@@ -24,12 +23,11 @@ class Question(Struct, frozen=True, omit_defaults=True):
     """A tool call that waits for a person's approval.
 
     Attributes:
-        id: names it; decisions carry it.
-        call_id: the call's.
-        arguments: what will be run with, word for word.
-        asker: who asked for it, by a name people know; may be empty.
-        asker_id: the platform's id of that person, who decides.
-        until: when it expires, milliseconds since the epoch.
+        id: a decision carries it.
+        arguments: of the call, exactly as the tool will get them.
+        asker: display name of the person who asked for the call; may be empty.
+        asker_id: the platform's id of that person, who alone decides.
+        until: when the question expires, milliseconds since the epoch.
     """
 
     id: str
@@ -42,18 +40,18 @@ class Question(Struct, frozen=True, omit_defaults=True):
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
-    """What a turn says, before a channel gives it the channel's form.
+    """One answer of a turn, before the channel formats it.
 
     Attributes:
-        text: Markdown, as the model wrote it, or a sentence of ours.
+        text: Markdown of the model, or a sentence of the catalogue.
         failed: the text is an apology.
         note: cause and fix, for channels whose reader is the operator.
-        question: what the text asks, for channels that have buttons; the text alone can be answered by words too.
-        settles: the id of a question that is decided; the text says how. A channel that cannot change what it has
-            sent says nothing.
-        private: only for the eyes of the person it is addressed to, where the channel can do that.
-        fleeting: where it cannot be delivered it is dropped, not kept as a dead letter.
-        kind: a greeting, or the help: a channel that has buttons may offer with it what can be said next.
+        question: the text asks it; a channel with buttons adds them. A typed yes or no answers it too.
+        settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
+            message sends nothing.
+        private: for one person alone, where the channel can do that.
+        fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+        kind: a greeting or the help; a channel with buttons may add suggestions.
     """
 
     text: str
@@ -67,17 +65,16 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
-    """A reply on its way, as it stands in the outbox.
+    """A reply in the outbox.
 
     Attributes:
         id: made with the turn, the same at every attempt.
-        turn_id: the turn it answers.
         address: what the channel needs to send it (reply token and its age, thread …); the channel's own JSON.
-        attempts: how often sending was begun.
-        refusals: how many of them a refused token ended.
-        refused_since: when the first of these did, milliseconds since the epoch.
-        not_before: milliseconds since the epoch; earlier no attempt is made.
-        asker: the platform's id of whoever it answers, by which it is found when they want to be forgotten.
+        attempts: number of attempts, with the one under way.
+        refusals: number of attempts that ended with ``TokenRefused``.
+        refused_since: time of the first of these, milliseconds since the epoch.
+        not_before: time before which no attempt is made, milliseconds since the epoch.
+        asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
     """
 
     id: str
@@ -92,19 +89,19 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):
-    """Something that came in, as it stands in the inbox.
+    """An event in the inbox.
 
     Attributes:
-        message: the words; for other events an empty message with the event's own id, author and time.
-        address: where its answer goes (reply token and its age, thread …); the channel's own JSON.
-        group: several people read along.
-        event: ``message`` is for the model; ``edited`` replaces the words of message ``target``; ``unsent`` takes
-            message ``target`` back; ``told`` is answered with our own sentence ``target`` (a key of the catalogue);
-            ``left`` ends the conversation: all that is kept of it is deleted; ``stop`` ends the turn under way;
-            ``decision`` answers question ``target`` with ``approved``.
-        album: names pictures that were sent together, ``album_size`` of them, as one question.
-        left_out: the event stands for messages that a full inbox did not take, which is what is said in the place of
-            ``target``: that is for processes of an older version.
+        message: the text; for other events an empty message with the event's own id, author and time.
+        address: where the answer goes (reply token and its age, thread …); the channel's own JSON.
+        group: several people read the conversation.
+        event: ``message`` is for the model; ``edited`` replaces the text of message ``target``; ``unsent`` deletes
+            message ``target``; ``told`` gets the canned answer ``target`` (a key of the catalogue); ``left`` deletes
+            the conversation and everything stored of it; ``stop`` ends the turn under way; ``decision`` answers
+            question ``target`` with ``approved``.
+        album: id of a set of ``album_size`` images that were sent together; they make one question.
+        left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
+            only for processes of an older version.
     """
 
     message: Message
@@ -119,41 +116,60 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
 
     @property
     def author_id(self) -> str:
-        """The platform's id of whoever it is from; empty where the platform does not tell."""
+        """The platform's id of the author; empty if unknown."""
         return self.message.author.id if self.message.author else ""
 
 
-Take = Callable[[bytes], bool]  # takes the next piece of a content; false where no more of it is wanted
-AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost where another process delivers by now
+Take = Callable[[bytes], bool]  # takes the next piece of a file; false if no more of it is wanted
+AssertLease = Callable[[], Awaitable[None]]  # raises LeaseLost if another process holds the conversation now
+
+
+class KeyValue(Protocol):
+    """Small named values with a lifetime, which processes share.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def get(self, name: str) -> bytes | None:
+        """The value, or None if there is none or it has expired."""
+        ...
+
+    async def set(self, name: str, value: bytes, ttl_s: int) -> None:
+        """Store a value for ``ttl_s`` seconds."""
+        ...
+
+    async def incr(self, name: str, ttl_s: int) -> int:
+        """Add one to a count and return it; its lifetime begins anew."""
+        ...
 
 
 class Accept(Protocol):
-    """The way in: durable before it returns, enqueued, and nothing else."""
+    """Takes an event in: durable before it returns, then enqueued."""
 
-    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
-        """Accept one message; false where its id was seen before.
+    async def __call__(self, conversation: str, event: InboundEvent, /) -> bool:
+        """Accept one event; false if its id was seen before.
 
         Raises:
-            StoreUnavailable: nothing was kept, the platform must send it again.
+            StoreUnavailable: the event is not stored, and the platform must send it again.
         """
         ...
 
 
 class Notify(Protocol):
-    """Tells the operator about a cause, at most once a day. Never raises."""
+    """Sends the operator an alert, at most one a day for each cause. Never raises."""
 
     async def __call__(self, cause: Any, *, platform: str = "") -> None:
-        """Tell.
+        """Send one alert.
 
         Args:
             cause: a key of the catalogue's table ``alert``.
-            platform: what the trouble is with; the notice does not go that way.
+            platform: the channel the alert is about; the alert is not sent through it.
         """
         ...
 
 
 async def notify_nobody(cause: Any, *, platform: str = "") -> None:
-    """Tell nobody (``Notify``)."""
+    """Send no alert (``Notify``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +177,17 @@ class Host:
     """What a channel gets from Kaiwa.
 
     Attributes:
-        accept: takes what came in.
+        accept: takes events in.
         kv: small values, shared by all processes.
-        door_kv: the same values by a connection that is free of turns, for what is read before a webhook is answered.
-        language: of our own sentences, where the words around them have none.
-        tool_commands: words that call a tool.
+        priority_kv: the same values through a connection that no turn uses, for reads before a webhook is answered.
+        language: of catalogue sentences, where the user's text shows none.
+        tool_commands: the words that call a tool after a slash.
         listens: this process takes messages in; a channel without a webhook connects to its platform.
     """
 
     accept: Accept
     kv: KeyValue
-    door_kv: KeyValue
+    priority_kv: KeyValue
     texts: Texts
     language: str = "en"
     bot_name: str = "Kaiwa"
@@ -180,14 +196,26 @@ class Host:
     listens: bool = False
 
 
-class Channel(Protocol):
-    """One place where people talk to the bot.
+class Recipient(NamedTuple):
+    """Whom ALERT_TO may name behind a channel's name and a colon.
 
     Attributes:
-        name: first word of its conversation ids.
-        style: how to write here, for the system prompt; the same bytes in every turn.
-        is_prompt: what is written while a question is open answers it, as at a terminal's prompt. Elsewhere people
-            write on while a question is on its way to them.
+        pattern: of the platform's id, as a regular expression.
+        example: for operators.
+    """
+
+    pattern: str
+    example: str
+
+
+class Channel(Protocol):
+    """A platform on which people talk to the bot.
+
+    Attributes:
+        name: first word of its conversations' ids.
+        style: how to write on this platform, for the system prompt; the same bytes in every turn.
+        is_prompt: a message that arrives while a question is open answers it, as at a terminal's prompt. Elsewhere
+            people may write it before they see the question.
     """
 
     name: str
@@ -200,53 +228,53 @@ class Channel(Protocol):
 
     @abstractmethod
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """Where a turn shows itself while it runs; whatever is shown as under way ends with the context."""
+        """A watcher that shows a running turn; what it shows as under way ends with the context."""
 
     @abstractmethod
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
         """Send one reply; returning means delivered.
 
-        Returns:
-            Since when a question is shown, milliseconds since the epoch by the clock that also dates what people
-            write; None where the platform does not tell, and for other replies.
-
         Args:
-            assert_lease: to be asked before every request that sends, but for the first if it is made at once.
+            assert_lease: is called before every request that sends; the first may do without if it is made at once.
+
+        Returns:
+            When a question was shown, milliseconds since the epoch by the clock that dates people's messages; None if
+            the platform does not say, and for other replies.
 
         Raises:
-            DeliverLater: passing failure.
-            DeliveryRefused: final failure.
+            DeliverLater: a passing failure.
+            DeliveryRefused: a final failure.
             LeaseLost: from ``assert_lease``.
         """
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """Fill in what the platform tells only when asked: names, time zones, what was said before the bot came.
+        """Look up what the events lack: names, time zones, earlier messages of the thread.
 
-        Never raises: what cannot be had is left out.
+        Never raises: what cannot be looked up is left out.
 
         Args:
-            is_new: nothing has been said with the bot here yet.
+            is_new: the conversation has no history yet.
         """
         return list(arrivals)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Hand over the content of an image piece by piece, and hold no more than a piece of it. Never raises.
+        """Pass the content of an image to ``take``, piece by piece. Never raises.
 
         Returns:
-            Whether that was all; False where it is gone, too large, or not for the model, or no more of it is wanted.
+            Whether the whole content was passed on; False if it is gone, too large or no image, or ``take`` ended it.
         """
         return False
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
-        """A conversation, and an address in it, for words to a person or place that has said nothing here.
+        """The conversation and the address for a notice to somebody who has not written.
 
-        The conversation is none of those people write in, so that what is sent there waits for nobody's turn.
+        People never write in that conversation, so a notice waits for no turn.
 
         Args:
-            recipient: the platform's id.
+            recipient: the platform's id of a person, group or channel.
         """
         return f"{self.name}:notices:{recipient}", ""
 
     def split(self, reply: Reply) -> list[Reply]:
-        """The reply in as many pieces as there must be messages sent one by one, so that each is delivered once."""
+        """The reply in pieces that are sent as one message each, so that each is delivered once."""
         return [reply]

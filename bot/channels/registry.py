@@ -1,34 +1,46 @@
-"""The channels Kaiwa knows: which are on, and how they are opened and checked.
+"""The channels Kaiwa knows: which are on, and how they are described, opened and checked.
 
 A new channel is a package beside this file, one line in ``CHANNELS``, and its texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from bot.channels import Channel, Host, line, slack
+from pydantic import SecretStr
+
+from bot.channels import Channel, Host, Recipient, line, slack
 from bot.checks import CheckResult
+from bot.errors import SettingsError
 from bot.settings import Settings, channel_config, refuse_auto_approval
 
 
 class ChannelPackage(Protocol):
-    """What the package of a channel exports; importing it must be light, ``open`` may load more."""
+    """What the package of a channel exports. Importing it must be light; ``open`` and ``checks`` may import more."""
 
     @property
     def Config(self) -> Any:
         """The pydantic model of its variables, with a property ``is_on``."""
+
+    @property
+    def RECIPIENT(self) -> Recipient:
+        """Whom ALERT_TO may name on this channel."""
+
+    def describe(self, config: Any) -> CheckResult:
+        """The channel's line of the start report: ``ok`` where it is on, else ``off``."""
+        ...
 
     def open(self, config: Any, host: Host) -> AbstractAsyncContextManager[Channel]:
         """The channel, while the context is open."""
         ...
 
     def checks(self, config: Any, host: Host) -> Awaitable[list[CheckResult]]:
-        """What ``kaiwa doctor`` says of it; called only where it is on."""
+        """The channel's part of ``kaiwa doctor``; called only where the channel is on."""
         ...
 
 
@@ -37,7 +49,7 @@ class ChannelEntry(NamedTuple):
 
     Attributes:
         name: the channel's own, the first word of its conversations' ids.
-        label: in the doctor's report.
+        label: the name people read.
     """
 
     name: str
@@ -45,15 +57,49 @@ class ChannelEntry(NamedTuple):
     package: ChannelPackage
 
 
-CHANNELS = (
+Registry = Sequence[ChannelEntry]
+
+CHANNELS: Registry = (
     ChannelEntry("line", "LINE", line),
     ChannelEntry("slack", "Slack", slack),
 )
 
 
+def _configs(settings: Settings, registry: Registry) -> Iterator[tuple[ChannelEntry, Any]]:
+    return ((entry, channel_config(entry.package.Config, settings)) for entry in registry)
+
+
+def check_channels(settings: Settings, registry: Registry = CHANNELS) -> None:
+    """Check every channel's variables, and that ALERT_TO names somebody on a channel that is on.
+
+    Raises:
+        SettingsError: naming the variable, and the fix.
+    """
+    configs = {entry.name: config for entry, config in _configs(settings, registry)}
+    if not settings.alert_to:
+        return
+    name, _, recipient = settings.alert_to.partition(":")
+    known = {entry.name: entry.package.RECIPIENT for entry in registry}
+    if name not in known or not re.fullmatch(known[name].pattern, recipient):
+        raise SettingsError("ALERT_TO", f"write {' or '.join(each.example for each in known.values())}")
+    if not configs[name].is_on:
+        raise SettingsError("ALERT_TO", "that platform is off; set its secrets, or leave this empty")
+
+
+def channel_secrets(settings: Settings, registry: Registry = CHANNELS) -> list[str]:
+    """The secrets of all channels, for the log to strike out; it raises like ``check_channels``."""
+    values = (value for _, config in _configs(settings, registry) for value in dict(config).values())
+    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+
+
+def describe_channels(settings: Settings, registry: Registry = CHANNELS) -> list[CheckResult]:
+    """Each channel's line of the start report; it raises like ``check_channels``."""
+    return [entry.package.describe(config) for entry, config in _configs(settings, registry)]
+
+
 @asynccontextmanager
 async def open_channels(
-    settings: Settings, host: Host, registry: Sequence[ChannelEntry] = CHANNELS
+    settings: Settings, host: Host, registry: Registry = CHANNELS
 ) -> AsyncIterator[Mapping[str, Channel]]:
     """Every channel that is on, by name.
 
@@ -62,8 +108,7 @@ async def open_channels(
     """
     async with AsyncExitStack() as stack:
         channels: dict[str, Channel] = {}
-        for entry in registry:
-            config = channel_config(entry.package.Config, settings)
+        for entry, config in _configs(settings, registry):
             if config.is_on:
                 refuse_auto_approval(settings, entry.label)
                 channels[entry.name] = await stack.enter_async_context(entry.package.open(config, host))
@@ -71,17 +116,16 @@ async def open_channels(
 
 
 def channel_checks(
-    settings: Settings,
-    open_host: Callable[[], AbstractAsyncContextManager[Host]],
-    registry: Sequence[ChannelEntry] = CHANNELS,
+    settings: Settings, open_host: Callable[[], AbstractAsyncContextManager[Host]], registry: Registry = CHANNELS
 ) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
-    """What checks each channel, by label."""
+    """By label, what checks each channel: the line of the start report, and where the channel is on its checks."""
 
     async def check(entry: ChannelEntry) -> list[CheckResult]:
         config = channel_config(entry.package.Config, settings)
+        state = entry.package.describe(config)
         if not config.is_on:
-            return [CheckResult("off", entry.label, "off")]
+            return [state]
         async with open_host() as host:
-            return await entry.package.checks(config, host)
+            return [state, *await entry.package.checks(config, host)]
 
     return {entry.label: partial(check, entry) for entry in registry}

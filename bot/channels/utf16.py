@@ -1,4 +1,4 @@
-"""UTF-16 code units: what LINE and Slack measure a text in."""
+"""Text lengths in UTF-16 code units, as LINE and Slack count them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ def units(text: str) -> int:
 
 
 def fits(text: str, limit: int) -> bool:
-    """Whether a text has at most ``limit`` units; of a long one nothing is looked at."""
+    """Whether a text has at most ``limit`` units; a text with more characters is not encoded."""
     return len(text) <= limit and units(text) <= limit
 
 
 def head(text: str, limit: int) -> str:
     """The longest beginning of at most ``limit`` units; a character is never cut in two."""
     beginning = text[:limit]
-    while (excess := units(beginning) - limit) > 0:  # no character has more than two, so none is dropped in vain
+    while (excess := units(beginning) - limit) > 0:  # a character has two units at most, so never too many are dropped
         beginning = beginning[: -((excess + 1) // 2)]
     return beginning

@@ -1,4 +1,4 @@
-"""The commands of ``kaiwa``; those that end return their exit code."""
+"""The commands of ``kaiwa``; those that can fail return their exit code."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from bot import app, log, processes, settings, texts
+from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
@@ -26,22 +27,22 @@ from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
-from bot.ops.startup import parts
+from bot.ops.startup import start_report
 from bot.plugins import open_tools
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.terminal import Screen, keyboard, machine
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from bot.terminal.chat import Chat
-from bot.terminal.exchange import Talk
+from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.terminal.rich_screen import RichScreen
 from bot.web.console_token import load_or_create_token
 from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
 
-AN_OBJECT = """write one, such as '{"location": "Tokyo"}'"""
+JSON_EXAMPLE = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 WHAT_NEXT = "A running worker takes them up within a second or two; without one they wait."
 MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
@@ -69,31 +70,31 @@ def run(*, worker: bool) -> None:
 
 
 def worker() -> None:
-    """Take turns until SIGTERM or Ctrl-C."""
+    """Process conversations until SIGTERM or Ctrl-C."""
     config = _start()
     uvloop.run(processes.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
 
 
 def show_prompt() -> None:
-    """Print what the model is told before a conversation."""
+    """Print the system prompt."""
     print(app.console_prompt(_settings()))
 
 
 def chat(*, new: bool) -> int:
-    """Hold a conversation; in a pipe, 1 says that the last message got no answer."""
+    """Chat in the terminal or a pipe; in a pipe, exit code 1 means that the last message was not answered."""
     config = _settings()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     answered = True
-    if interactive:  # Ctrl-C means the answer under way, also where whoever started this ignores it
+    if interactive:  # Ctrl-C ends the wait for an answer, even if the parent process ignores SIGINT
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)  # in a pipe it means everything
+    signals = LEAVE if interactive else (*LEAVE, signal.SIGINT)  # in a pipe Ctrl-C ends the process
     with _ended_by(*signals), suppress(KeyboardInterrupt):
         answered = _talk(config, new=new, interactive=interactive)
     return 0 if answered or interactive else 1
 
 
 def list_tools() -> None:
-    """Print every tool with its risk, parameters, where it comes from, and description."""
+    """Print every tool with its risk, parameters, origin and description."""
 
     async def load() -> ToolMap:
         async with open_tools(_settings()) as tools:
@@ -107,7 +108,7 @@ def list_tools() -> None:
 
 
 def call_tool(name: str, arguments: str) -> int:
-    """Call a tool and print its result; 1 says that it is an error."""
+    """Call a tool and print its result; exit code 1 for an error."""
     given = _object(arguments)
     config = _prepare("ERROR")
 
@@ -121,7 +122,7 @@ def call_tool(name: str, arguments: str) -> int:
 
 
 def list_outbox(limit: int, *, as_json: bool) -> None:
-    """Print the newest dead letters, and how much else waits."""
+    """Print the newest dead letters and the number of conversations due."""
 
     async def read() -> tuple[dead_letters.Overview, int]:
         async with app.open_store_of(_prepare("ERROR")) as store:
@@ -140,7 +141,7 @@ def list_outbox(limit: int, *, as_json: bool) -> None:
 
 
 def retry(ids: Sequence[str] | None) -> int:
-    """Put dead letters back, without ids all of them; 1 says that not all could be."""
+    """Put dead letters back, without ids all of them; exit code 1 if one could not be."""
 
     async def put_back() -> list[CheckResult]:
         async with app.open_store_of(_prepare("ERROR")) as store:
@@ -158,7 +159,7 @@ def retry(ids: Sequence[str] | None) -> int:
 
 
 def discard(ids: Sequence[str]) -> int:
-    """Delete dead letters; 1 says that not all were there any more."""
+    """Delete dead letters; exit code 1 if one no longer existed."""
 
     async def delete() -> list[CheckResult]:
         async with app.open_store_of(_prepare("ERROR")) as store:
@@ -169,10 +170,10 @@ def discard(ids: Sequence[str]) -> int:
 
 
 def new_tool(name: str, folder: Path | None) -> None:
-    """Write a new tool and print what to do next.
+    """Write a new tool and print the next steps.
 
     Args:
-        folder: by default TOOLS_DIR, else Kaiwa's own in a checkout.
+        folder: by default TOOLS_DIR, else ``toolset/`` of a checkout.
 
     Raises:
         BadInput: it cannot be written.
@@ -185,7 +186,7 @@ def new_tool(name: str, folder: Path | None) -> None:
 
 
 def show_usage(days: int, *, as_json: bool) -> None:
-    """Print what the newest days have cost, and who has cost most."""
+    """Print the cost of the last days, and the users and conversations with the highest use."""
     config = _prepare("ERROR")
 
     async def read() -> usage.Report:
@@ -206,7 +207,7 @@ def show_usage(days: int, *, as_json: bool) -> None:
 
 
 def doctor() -> int:
-    """Check everything and print the results; 1 says that something has failed."""
+    """Run all checks and print the results; exit code 1 if one failed."""
     config = _prepare("CRITICAL")
     openers = Openers(
         store=lambda: app.open_store_of(config),
@@ -218,7 +219,7 @@ def doctor() -> int:
 
 
 def set_webhook(url: str) -> int:
-    """Set LINE's webhook to this address and print the result; 1 says that it does not work."""
+    """Set LINE's webhook to this address and print the result; exit code 1 if it does not work."""
     return _report(uvloop.run(app.set_line_webhook(_prepare("CRITICAL"), url)))
 
 
@@ -228,81 +229,82 @@ def _report(results: Sequence[CheckResult]) -> int:
 
 
 def _settings() -> Settings:
-    """The settings, with models that can be asked."""
+    """The settings; what every model and every channel needs is set."""
     config = settings.load()
     check_models(config)
+    check_channels(config)
     return config
 
 
 def _secrets(config: Settings) -> list[str]:
-    return [*config.secrets, *model_secrets(config)]
+    return [*config.secrets, *model_secrets(config), *channel_secrets(config)]
 
 
 def _prepare(log_level: str = "") -> Settings:
-    """The settings, with the log going where it should."""
+    """The settings, after configuring the log."""
     config = _settings()
     log.configure(log_level or config.log_level, _secrets(config))
     return config
 
 
 def _start() -> Settings:
-    """The settings of a process that is to stay, after a report of what is on and what is off."""
+    """The settings of a server or worker, after printing the start-up report."""
     config = _prepare()
-    print_rows(Row("✓" if part.on else "–", part.name, part.detail, part.hint) for part in parts(config))
+    _report(start_report(config))
     return config
 
 
 def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
-    """Hold a conversation; true where its last message got an answer."""
+    """Chat; returns whether the last message was answered."""
     private_folder(config.kaiwa_data_dir)
     conversation = machine.conversation_id(config.kaiwa_data_dir, new=new)
     log.configure(config.log_level, _secrets(config), file=config.kaiwa_data_dir / "kaiwa.log")
     catalogue = texts.load()
-    words = catalogue.table("terminal", config.language)
-    screen = _screen(words)
+    labels = catalogue.table("terminal", config.language)
+    screen = _screen(labels)
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
-    screen.tell(f"{greeting}\n{words['hint']}" if interactive else greeting)
-    with background() as loop, loop.opened(processes.open_chat(config, conversation)) as wired:
-        past = partial(read_history, wired.store)
-        talk = Talk(conversation, wired.console, past, machine.language_tag(), machine.time_zone())
+    screen.show_notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
+    with background_loop() as loop, loop.open(processes.open_chat(config, conversation)) as wired:
+        history = partial(read_history, wired.store)
+        session = ChatSession(conversation, wired.console, history, machine.language_tag(), machine.time_zone())
         commands = SpokenCommands(catalogue)
         if not interactive:
-            return Chat(talk, loop, screen, commands, words).hold(sys.stdin)
-        front = Chat(talk, loop, screen, commands, words, forget_typed=keyboard.forget_typed)
-        with closing(keyboard.typed(front.resume())) as lines:
-            return front.hold(lines)
+            return Chat(session, loop, screen, commands, labels).run(sys.stdin)
+        chat = Chat(session, loop, screen, commands, labels, keyboard.discard_typeahead)
+        with closing(keyboard.read_lines(chat.resume())) as lines:
+            return chat.run(lines)
 
 
-def _screen(words: dict[str, str]) -> Screen:
+def _screen(labels: dict[str, str]) -> Screen:
     console = Console(highlight=False)
-    return RichScreen(console, words) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, words)
+    return RichScreen(console, labels) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, labels)
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """The names of a tool's parameters; those that may be left out have a question mark."""
+    """The names of a tool's parameters; optional ones with a question mark."""
     required = tool.parameters.get("required", ())
     return ", ".join(name if name in required else f"{name}?" for name in tool.parameters.get("properties", {}))
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The arguments of a tool call.
+    """Parse the arguments of a tool call.
 
     Raises:
-        BadInput: they are no JSON object.
+        BadInput: not a JSON object.
     """
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise BadInput(f"JSON: {error}; {AN_OBJECT}") from error
+        raise BadInput(f"JSON: {error}; {JSON_EXAMPLE}") from error
     if not isinstance(given, dict):
-        raise BadInput(f"JSON: not an object; {AN_OBJECT}")
+        raise BadInput(f"JSON: not an object; {JSON_EXAMPLE}")
     return given
 
 
 @contextmanager
 def _ended_by(*signals: signal.Signals) -> Iterator[None]:
-    """Leave in order when told to: a terminal that is closed must not leave a store behind."""
+    """Exit through the context managers on these signals: a closed terminal must not leave the store running."""
 
     def leave(number: int, _frame: object) -> NoReturn:
         raise SystemExit(0 if number in LEAVE else 128 + number)

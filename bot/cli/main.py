@@ -1,7 +1,6 @@
 """The command line: ``kaiwa run | worker | chat | tools | outbox | usage | doctor``.
 
-What the commands do stands in ``bot.cli.commands``. That module is imported by each command: all that it brings takes a
-second to load, and ``--help`` needs none of it.
+The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help`` needs none of them.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ outbox_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
 cli.add_typer(outbox_cli, name="outbox")
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="As kaiwa outbox list shows them.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids from kaiwa outbox list.")]
 
 
 def main() -> None:
-    """Run a command. What an operator can fix is told in one line; exit code 1 for the store, else 2."""
+    """Run a command. An error that the operator can fix is one line on stderr; exit code 1 for the store, else 2."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an odd byte, or a terminal without ✓, is no reason to end
+            stream.reconfigure(errors="replace")  # an undecodable byte or a terminal without ✓ must not end the command
     try:
         cli(prog_name="kaiwa")
     except (SettingsError, BadInput) as error:
         _give_up(str(error), 2)
     except StoreUnavailable as error:
-        _give_up(f"REDIS_URL: the store does not answer ({error}); is the address right, and does Redis run?", 1)
+        _give_up(f"REDIS_URL: the store does not answer ({error}); check the address, and that Redis runs", 1)
 
 
 def _give_up(reason: str, code: int) -> NoReturn:
@@ -61,7 +60,7 @@ def kaiwa(
 
 @cli.command()
 def run(
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave the answering to kaiwa worker.")] = False,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")] = False,
 ) -> None:
     """Run web server, page and worker in one process."""
     from bot.cli import commands
@@ -93,7 +92,7 @@ def chat(
 
 @tools_cli.callback()
 def tools(context: typer.Context) -> None:
-    """List the tools that a model may call, call one, or begin a new one."""
+    """List the tools that the model may call, call one, or write a new one."""
     from bot.cli import commands
 
     if context.invoked_subcommand is None:
@@ -102,8 +101,8 @@ def tools(context: typer.Context) -> None:
 
 @tools_cli.command()
 def call(
-    name: Annotated[str, typer.Argument(help="The tool, such as get_weather.")],
-    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, an object.")] = "{}",
+    name: Annotated[str, typer.Argument(help="Name of the tool, such as get_weather.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, as a JSON object.")] = "{}",
 ) -> None:
     """Call a tool and print its result: kaiwa tools call get_weather '{"location": "Tokyo"}'"""
     from bot.cli import commands
@@ -113,13 +112,13 @@ def call(
 
 @outbox_cli.callback()
 def outbox() -> None:
-    """See what could not be delivered or answered, and try it again."""
+    """List dead letters, which could not be delivered or answered; retry or delete them."""
 
 
 @outbox_cli.command("list")
 def list_outbox(
-    limit: Annotated[int, typer.Option(min=1, max=4_000, help="So many, the newest.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: everything in full.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=4_000, help="How many, newest first.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing shortened.")] = False,
 ) -> None:
     """List the dead letters: answers that were not delivered, and turns that were given up."""
     from bot.cli import commands
@@ -150,9 +149,9 @@ def discard(ids: Ids) -> None:
 
 @tools_cli.command()
 def new(
-    name: Annotated[str, typer.Argument(help="What the model will call it, such as roll_dice.")],
+    name: Annotated[str, typer.Argument(help="Name of the tool, such as roll_dice.")],
     folder: Annotated[
-        Path | None, typer.Option("--dir", help="Where to; by default TOOLS_DIR, else toolset/.", show_default=False)
+        Path | None, typer.Option("--dir", help="Folder; by default TOOLS_DIR, else toolset/.", show_default=False)
     ] = None,
 ) -> None:
     """Write a new tool that works as it is: the file, two schemas and a test."""
@@ -166,7 +165,7 @@ def usage(
     days: Annotated[int, typer.Option(min=1, max=35, help="How many days, today included.")] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what each day and model has used, in tokens and estimated money, and who has used most."""
+    """Show tokens and estimated cost by day and model, and who has used most."""
     from bot.cli import commands
 
     commands.show_usage(days, as_json=as_json)
@@ -175,9 +174,9 @@ def usage(
 @cli.command()
 def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and let LINE test it.")] = False,
-    url: Annotated[str, typer.Option(help="Where Kaiwa is reached from outside, such as https://kaiwa.example.")] = "",
+    url: Annotated[str, typer.Option(help="Kaiwa's public address, such as https://kaiwa.example.")] = "",
 ) -> None:
-    """Check what works and what does not, and say how to fix it."""
+    """Check every part, and say how to fix what does not work."""
     from bot.cli import commands
 
     if fix != bool(url):

@@ -1,4 +1,4 @@
-"""``kaiwa tools new``: a tool that works as it is written, its two schemas and its test, to be changed from there."""
+"""``kaiwa tools new``: writes a working tool, its two schemas and its test, as a start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.errors import BadInput
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OWN = Path(toolset.__file__).parent
-TAKEN = {"Any", "BaseModel", "ClassVar", "Risk", "ToolContext", "ToolError"}  # by the imports of the file
+TAKEN = {"Any", "BaseModel", "ClassVar", "Risk", "ToolContext", "ToolError"}  # imported by the written file
 
 TOOL = Template('''\
 """``$name``: what it does, in one sentence."""
@@ -127,10 +127,10 @@ class Written:
 
 
 def write_tool(name: str, folder: Path) -> Written:
-    """Write a new tool into a folder of tools: Kaiwa's own, whose schemas and tests stand beside it, or another.
+    """Write a new tool into ``toolset/``, whose schemas and tests are beside it, or into another folder of tools.
 
     Raises:
-        BadInput: the name cannot be used, a file is there already, or nothing can be written.
+        BadInput: the name is not allowed, a file exists already, or the folder cannot be written.
     """
     kind = "".join(part.capitalize() for part in name.split("_"))
     if not NAME.fullmatch(name) or keyword.iskeyword(name) or keyword.iskeyword(kind) or kind in TAKEN:
@@ -160,7 +160,7 @@ def write_tool(name: str, folder: Path) -> Written:
 
 
 def next_steps(written: Written, tools_dir: Path | None) -> str:
-    """What to type now; a folder that is not read yet is named in the command."""
+    """The next commands; they set TOOLS_DIR for a folder that Kaiwa does not read yet."""
     folder, name = written.tool.parent, written.tool.stem
     is_read = folder.resolve() == OWN or (tools_dir and folder.resolve() == tools_dir.resolve())
     setting = "" if is_read else f"TOOLS_DIR={shlex.quote(str(folder))} "
@@ -172,7 +172,7 @@ def next_steps(written: Written, tools_dir: Path | None) -> str:
 
 
 def own_folder() -> Path | None:
-    """Kaiwa's own folder of tools, in a checkout; an installed package is no place to write to."""
+    """``toolset/`` of a checkout; None for an installed package, which is not to be changed."""
     return OWN if (OWN.parent / "pyproject.toml").is_file() else None
 
 

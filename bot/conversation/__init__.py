@@ -1,1 +1,1 @@
-"""Conversations: what comes in, turns in strict order under one lease, and what goes out."""
+"""Conversations: intake of events, turns in strict order under one lease, and delivery of answers."""

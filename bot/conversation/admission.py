@@ -1,4 +1,4 @@
-"""Who is answered today: what goes beyond a day's limit gets one kind sentence instead of a turn; and /usage."""
+"""The day's limits: refuses messages beyond a limit with one sentence of the catalogue, and answers /usage."""
 
 from __future__ import annotations
 
@@ -9,117 +9,119 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agent.turn import NOBODY, now_ms
+from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
+from bot.clock import now_ms
 from bot.conversation.limits import Excess, Used, is_operators
 from bot.conversation.services import Services
-from bot.conversation.triage import command_of
+from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
 from bot.texts import language_of, preferred_language
 from bot.transcript import Message, Text, channel_of, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-PAUSE_S = 3_600  # between two refusals of one person where others read along
+REFUSAL_PAUSE_S = 3_600  # between two refusals of one person in a group
 UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
 FORGETS = Excess("user", "forgets")
 
 
 @dataclass(slots=True)
 class Admitted:
-    """What may be answered, and what is said to the others.
+    """The outcome of admission.
 
     Attributes:
-        messages: that some were refused, without their words, and the refusals, for the history.
-        replies: with their addresses.
+        events: may be answered.
+        messages: for the history: placeholders of refused messages, and the refusals.
+        replies: the refusals with their addresses.
     """
 
-    arrivals: list[InboundEvent]
+    events: list[ParsedEvent]
     messages: list[Message] = field(default_factory=list)
     replies: list[tuple[Reply, str]] = field(default_factory=list)
 
 
 class Admission:
-    """Lets arrivals in, or says until when it cannot."""
+    """Checks events against the limits of ``Budgets`` and writes the refusals."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._budgets = services.budgets
 
-    async def admit(self, conversation: str, turn_id: str, arrivals: Sequence[InboundEvent]) -> Admitted:
-        """Part what may be answered from what may not; the same turn may ask again.
+    async def admit(self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent]) -> Admitted:
+        """Separate what may be answered from what is refused. Asking again for the same turn counts nothing twice.
 
         Raises:
-            StoreUnavailable: it is not known.
+            StoreUnavailable: the counts are not known.
         """
-        wishes = [one for one in arrivals if command_of(one, self._services.commands) == "forget"]
-        last = {one.author_id: one.message.id for one in wishes}  # which stands for all of a person's wishes
-        repeated = {one.message.id for one in wishes} - set(last.values())
-        arrivals = [one for one in arrivals if one.message.id not in repeated]
-        counted = self._counted(conversation, arrivals)
+        forgets = [one.event for one in batch if one.command == "forget"]
+        last = {event.author_id: event.message.id for event in forgets}  # one of a person is enough
+        repeated = {event.message.id for event in forgets} - set(last.values())
+        batch = [one for one in batch if one.event.message.id not in repeated]
+        counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
         excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
         beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
-        for wish in (one for one in wishes if one.message.id not in repeated):
-            if not await self._budgets.may_forget(turn_id, conversation, wish.author_id):
-                beyond.append((FORGETS, [wish]))
-        gone = {arrival.message.id for _, refused in beyond for arrival in refused}
-        admitted = Admitted([arrival for arrival in arrivals if arrival.message.id not in gone])
+        for event in (event for event in forgets if event.message.id not in repeated):
+            if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
+                beyond.append((FORGETS, [event]))
+        refused_ids = {event.message.id for _, refused in beyond for event in refused}
+        admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids])
         for found, refused in beyond:
             log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
-            if await self._may_speak(conversation, refused[-1]):
-                newest = await self._introduced(conversation, refused[-1])
+            if await self._may_refuse(conversation, refused[-1]):
+                newest = await self._enrich(conversation, refused[-1])
                 reply = self._refusal(found, newest)
-                said = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
-                admitted.messages += [*_unread(conversation, refused), said]
+                answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
+                admitted.messages += [*_placeholders(conversation, refused), answer]
                 admitted.replies.append((reply, newest.address))
         return admitted
 
-    async def usage(self, conversation: str, arrival: InboundEvent) -> Reply:
+    async def usage(self, conversation: str, event: InboundEvent) -> Reply:
         """What has been used today, by this author and here.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        used = await self._budgets.used(conversation, arrival.author_id)
-        arrival = await self._introduced(conversation, arrival)
-        language = self._language_of(arrival)
+        used = await self._budgets.used(conversation, event.author_id)
+        event = await self._enrich(conversation, event)
+        language = self._language_of(event)
         lines = "\n".join(self._line(one, language) for one in used)
-        return Reply(self._sentence("usage", language, when=self._when(arrival, language), lines=lines))
+        return Reply(self._sentence("usage", language, when=self._when(event, language), lines=lines))
 
-    def _counted(self, conversation: str, arrivals: Sequence[InboundEvent]) -> list[InboundEvent]:
-        """Whatever is answered counts; not what comes from us, is taken back, stops something or forgets somebody.
+    def _counted(self, conversation: str, batch: Sequence[ParsedEvent]) -> list[InboundEvent]:
+        """Choose the events that count: those that get an answer, except greetings and sentences about a full inbox.
 
-        Tokens alone limit page and terminal, and only a model's answers cost any.
+        ``/forget me`` has a limit of its own, and a ``/stop`` that stops counted messages is free. On page and
+        terminal only the model's answers count, since tokens are their only limit.
         """
         counted: list[InboundEvent] = []
-        for arrival in arrivals:
-            command = command_of(arrival, self._services.commands)
-            ours = command is not None or arrival.event == "told"
-            if arrival.event == "left":
+        for event, command in batch:
+            ours = command is not None or event.event == CANNED
+            if event.event == CONVERSATION_DELETED:
                 counted.clear()
-            elif arrival.event == "unsent":
-                counted = [one for one in counted if one.message.id != arrival.target]
-            elif arrival.event not in ("message", "told") or arrival.left_out or arrival.target.endswith(".greeting"):
+            elif event.event == "unsent":
+                counted = [one for one in counted if one.message.id != event.target]
+            elif event.event not in ("message", CANNED) or event.left_out or event.target.endswith(".greeting"):
                 continue
             elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
-                counted.append(arrival)
+                counted.append(event)
         return counted
 
-    async def _may_speak(self, conversation: str, arrival: InboundEvent) -> bool:
-        """In a group nobody can make the bot say the same again and again."""
-        who = arrival.author_id
+    async def _may_refuse(self, conversation: str, event: InboundEvent) -> bool:
+        """Whether the refusal is sent: in a group, one an hour for each person."""
+        who = event.author_id
         whom = f"{channel_of(conversation)}:{who}" if who else conversation
-        return not arrival.group or await self._services.store.kv.set_if_absent(f"refused:{whom}", PAUSE_S)
+        return not event.group or await self._services.store.kv.set_if_absent(f"refused:{whom}", REFUSAL_PAUSE_S)
 
-    async def _introduced(self, conversation: str, arrival: InboundEvent) -> InboundEvent:
-        """With the author's language and time zone, as far as the platform tells."""
+    async def _enrich(self, conversation: str, event: InboundEvent) -> InboundEvent:
+        """Look up the author's language and time zone."""
         channel = self._services.channels[channel_of(conversation)]
-        return (await channel.enrich(conversation, [arrival], is_new=False))[-1]
+        return (await channel.enrich(conversation, [event], is_new=False))[-1]
 
-    def _refusal(self, excess: Excess, arrival: InboundEvent) -> Reply:
-        language = self._language_of(arrival)
+    def _refusal(self, excess: Excess, event: InboundEvent) -> Reply:
+        language = self._language_of(event)
         limit = f"{self._budgets.limit(excess):,}"
-        when = self._when(arrival, language)
+        when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
         return Reply(text, failed=True, note=note)
@@ -134,27 +136,27 @@ class Admission:
         key = f"{unit}_limited" if limit else unit
         return self._sentence(key, language, used=f"{used:,}", limit=f"{limit:,}")
 
-    def _when(self, arrival: InboundEvent, language: str) -> str:
-        """When the limits begin anew, on the author's clock; the zone is named, for it may be the bot's."""
-        zone = self._services.time_zone(arrival)
+    def _when(self, event: InboundEvent, language: str) -> str:
+        """The end of the day in the author's time zone. The text names the zone, because it may be the bot's."""
+        zone = self._services.time_zone(event)
         end = self._budgets.day_end.astimezone(ZoneInfo(zone))
         return self._sentence(
             "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
         )
 
-    def _language_of(self, arrival: InboundEvent) -> str:
-        author = arrival.message.author or NOBODY
-        return language_of(arrival.message.text, preferred_language(author.locale, self._services.defaults.language))
+    def _language_of(self, event: InboundEvent) -> str:
+        author = event.message.author or NOBODY
+        return language_of(event.message.text, preferred_language(author.locale, self._services.defaults.language))
 
     def _sentence(self, key: str, language: str, **values: object) -> str:
         return self._services.texts.get(f"budget.{key}", language, **values)
 
 
-def _unread(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:
-    """What is kept of refused messages: that there were some, under an id by which no edit brings words back.
+def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:
+    """What the history keeps of refused messages. A new id, so that no later edit brings the text back.
 
-    Page and terminal, where nothing can be edited, find the answer to a message by its id.
+    Page and terminal keep the ids: they find the answer to a message by its id, and have no edits.
     """
     if is_operators(conversation):
-        return [Message(arrival.message.id, "user", (UNREAD,), arrival.message.at) for arrival in refused]
+        return [Message(event.message.id, "user", (UNREAD,), event.message.at) for event in refused]
     return [Message(new_id("msg"), "user", (UNREAD,), refused[-1].message.at)]

@@ -1,4 +1,4 @@
-"""Alerts to the operator: each cause once a day, by message and in the log."""
+"""Alerts to the operator: a message and a line in the log, once a day for each cause."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Cause = Literal[
     "token_refused",
 ]
 
-# What a turn fails of that only the operator can fix, by the key of its apology.
+# Failures of turns that only the operator can fix: the cause of the alert, by the key of the apology.
 ALARMING: Mapping[str, Cause] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",
@@ -42,14 +42,14 @@ ALARMING: Mapping[str, Cause] = {
 class Alerts:
     """Sends alerts.
 
-    A notice goes into the outbox of its own conversation, so that it is kept, tried again, and put there once whatever
-    the number of processes that have noticed.
+    A notice goes into the outbox of a conversation of its own. So it survives a crash, is retried, and is sent once
+    even if several processes raise the alert.
 
-    Before ``connect`` alerts go to the log alone: channels raise alerts too, so they are opened later.
+    Channels raise alerts too, so they are opened after this object. Before ``connect`` alerts go only to the log.
 
     Args:
         language: of the notices.
-        recipient: ``slack:C…`` or ``line:U…``; empty: the log alone.
+        recipient: ``slack:C…`` or ``line:U…``; empty: only the log.
     """
 
     def __init__(self, store: Store, texts: Texts, days: Days, language: str, recipient: str = "") -> None:
@@ -62,7 +62,7 @@ class Alerts:
         self._sent: tuple[str, set[str]] = ("", set())
 
     def connect(self, channels: Mapping[str, Channel]) -> None:
-        """From now on, send alerts through the operator's channel too, where it is one of these."""
+        """Send alerts through the operator's channel from now on, if it is one of these."""
         self._channel = channels.get(self._platform)
 
     async def notice(self, cause: Cause, detail: str = "", *, platform: str = "") -> None:
@@ -70,7 +70,7 @@ class Alerts:
 
         Args:
             detail: for the sentence of the catalogue, table ``alert``.
-            platform: what the trouble is with; a notice that would have to go that way is for the log alone.
+            platform: the channel that fails; a notice that would go through it is only logged.
         """
         day = self._days.today
         if self._sent[0] != day:

@@ -11,11 +11,11 @@ from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.services import Services
-from bot.conversation.triage import is_stop
+from bot.conversation.triage import CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import AwaitingApproval
-from bot.safe_text.arguments import SHOWN, described_whole, fenced
-from bot.safe_text.names import name_in_words
-from bot.store import JournalledTurn, Lease, Shown, Waiting
+from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
+from bot.safe_text.names import isolated_name
+from bot.store import InboxEntry, JournalledTurn, Lease, ShownQuestion
 from bot.texts import language_of
 from bot.transcript import Author, ToolCall, encode, new_id
 
@@ -30,60 +30,61 @@ TOO_LONG = (
     "shown whole must not be approved. Use less at a time."
 )
 REASON_CAP = 500
-READING_MS = 1_500  # nobody reads a question faster: words from before that were written to something else
+READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of an open question when its answers are read.
+    """An open question, and what is needed to read its answers.
 
     Attributes:
-        kept: the turn's journal, which ends with the question.
-        changed: ids of messages that were edited or taken back since: a yes among them is none any more.
-        is_prompt: what is written answers the question, as at a terminal.
+        journal: of the turn; its last step is the question.
+        newest: the question of this turn that was delivered last.
+        changed: ids of messages that were edited or taken back since; a yes among them no longer counts.
+        is_prompt: every message answers the question, as at a terminal.
     """
 
-    kept: TurnJournal
-    newest: Shown | None
+    journal: TurnJournal
+    newest: ShownQuestion | None
     changed: Collection[str]
     is_prompt: bool
 
     @property
     def question(self) -> Question:
-        return self.kept.asked.question
+        return self.journal.asked.question
 
     @property
-    def shown(self) -> Shown | None:
-        """Since when it can be read; None while it is on its way."""
+    def shown(self) -> ShownQuestion | None:
+        """Since when the question can be read; None before its delivery."""
         return self.newest if self.newest and self.newest.question_id == self.question.id else None
 
-    def has_read(self, entry: Waiting, arrival: InboundEvent) -> bool:
-        """Whether the words were written after the question could be read, and came in after it went out."""
+    def has_read(self, entry: InboxEntry, event: InboundEvent) -> bool:
+        """Whether the message was written after the question could be read, and stored after its delivery."""
         if self.shown is None:
             return False
         if self.is_prompt:
-            return arrival.message.at >= self.shown.at
+            return event.message.at >= self.shown.at
         came_later = not entry.accepted_at or entry.accepted_at >= self.shown.stored_at
-        return arrival.message.at >= self.shown.at + READING_MS and came_later
+        return event.message.at >= self.shown.at + READING_MS and came_later
 
 
 class Approvals:
-    """Asks, and reads what was answered."""
+    """Asks for approval and reads the answers."""
 
     def __init__(self, services: Services) -> None:
         self._store = services.store
         self._texts = services.texts
         self._commands = services.commands
         self._policy = services.policy
-        self._language = services.defaults.language  # of words that are of none
+        self._language = services.defaults.language  # of texts whose language is unknown
 
     async def review(
-        self, lease: Lease, turn_id: str, address: str, words: str, call: ToolCall, asker: Author
+        self, lease: Lease, turn_id: str, address: str, text: str, call: ToolCall, asker: Author
     ) -> ApprovalDecision:
-        """Decide about a call at once, or ask.
+        """Decide about a call at once, or ask a person.
 
         Args:
-            words: the asker's, for the language.
+            text: the asker's last message, for the language of the question.
 
         Raises:
             AwaitingApproval: a person has been asked; ``decide`` reads the answer.
@@ -94,121 +95,113 @@ class Approvals:
         if not (asker.id or self._policy.approvers):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
         waiting = await self._store.inbox.read(lease.conversation)
-        if any(is_stop(arrival, self._commands) for _, arrival in readable(waiting)):
+        if any(parse(event, self._commands).is_stop for _, event in readable(waiting)):
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
-        shown = described_whole(call.arguments)
+        shown = render_within_limit(call.arguments)
         if shown is None:
             return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = Question(new_id("question"), call.id, call.name, call.arguments, asker.name, asker.id, until)
-        text = self._sentence("question", words, tool=call.name, arguments=fenced(shown))
-        delivery = Delivery(question.id, turn_id, Reply(text, question=question), address)
-        asked = ApprovalRequest(question, address, self._language_of(words), len(waiting))
+        language = language_of(text, self._language)
+        sentence = self._texts.get("approval.question", language, tool=call.name, arguments=code_block(shown))
+        delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
+        asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=call.name)
         raise AwaitingApproval(until, len(waiting))
 
-    async def decide(self, lease: Lease, journalled: JournalledTurn, kept: TurnJournal, *, is_prompt: bool) -> None:
-        """Record what has been decided; the first decision counts. Presses by people who may not decide are refused.
+    async def decide(self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool) -> None:
+        """Record the first decision in the inbox. Button presses of people who may not decide are refused.
 
         Args:
-            kept: the turn's journal, which ends with a question.
+            journal: of the turn; its last step is the question.
             is_prompt: the channel's (``bot.channels.Channel``).
 
         Raises:
-            AwaitingApproval: nothing has been.
+            AwaitingApproval: the inbox holds no decision.
         """
-        asked = kept.asked
-        now = await self._store.now_ms(lease.conversation)  # before the inbox: what came in time is in there
-        waiting = readable(await self._store.inbox.read(lease.conversation))
-        left, unclear = len(waiting), None
-        changed = {arrival.target for _, arrival in waiting if arrival.event in ("edited", "unsent")}
-        reading = Reading(kept, journalled.shown, changed, is_prompt=is_prompt)
-        ended = next((one for one in waiting if self._ends(reading, one[1])), None)  # whatever stands before it
-        for entry, arrival in [ended] if ended else waiting:
+        asked = journal.asked
+        now = await self._store.now_ms(lease.conversation)  # before the inbox: whatever came in time is there
+        inbox = readable(await self._store.inbox.read(lease.conversation))
+        waiting = [(entry, parse(event, self._commands)) for entry, event in inbox]
+        remaining, unclear = len(waiting), None
+        changed = {one.event.target for _, one in waiting if one.event.event in ("edited", "unsent")}
+        reading = Reading(journal, journalled.shown, changed, is_prompt=is_prompt)
+        ended = next((one for one in waiting if _ends(reading, one[1])), None)  # counts before all others
+        for entry, parsed in [ended] if ended else waiting:
+            event = parsed.event
             is_late = (entry.accepted_at or now) > asked.question.until
-            decided = None if is_late else self._decision(reading, entry, arrival)
+            decided = None if is_late else self._decision(reading, entry, parsed)
             if decided is not None:
-                answers = (entry.frame,) if arrival.event == "decision" else ()
-                await self._settle(lease, journalled.turn_id, asked, decided, arrival.message.author, answers)
+                answers = (entry.frame,) if event.event == "decision" else ()
+                await self._settle(lease, journalled.turn_id, asked, decided, event.message.author, answers)
                 return
-            if arrival.event == "decision":
-                key = "not_yours" if arrival.target == asked.question.id and not is_late else "over"
-                await self._dismiss(lease, journalled.turn_id, asked, entry, arrival, key)
-                left -= 1
-            elif self._is_unclear(reading, arrival):
-                unclear = arrival
+            if event.event == "decision":
+                key = "not_yours" if event.target == asked.question.id and not is_late else "over"
+                await self._dismiss(lease, journalled.turn_id, asked, entry, event, key)
+                remaining -= 1
+            elif self._is_unclear(reading, event):
+                unclear = event
         if now < asked.question.until:
-            await self._say_how(lease, journalled, asked, unclear)
-            raise AwaitingApproval(asked.question.until, left)
+            await self._explain(lease, journalled, asked, unclear)
+            raise AwaitingApproval(asked.question.until, remaining)
         expired = ApprovalDecision(
             asked.question.call_id, approved=False, arguments=asked.question.arguments, reason=EXPIRED
         )
         await self._settle(lease, journalled.turn_id, asked, expired, None)
 
     async def _dismiss(
-        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: Waiting, arrival: InboundEvent, key: str
+        self, lease: Lease, turn_id: str, asked: ApprovalRequest, entry: InboxEntry, event: InboundEvent, key: str
     ) -> None:
         reply = Reply(self._texts.get(f"approval.{key}", asked.language), private=True)
-        delivery = Delivery(new_id("notice"), turn_id, reply, arrival.address)
+        delivery = Delivery(new_id("notice"), turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, entry.frame, encode(delivery))
 
-    async def _say_how(
-        self, lease: Lease, journalled: JournalledTurn, asked: ApprovalRequest, arrival: InboundEvent | None
+    async def _explain(
+        self, lease: Lease, journalled: JournalledTurn, asked: ApprovalRequest, event: InboundEvent | None
     ) -> None:
-        """Tell the asker once how a question is answered, where they have said something that decides nothing."""
+        """Explain once how to answer a question, if the asker's message looks like an answer and is none."""
         question = asked.question.id
-        if arrival is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
+        if event is None or not await self._store.kv.set_if_absent(f"unclear:{question}", self._policy.ttl_s + 1):
             return
         reply = Reply(self._texts.get("approval.unclear", asked.language), private=True)
-        delivery = Delivery(new_id("notice"), journalled.turn_id, reply, arrival.address)
+        delivery = Delivery(new_id("notice"), journalled.turn_id, reply, event.address)
         await self._store.journal.dismiss(lease, b"", encode(delivery))
 
-    def _ends(self, reading: Reading, arrival: InboundEvent) -> bool:
-        """Whether somebody wants nothing of it any more, however it was decided."""
-        question = reading.question
-        is_taken_back = arrival.event == "unsent" and arrival.target in reading.kept.ids_of(question.asker_id)
-        return arrival.event in ("stop", "left") or is_taken_back or is_stop(arrival, self._commands)
-
-    def _decision(self, reading: Reading, entry: Waiting, arrival: InboundEvent) -> ApprovalDecision | None:
-        """What an arrival says about the question; None where it says nothing, or its author has no say."""
-        question = reading.question
-        is_asker = arrival.author_id == question.asker_id != ""  # two whose ids a platform keeps back are no one
-        if arrival.event == "decision":
-            if arrival.target != question.id or not (is_asker or arrival.author_id in self._policy.approvers):
+    def _decision(self, reading: Reading, entry: InboxEntry, parsed: ParsedEvent) -> ApprovalDecision | None:
+        """The decision that an event is; None if it decides nothing or its author may not decide."""
+        event, question = parsed.event, reading.question
+        is_asker = event.author_id == question.asker_id != ""  # without an id nobody is known to be the asker
+        if event.event == "decision":
+            if event.target != question.id or not (is_asker or event.author_id in self._policy.approvers):
                 return None
-            reason = "" if arrival.approved else REJECTED
-            return ApprovalDecision(question.call_id, arrival.approved, question.arguments, reason, arrival.address)
-        if self._ends(reading, arrival):
+            reason = "" if event.approved else REJECTED
+            return ApprovalDecision(question.call_id, event.approved, question.arguments, reason, event.address)
+        if _ends(reading, parsed):
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
-        if arrival.event != "message" or not is_asker or arrival.message.id in reading.changed:
+        if event.event != "message" or not is_asker or event.message.id in reading.changed:
             return None
-        text = arrival.message.text.strip()
-        if self._commands.read(text) is not None:  # obeyed afterwards, so it is no message of this turn
+        if parsed.command is not None:  # runs after the turn, so it does not belong to the turn's messages
             return ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=REJECTED)
-        return self._words(reading, entry, arrival, text)
-
-    def _words(self, reading: Reading, entry: Waiting, arrival: InboundEvent, text: str) -> ApprovalDecision | None:
-        """The asker's words: yes, no, or a no with its reason; None where they can mean something else."""
+        text = event.message.text.strip()
         is_polite = self._commands.is_polite(text)
-        if not reading.has_read(entry, arrival) or (is_polite and not reading.is_prompt):
+        if not reading.has_read(entry, event) or (is_polite and not reading.is_prompt):
             return None
-        said = True if is_polite else self._commands.decision(text)
-        reason = "" if said else REJECTED if said is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
-        question = reading.question
+        answer = True if is_polite else self._commands.decision(text)
+        reason = "" if answer else REJECTED if answer is False or not text else f"{REJECTED}: {text[:REASON_CAP]}"
         return ApprovalDecision(
-            question.call_id, bool(said), question.arguments, reason, arrival.address, arrival.message.id
+            question.call_id, bool(answer), question.arguments, reason, event.address, event.message.id
         )
 
-    def _is_unclear(self, reading: Reading, arrival: InboundEvent) -> bool:
-        """Whether the asker may take their words for an answer, which they are not."""
-        is_asker = arrival.author_id == reading.question.asker_id != ""
-        if arrival.event != "message" or not is_asker or reading.shown is None:
+    def _is_unclear(self, reading: Reading, event: InboundEvent) -> bool:
+        """Whether the asker may believe that a message answers the question, though it does not."""
+        is_asker = event.author_id == reading.question.asker_id != ""
+        if event.event != "message" or not is_asker or reading.shown is None:
             return False
-        text = arrival.message.text
+        text = event.message.text
         if self._commands.is_polite(text):
-            return arrival.message.at >= reading.shown.at + READING_MS  # right behind a request they belong to it
-        return self._commands.decision(text) is not None and arrival.message.id not in reading.changed
+            return event.message.at >= reading.shown.at + READING_MS  # before that, politeness belongs to the request
+        return self._commands.decision(text) is not None and event.message.id not in reading.changed
 
     async def _settle(
         self,
@@ -221,7 +214,7 @@ class Approvals:
     ) -> None:
         outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
         text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.tool)
-        who = name_in_words(author.name) if author else ""
+        who = isolated_name(author.name) if author else ""
         if who:
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
         reply = Reply(text, settles=asked.question.id)
@@ -229,8 +222,9 @@ class Approvals:
         await self._store.journal.record(lease, DECIDED, encode(decided), sends=encode(delivery), answers=answers)
         log.info("approval.decided", tool=asked.question.tool, outcome=outcome)
 
-    def _language_of(self, words: str) -> str:
-        return language_of(words, self._language)
 
-    def _sentence(self, key: str, words: str, **values: object) -> str:
-        return self._texts.get(f"approval.{key}", self._language_of(words), **values)
+def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
+    """Whether an event makes the question void: a stop, the end of the conversation, or the request taken back."""
+    event = parsed.event
+    is_taken_back = event.event == "unsent" and event.target in reading.journal.ids_of(reading.question.asker_id)
+    return parsed.is_stop or event.event == CONVERSATION_DELETED or is_taken_back

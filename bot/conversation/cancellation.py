@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
+from bot.errors import StoreUnavailable
+from bot.store import Store
+from bot.tasks import run_beside
+
 TOPIC = "stop"  # the topic of messages between processes; a conversation's id is the message
+LISTEN_AGAIN_S = 1.0
 
 
 @dataclass(slots=True)
 class Run:
-    """A turn under way.
-
-    Attributes:
-        stopped: somebody stopped it, which is why its time is over.
-    """
+    """A turn under way; ``stopped`` says why its time limit is over."""
 
     limit: asyncio.Timeout
     stopped: bool = False
 
 
 class CancelRegistry:
-    """Ends turns by their time limit, which is the one way they end early."""
+    """Stops turns by their time limit, so that a turn has one way to end early."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
+        self._live = store.live
         self._runs: dict[str, Run] = {}
 
     @contextmanager
-    def watching(self, conversation: str, limit: asyncio.Timeout) -> Iterator[Run]:
+    def track(self, conversation: str, limit: asyncio.Timeout) -> Iterator[Run]:
         """While the context is open, ``stop`` makes the limit expire."""
         run = self._runs[conversation] = Run(limit)
         try:
@@ -38,8 +40,20 @@ class CancelRegistry:
             del self._runs[conversation]
 
     def stop(self, conversation: str) -> None:
-        """End the conversation's turn now; nothing happens where none is under way here, or it ends already."""
+        """Stop the conversation's turn, if one is under way here and has not ended already."""
         run = self._runs.get(conversation)
         if run and not run.stopped and not run.limit.expired():
             run.stopped = True
             run.limit.reschedule(asyncio.get_running_loop().time())
+
+    def listen(self) -> AbstractAsyncContextManager[None]:
+        """While the context is open, obey the requests to stop that any process publishes under ``TOPIC``."""
+        return run_beside(self._listen())
+
+    async def _listen(self) -> None:
+        while True:
+            with suppress(StoreUnavailable):
+                async with self._live.subscribe(TOPIC) as requests:
+                    async for conversation in requests:
+                        self.stop(conversation.decode())
+            await asyncio.sleep(LISTEN_AGAIN_S)

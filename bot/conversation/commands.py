@@ -1,7 +1,7 @@
 """Commands of a conversation, such as ``/help``, and commands that name a tool, such as ``/weather Tokyo``.
 
-A command is a row of the table in ``Commands`` and its words and sentences in the catalogue (``words``, ``command``).
-A command that names a tool has the model call the tool first; afterwards the model is free.
+A command is a row of ``Commands.table``; the catalogue holds its words (``words``) and its answer (``command``). After
+a command that names a tool, the model must call this tool first; then it is free.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A command that somebody has given.
+class CommandContext:
+    """The event that holds a command, and where it came from.
 
     Attributes:
-        ends_turn: messages before it are not answered any more.
+        ends_turn: the messages before the command are not answered.
     """
 
     lease: Lease
@@ -40,14 +40,14 @@ class Given:
 
 
 class Commands:
-    """Runs commands, and says our own sentences in the language of whoever is answered."""
+    """Runs commands, and writes sentences of the catalogue in the language of the person who is answered."""
 
     def __init__(self, services: Services, editor: HistoryEditor, admission: Admission, tools: ToolMap) -> None:
         self._services = services
         self._editor = editor
         self._admission = admission
         self._tools = tools
-        self.table: Mapping[str, Callable[[Given], Awaitable[Reply]]] = {
+        self.table: Mapping[str, Callable[[CommandContext], Awaitable[Reply]]] = {
             "help": self._help,
             "reset": self._reset,
             "forget": self._forget,
@@ -55,17 +55,17 @@ class Commands:
             "usage": self._usage,
         }
 
-    async def run(self, name: str, given: Given) -> Reply:
-        """Do what a command says; the reply tells what was done.
+    async def run(self, name: str, context: CommandContext) -> Reply:
+        """Run a command; the reply says what it did.
 
         Raises:
             LeaseLost: another process has the conversation.
-            StoreUnavailable: it may have been done; doing it again is right.
+            StoreUnavailable: the command may have run; running it again is right.
         """
-        return await self.table[name](given)
+        return await self.table[name](context)
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> Reply:
-        """A sentence of the catalogue as a reply."""
+        """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
         defaults = self._services.defaults
         known = {"bot_name": defaults.bot_name, "days": defaults.history_days}
         language = self._language(event)
@@ -76,27 +76,27 @@ class Commands:
             text = f"{text}\n{self._services.texts.get('command.tools', language, commands=' '.join(words))}"
         return Reply(text, kind="help")
 
-    async def _help(self, given: Given) -> Reply:
-        return self.sentence("command.help", given.event)
+    async def _help(self, context: CommandContext) -> Reply:
+        return self.sentence("command.help", context.event)
 
-    async def _reset(self, given: Given) -> Reply:
-        await self._editor.reset(given.lease)
-        return self.sentence("command.reset", given.event)
+    async def _reset(self, context: CommandContext) -> Reply:
+        await self._editor.reset(context.lease)
+        return self.sentence("command.reset", context.event)
 
-    async def _forget(self, given: Given) -> Reply:
-        """What was deleted, and what cannot be; it names its reader by its address, so it is kept for nobody."""
-        gone = await self._editor.forget(given.lease, given.event)
-        values = {"conversations": gone.conversations, "messages": gone.messages, "files": gone.files}
-        reply = self.sentence("command.forget", given.event, **values)
-        keeper = f"forget_elsewhere.{channel_of(given.lease.conversation)}"
-        elsewhere = self._services.texts.sentences[self._language(given.event)].get(keeper, "")
+    async def _forget(self, context: CommandContext) -> Reply:
+        """Say what was deleted and what Kaiwa cannot delete. The reply is fleeting, as its address names a person."""
+        deleted = await self._editor.forget(context.lease, context.event)
+        values = {"conversations": deleted.conversations, "messages": deleted.messages, "files": deleted.files}
+        reply = self.sentence("command.forget", context.event, **values)
+        keeper = f"forget_elsewhere.{channel_of(context.lease.conversation)}"
+        elsewhere = self._services.texts.sentences[self._language(context.event)].get(keeper, "")
         return replace(reply, text=f"{reply.text} {elsewhere}".strip(), fleeting=True)
 
-    async def _stop(self, given: Given) -> Reply:
-        return self.sentence("apology.stopped" if given.ends_turn else "command.stop", given.event)
+    async def _stop(self, context: CommandContext) -> Reply:
+        return self.sentence("apology.stopped" if context.ends_turn else "command.stop", context.event)
 
-    async def _usage(self, given: Given) -> Reply:
-        return await self._admission.usage(given.lease.conversation, given.event)
+    async def _usage(self, context: CommandContext) -> Reply:
+        return await self._admission.usage(context.lease.conversation, context.event)
 
     def _language(self, event: InboundEvent) -> str:
         default = self._services.defaults.language
@@ -106,12 +106,12 @@ class Commands:
 
 
 def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
-    """The tool that the newest message with a command names; auto where there is none."""
+    """The tool that the newest tool command names; auto without one."""
     return next((choice for message in reversed(messages) if (choice := _choice(message.text, tools)) != AUTO), AUTO)
 
 
 def command_words(tools: ToolMap, language: str) -> list[str]:
-    """A command for each tool that has one: the first in this language, else its first."""
+    """One command for each tool that has commands, if possible in this language."""
     return [
         f"/{next((word for word in tool.commands if language_of(word, 'en') == language), tool.commands[0])}"
         for tool in tools.values()
@@ -120,7 +120,7 @@ def command_words(tools: ToolMap, language: str) -> list[str]:
 
 
 def _choice(text: str, tools: ToolMap) -> ToolChoice:
-    """A bare command is left to the model where its tool needs to be told something: it would be made up."""
+    """The tool of one message. A bare command forces no tool with required arguments: the model would invent them."""
     match = TOOL_COMMAND.fullmatch(text)
     name = tools.commands.get(match[1].casefold()) if match else None
     if match is None or name is None or (tools[name].definition.parameters.get("required") and not match[2]):

@@ -1,4 +1,4 @@
-"""Replies leave the outbox one after another, oldest first: pending → attempting → delivered or dead letter."""
+"""The outbox relay sends deliveries in order: pending → attempting → delivered or dead letter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 MAX_ATTEMPTS = 10
 CANNOT_ASK = "rejected: nobody could be asked for approval"
-TOKEN_WAIT_MS = 3_600_000  # for a new token in the place of a refused one
+TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 
 decode_delivery = Decoder(Delivery).decode
 
@@ -36,7 +36,7 @@ class OutboxRelay:
         self._alerts = services.alerts
 
     async def deliver(self, lease: Lease) -> int | None:
-        """Send what may be sent now.
+        """Send the outbox, as far as possible now.
 
         Returns:
             When to try again (ms of the store's clock), or None when the outbox is empty.
@@ -53,7 +53,11 @@ class OutboxRelay:
         return None
 
     async def _send(self, lease: Lease, raw: bytes) -> int | bytes | None:
-        """Make one attempt: when to try again, or else the delivery that is next."""
+        """Try to send one delivery.
+
+        Returns:
+            When to try again (ms of the store's clock), or the next delivery.
+        """
         try:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
@@ -64,7 +68,7 @@ class OutboxRelay:
         if delivery.attempts > delivery.refusals and not delivery.not_before:
             self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
-        # The attempt is on record before anything is sent: after a crash it is known that it may have gone out.
+        # Recorded first: after a crash the next process knows that the delivery may have been sent.
         await self._store.outbox.replace_head(lease, encode(delivery))
         return await self._attempt(lease, delivery)
 
@@ -106,16 +110,16 @@ class OutboxRelay:
         return retry_at
 
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
-        """Give a delivery up. A question that nobody can be asked is answered with no, and its turn goes on at once."""
+        """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at once."""
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
-        is_decided = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
+        is_rejected = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
         following = await self._store.outbox.move_head_to_dead_letters(lease, reason.encode())
         await self._alerts.notice("dead_letters", reason)
-        return await self._store.now_ms(lease.conversation) if is_decided else following
+        return await self._store.now_ms(lease.conversation) if is_rejected else following
 
     async def _reject(self, lease: Lease, question: Question) -> bool:
-        """Decide a question with no; false where nothing waits for it any more."""
+        """Reject the call of a question; false if no turn waits for it."""
         if not await self._is_open(lease, question):
             return False
         decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
@@ -127,8 +131,8 @@ class OutboxRelay:
         return asked is not None and asked.id == question.id
 
 
-def fresh(raw: bytes) -> bytes:
-    """A dead letter's delivery as it goes out again: with all its attempts before it, and known to be a repetition.
+def reset_attempts(raw: bytes) -> bytes:
+    """A dead letter's delivery for a new round of attempts; its attempt count still marks it as a repetition.
 
     Raises:
         DecodeError: it cannot be read.

@@ -1,4 +1,4 @@
-"""What is changed or deleted because somebody wants it: edits, messages taken back, /reset, /forget me."""
+"""Changes and deletions that people ask for: edits, messages taken back, /reset, /forget me."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from dataclasses import dataclass
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.agent.turn import changed
+from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.conversation.history import KEEP_TURNS, read_turns
+from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
-from bot.conversation.renewals import acquire_patiently
+from bot.conversation.triage import CONVERSATION_DELETED
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
 
-TAKEN_IN = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # of a journal's entries, those that people have sent
-OWN, SHARED = "own", "shared"  # whether a person has a conversation alone
+INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # kinds of journal entries that are inbound events
+OWN, SHARED = "own", "shared"  # a conversation of one person, or of several
 DAY_S = 86_400
 HOUR_S = 3_600
-ROUNDS = 32  # looks at a conversation that is answered elsewhere: longer than a lease lives
+LEASE_WAIT_S = 8.0  # for a conversation that is answered elsewhere; longer than a lease lives
 
 decode_delivery = Decoder(Delivery).decode
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was deleted for a person; ``files`` are those that tools kept in their own conversations."""
+    """What was deleted for a person; ``files`` counts files that tools had stored for the person's conversations."""
 
     conversations: int = 0
     messages: int = 0
@@ -41,16 +41,17 @@ class Forgotten:
 
 
 async def no_files(_conversation: str) -> int:
-    """No tool keeps any."""
+    """Delete nothing, for tools that store no files."""
     return 0
 
 
 class HistoryEditor:
-    """Acts on histories under their leases.
+    """Changes and deletes histories, each under its conversation's lease.
 
     Args:
-        history_days: how long it is kept who talks where; as long as the histories.
-        forget_files: has the tools delete what they keep of a conversation.
+        history_days: lifetime of the histories, and of the index of people's conversations.
+        forget_files: has the tools delete their files of a conversation, and returns their number.
+        lease_wait_s: how long to wait for a conversation that another process answers.
     """
 
     def __init__(
@@ -58,23 +59,18 @@ class HistoryEditor:
         store: Store,
         history_days: int,
         forget_files: Callable[[str], Awaitable[int]] = no_files,
-        rounds: int = ROUNDS,
+        lease_wait_s: float = LEASE_WAIT_S,
     ) -> None:
         self._store = store
         self._forget_files = forget_files
-        self._rounds = rounds
+        self._lease_wait_s = lease_wait_s
         self._history_s = history_days * DAY_S + HOUR_S
 
-    async def remember(self, conversation: str, arrivals: Sequence[InboundEvent]) -> None:
-        """Write down who talks here, so that they can be forgotten everywhere."""
-        for arrival in arrivals:
-            await self._remember(conversation, arrival)
-
-    async def _remember(self, conversation: str, arrival: InboundEvent) -> None:
-        if (person := _person(conversation, arrival)) is None:
-            return
-        entry = f"{SHARED if arrival.group else OWN} {conversation}"
-        await self._store.kv.add(f"person:{person}", entry, self._history_s)
+    async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
+        """Index the conversation under its authors, so that ``/forget me`` finds all conversations of a person."""
+        for event in events:
+            if (person := _person(conversation, event)) is not None:
+                await self._store.kv.add(f"person:{person}", _entry_of(conversation, event), self._history_s)
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
         """Make edits to messages of earlier turns.
@@ -83,16 +79,16 @@ class HistoryEditor:
             LeaseLost: nothing was changed.
         """
         if edits:
-            await self._rewrite(lease, lambda messages: changed(messages, edits))
-        if gone := [message_id for message_id, new in edits.items() if new is None]:
+            await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
+        if deleted := [message_id for message_id, new in edits.items() if new is None]:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
             await self._discard(
-                dead_letter for dead_letter in dead_letters if any(_names(dead_letter, word) for word in gone)
+                dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
             )
 
     async def reset(self, lease: Lease) -> None:
-        """Forget what was said here. Answers that are still to be delivered may be somebody else's, and are.
+        """Delete the history. The outbox stays: its answers may be for other people.
 
         Raises:
             LeaseLost: nothing was deleted.
@@ -101,104 +97,104 @@ class HistoryEditor:
         await self._store.history.purge(lease)
         await self._discard(await self._store.dead_letters.of(lease.conversation))
 
-    async def forget(self, lease: Lease, arrival: InboundEvent) -> Forgotten:
-        """Forget a person: their own conversations, and their words in those they share with others.
+    async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
+        """Delete a person's own conversations, and their messages in shared conversations.
 
-        A conversation that is being answered elsewhere is waited for; one that takes longer gets an entry in its inbox,
-        and forgets them when its turn has ended.
+        If another process keeps a conversation's lease for longer than ``lease_wait_s``, the conversation gets an entry
+        in its inbox and deletes the messages after its present turn.
 
         Raises:
-            LeaseLost: of the conversation at hand.
+            LeaseLost: this conversation's lease is lost.
         """
         await self._store.leases.forget(lease)
-        person = _person(lease.conversation, arrival)
-        here = f"{SHARED if arrival.group else OWN} {lease.conversation}"
+        person = _person(lease.conversation, event)
+        here = _entry_of(lease.conversation, event)
         known = await self._store.kv.members(f"person:{person}") if person else []
         forgotten = Forgotten()
         for entry in sorted({*known, here}):
             kind, _, conversation = entry.partition(" ")
             if conversation == lease.conversation:
-                forgotten += await self._forget_in(lease, kind, arrival, is_here=True)
-            elif (other := await acquire_patiently(self._store, conversation, self._rounds)) is None:
-                await self._ask_to_forget(conversation, kind, arrival)
+                forgotten += await self._forget_in(lease, kind, event, is_here=True)
+            elif (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
+                await self._request_deletion(conversation, kind, event)
             else:
-                forgotten += await self._forget_under(other, kind, arrival)
-        await self._erase(lease.conversation, _author_id(arrival), {*known, here})
+                forgotten += await self._forget_under(other, kind, event)
+        await self._erase(lease.conversation, event.author_id, {*known, here})
         return forgotten
 
-    async def leave(self, lease: Lease, arrival: InboundEvent) -> None:
-        """Forget whoever does not want to be written to any more, or a group that the bot is no longer in.
+    async def delete_conversation(self, lease: Lease, event: InboundEvent) -> None:
+        """Delete everything after somebody has blocked the bot, or a group has removed it.
 
         Raises:
-            LeaseLost: not all was deleted.
+            LeaseLost: the deletion is incomplete.
         """
-        if arrival.group:
+        if event.group:
             await self._store.leases.forget(lease)
-            await self._forget_in(lease, OWN, arrival, is_here=True)
+            await self._forget_in(lease, OWN, event, is_here=True)
             await self._erase(lease.conversation, "", {f"{OWN} {lease.conversation}"})
         else:
-            await self.forget(lease, arrival)
+            await self.forget(lease, event)
 
-    async def _forget_under(self, lease: Lease, kind: str, arrival: InboundEvent) -> Forgotten:
-        """In a conversation where nothing else is done, and which is given back."""
+    async def _forget_under(self, lease: Lease, kind: str, event: InboundEvent) -> Forgotten:
+        """Forget a person in another conversation, and release its lease."""
         try:
             if kind == SHARED:
-                await self._withdraw(lease, _author_id(arrival))
-            return await self._forget_in(lease, kind, arrival)
+                await self._withdraw(lease, event.author_id)
+            return await self._forget_in(lease, kind, event)
         finally:
             await self._store.leases.release(lease)
 
-    async def _ask_to_forget(self, conversation: str, kind: str, arrival: InboundEvent) -> None:
-        """Have a conversation that is being answered forget somebody at the end of its turn.
+    async def _request_deletion(self, conversation: str, kind: str, event: InboundEvent) -> None:
+        """Put deletions into the inbox of a conversation that another process answers.
 
-        Their own ends altogether. In a shared one their messages are taken back, one by one.
+        A person's own conversation ends. In a shared one each of their messages is taken back.
         """
-        wish = InboundEvent(
-            Message(f"{arrival.message.id}:{conversation}", "user", (), arrival.message.at), event="left"
-        )
+        empty = Message(f"{event.message.id}:{conversation}", "user", (), event.message.at)
+        deletion = InboundEvent(empty, event=CONVERSATION_DELETED)
         if kind == OWN:
-            await self._store.inbox.accept(conversation, wish.message.id, encode(wish), ASIDE)
+            await self._store.inbox.accept(conversation, deletion.message.id, encode(deletion), ASIDE)
             return
-        author_id = _author_id(arrival)
-        bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in TAKEN_IN]
+        author_id = event.author_id
+        bodies = [entry.body for entry in await self._store.journal.read(conversation) if entry.kind in INBOUND]
         bodies += [entry.body for entry in await self._store.inbox.read(conversation)]
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
-        said = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
-        said += [event.message for event in map(read_event, bodies) if event]
-        for message in said:
+        messages = [message for _, record in (*turns.summarised, *turns.since) for message in record.messages]
+        messages += [event.message for event in map(read_event, bodies) if event]
+        for message in messages:
             if message.author and message.author.id == author_id:
-                back = Message(f"{wish.message.id}:{message.id}", "user", (), arrival.message.at)
+                back = Message(f"{deletion.message.id}:{message.id}", "user", (), event.message.at)
                 unsent = encode(InboundEvent(back, event="unsent", target=message.id))
                 await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
-        """What somebody has said in a conversation and nobody has answered yet; a turn that waits for them goes too."""
+        """Delete a person's unanswered messages, and give up a turn that answers them."""
         waiting = await self._store.inbox.read(lease.conversation)
-        journal = [entry for entry in await self._store.journal.read(lease.conversation) if entry.kind in TAKEN_IN]
-        theirs = [entry for entry in journal if not _is_by(entry.body, author_id)]
-        gone = [entry.frame for entry in waiting if _is_by(entry.body, author_id)]
-        ends = len(theirs) < len(journal)
-        if gone or ends:
-            await self._store.journal.withdraw(lease, gone, theirs if ends else None)
+        journal = [entry for entry in await self._store.journal.read(lease.conversation) if entry.kind in INBOUND]
+        others = [entry for entry in journal if not _is_by(entry.body, author_id)]
+        frames = [entry.frame for entry in waiting if _is_by(entry.body, author_id)]
+        gives_up = len(others) < len(journal)
+        if frames or gives_up:
+            await self._store.journal.withdraw(lease, frames, others if gives_up else None)
 
-    async def _erase(self, conversation: str, author_id: str, places: Collection[str]) -> None:
-        """What bears somebody's id, or that of a conversation of their own, beside the conversations themselves."""
+    async def _erase(self, conversation: str, author_id: str, entries: Collection[str]) -> None:
+        """Delete dead letters and keys that hold the id of a person or of one of their own conversations.
+
+        Args:
+            entries: the person's conversations, as ``remember`` writes them.
+        """
         channel = channel_of(conversation)
-        own = [place.partition(" ")[2] for place in places if place.startswith(f"{OWN} ")]
+        own = [entry.partition(" ")[2] for entry in entries if entry.startswith(f"{OWN} ")]
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
-        await self._forget_dead_letters(channel, author_id, places)
+        await self._forget_dead_letters(channel, author_id, entries)
         await self._store.personal_data.erase(channel, names)
         await self._store.personal_data.compact()
 
-    async def _forget_dead_letters(self, channel: str, author_id: str, places: Collection[str]) -> None:
-        """Delete the dead letters of a person's own conversations, and elsewhere in the channel those that name them.
-
-        Whose question an answer of a shared conversation belongs to is known only where its address tells.
-        """
+    async def _forget_dead_letters(self, channel: str, author_id: str, entries: Collection[str]) -> None:
+        """Delete the dead letters of a person's own conversations, and others of the channel that hold their id."""
         await self._discard(
             dead_letter
             for dead_letter in await self._store.dead_letters.read()
-            if f"{OWN} {dead_letter.conversation}" in places
+            if f"{OWN} {dead_letter.conversation}" in entries
             or (channel_of(dead_letter.conversation) == channel and _names(dead_letter, author_id))
         )
 
@@ -206,52 +202,58 @@ class HistoryEditor:
         for dead_letter in dead_letters:
             await self._store.dead_letters.discard(dead_letter)
 
-    async def _forget_in(self, lease: Lease, kind: str, arrival: InboundEvent, *, is_here: bool = False) -> Forgotten:
-        author_id = _author_id(arrival)
-        gone = 0
+    async def _forget_in(self, lease: Lease, kind: str, event: InboundEvent, *, is_here: bool = False) -> Forgotten:
+        author_id = event.author_id
+        deleted = 0
 
         def without(messages: list[Message]) -> list[Message]:
-            nonlocal gone
+            nonlocal deleted
             own = {m.id: None for m in messages if kind == OWN or (m.author and m.author.id == author_id)}
-            kept = [] if kind == OWN else changed(messages, own)
-            gone += len(messages) - len(kept)
+            kept = [] if kind == OWN else apply_changes(messages, own)
+            deleted += len(messages) - len(kept)
             return kept
 
-        await self._rewrite(lease, without, stale=True)  # a summary does not say whose words it tells
+        await self._rewrite(lease, without, stale=True)  # a summary does not say who said what
         if kind == OWN:
             await self._store.history.erase(lease, whole=not is_here)
-            return Forgotten(1, gone, await self._forget_files(lease.conversation))
+            return Forgotten(1, deleted, await self._forget_files(lease.conversation))
         deliveries = await self._store.outbox.read(lease.conversation)
         theirs = [one for one in deliveries if _holds(one, author_id) and not _asks_another(one, author_id)]
         await self._store.journal.withdraw(lease, theirs)
-        return Forgotten(1, gone)
+        return Forgotten(1, deleted)
 
     async def _rewrite(
         self, lease: Lease, change: Callable[[list[Message]], list[Message]], *, stale: bool = False
     ) -> None:
-        """Change every turn; one that has lost its last question goes as a whole, answers and results with it.
+        """Change every turn. A turn without user messages is deleted, with its answers and results.
 
-        A summary that tells of a changed turn goes too. Where everything is ``stale`` it goes in any case, and so do
-        turns that nobody can read.
+        A summary is deleted if one of its turns has changed.
+
+        Args:
+            stale: delete the summary and all unreadable turns too.
         """
         turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
         changes: dict[bytes, bytes] = {}
         for entry, record in (*turns.summarised, *turns.since):
             messages = change(list(record.messages))
             if tuple(messages) != record.messages or (stale and not record.turn_id):
-                changes[entry] = _entry(record, messages)
+                changes[entry] = _encode(record, messages)
         stale = stale or any(entry in changes for entry, _ in turns.summarised)
         if changes or (stale and turns.summary):
             await self._store.history.rewrite(lease, changes, stale=stale)
 
 
-def _entry(record: TurnRecord, messages: list[Message]) -> bytes:
+def _entry_of(conversation: str, event: InboundEvent) -> str:
+    return f"{SHARED if event.group else OWN} {conversation}"
+
+
+def _encode(record: TurnRecord, messages: list[Message]) -> bytes:
     asked = any(message.role == "user" for message in messages)
     return encode(replace(record, messages=tuple(messages))) if asked else b""
 
 
 def _names(dead_letter: DeadLetter, name: str) -> bool:
-    """Whether a dead letter holds an id, as a whole word; this needs no bytes that can be read."""
+    """Whether a dead letter holds an id as a whole word; works on bytes that cannot be decoded too."""
     held = (dead_letter.conversation.encode(), dead_letter.delivery or b"", *dead_letter.arrivals)
     return any(_holds(part, name) for part in held)
 
@@ -261,7 +263,7 @@ def _holds(data: bytes, name: str) -> bool:
 
 
 def _asks_another(delivery: bytes, author_id: str) -> bool:
-    """Whether it is a question that another person is to answer: their turn waits for it."""
+    """Whether a delivery asks another person, whose turn waits for the answer."""
     try:
         question = decode_delivery(delivery).reply.question
     except UNREADABLE:
@@ -270,15 +272,10 @@ def _asks_another(delivery: bytes, author_id: str) -> bool:
 
 
 def _is_by(body: bytes, author_id: str) -> bool:
-    """Whether somebody has sent it; what cannot be read is theirs where it names them."""
-    arrival = read_event(body)
-    return _holds(body, author_id) if arrival is None else bool(author_id) and _author_id(arrival) == author_id
+    """Whether an event is by this author; an unreadable one is if it holds the author's id."""
+    event = read_event(body)
+    return _holds(body, author_id) if event is None else bool(author_id) and event.author_id == author_id
 
 
-def _author_id(arrival: InboundEvent) -> str:
-    return arrival.message.author.id if arrival.message.author else ""
-
-
-def _person(conversation: str, arrival: InboundEvent) -> str | None:
-    author_id = _author_id(arrival)
-    return f"{channel_of(conversation)}:{author_id}" if author_id else None
+def _person(conversation: str, event: InboundEvent) -> str | None:
+    return f"{channel_of(conversation)}:{event.author_id}" if event.author_id else None

@@ -1,4 +1,4 @@
-"""How arrivals become the messages a model reads: named, dated, with their pictures, edits made."""
+"""One turn's inbound messages: which events it takes from the inbox, and how they become messages for the model."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from bot.channels import InboundEvent
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
 from bot.conversation.services import Services
-from bot.conversation.triage import belongs, count_of_one_turn, is_stop, is_text, triage, with_whole_albums
+from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
-from bot.store import ARRIVAL, CHANGE, Lease, Waiting
+from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
 from bot.transcript import Message, channel_of
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
+WaitingEvent = tuple[InboxEntry, ParsedEvent]  # an entry of the inbox, and its content
+
 
 class InboundMessages:
-    """Receives what arrives for one turn.
+    """Receives the events of one turn.
 
     Attributes:
-        address: where the newest message, or the newest decision, wants the answer.
-        authors: who is being answered; others wait for their own turn.
-        decisions: messages that have decided something, and so belong to this turn wherever they stand.
+        address: where the answer goes: the address of the newest message or decision.
+        authors: ids of the people whom the turn answers; others get turns of their own.
+        decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
     """
 
     def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
@@ -41,122 +43,128 @@ class InboundMessages:
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
 
-    async def begin(self, arrivals: list[InboundEvent]) -> list[InboundEvent]:
-        """What a new turn answers: the words of one person, with all pictures that were sent together.
+    async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
+        """Choose what a new turn answers: the messages of one person, with complete albums.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        journal = self._services.store.journal
-        own = arrivals[: count_of_one_turn(arrivals, self._services.commands)]
-        if others := len(arrivals) - len(own):
-            await journal.give_back(self._lease, others)
+        own = batch[: count_of_one_turn(batch)]
+        if others := len(batch) - len(own):
+            await self._services.store.journal.give_back(self._lease, others)
             return own
-        self.authors = {one.author_id for one in own if is_text(one, self._services.commands)}
-        return await with_whole_albums(own, self._join_waiting)
-
-    async def receive(self, arrivals: Sequence[InboundEvent], *, is_new: bool) -> TurnUpdate:
-        """Make messages of arrivals; pictures are references still.
-
-        Args:
-            is_new: nothing has been said here before.
-        """
-        self._note(arrivals)
-        conversation = self._lease.conversation
-        prepared = await self._channel.enrich(conversation, arrivals, is_new=is_new)
-        await self._editor.remember(conversation, prepared)
-        return TurnUpdate(tuple(self._dated(arrival) for arrival in prepared))
+        self.authors = {one.event.author_id for one in own if one.is_text}
+        return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
-        """Take in what has arrived meanwhile and may join the turn.
+        """Let what may join the turn do so, in the middle of the turn.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        joined = await with_whole_albums(await self._join_waiting(), self._join_waiting)
+        joined = await wait_for_albums(await self._join_waiting(), self._join_waiting)
         return await self.join(watcher, joined) if joined else TurnUpdate()
 
-    async def is_to_stop(self) -> bool:
-        """Whether somebody wants the turn to end, which it cannot take in yet."""
-        return any(is_stop(arrival, self._services.commands) for _, arrival in await self._waiting())
-
-    async def _join_waiting(self) -> list[InboundEvent]:
-        """What waits and may join the turn, on record as the turn's own from now on."""
-        if joining := self._joining(await self._waiting()):
-            await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
-        return [arrival for _, arrival in joining]
-
-    async def _waiting(self) -> list[tuple[Waiting, InboundEvent]]:
-        waiting = []
-        for entry in await self._services.store.inbox.read(self._lease.conversation):
-            if (event := read_event(entry.body)) is None:
-                break  # the next turn deals with it, and with all that follows
-            waiting.append((entry, event))
-        return waiting
-
-    async def join(self, watcher: Watcher, arrivals: Sequence[InboundEvent]) -> TurnUpdate:
-        """Make what has joined the turn part of it: messages, and changes to earlier ones.
+    async def join(self, watcher: Watcher, batch: Sequence[ParsedEvent]) -> TurnUpdate:
+        """Make events that the journal has part of the turn: messages, and changes to earlier messages.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        batch = triage(arrivals, self._services.commands)
-        await self._editor.apply(self._lease, batch.edited)
-        new = [*batch.superseded, *(arrival for _, arrival in batch.commands), *batch.messages]
-        if not new:
-            self._note(arrivals)
-            return TurnUpdate(changes=batch.edited, stopped=batch.stopped)
-        await watcher.show(Joined(tuple(arrival.message.id for arrival in new)))
-        update = await self.receive(new, is_new=False)
-        return TurnUpdate(update.messages, batch.edited, batch.stopped)
+        found = triage(batch)
+        await self._editor.apply(self._lease, found.edited)
+        new = [*found.superseded, *(event for _, event in found.commands), *found.messages]
+        messages: tuple[Message, ...] = ()
+        if new:
+            await watcher.show(Joined(tuple(event.message.id for event in new)))
+            messages = await self.receive(new, is_new=False)
+        else:
+            self._note([one.event for one in batch])
+        return TurnUpdate(messages, found.edited, found.stopped)
+
+    async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
+        """Make messages for the model, with names, dates and references to pictures.
+
+        Args:
+            is_new: the conversation has no history yet.
+        """
+        self._note(events)
+        conversation = self._lease.conversation
+        enriched = await self._channel.enrich(conversation, events, is_new=is_new)
+        await self._editor.remember(conversation, enriched)
+        return tuple(self._with_context(event) for event in enriched)
+
+    async def is_to_stop(self) -> bool:
+        """Whether the inbox holds a stop that cannot join the turn yet."""
+        return any(one.is_stop for _, one in await self._waiting())
 
     def note_decision(self, decision: ApprovalDecision) -> None:
-        """Answer where a decision was taken: whoever took it reads there."""
+        """Answer where the decision was taken: the person who took it reads there."""
         self.address = decision.address or self.address
         if decision.message_id:
             self.decisions.add(decision.message_id)
 
-    def _joining(self, waiting: Sequence[tuple[Waiting, InboundEvent]]) -> list[tuple[Waiting, InboundEvent]]:
-        """What may join now.
+    async def _join_waiting(self) -> list[ParsedEvent]:
+        """Move what may join from the inbox into the turn's journal."""
+        if joining := self._select_joining(await self._waiting()):
+            await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
+        return [one for _, one in joining]
 
-        With a wish to stop all before it, but for words of people whose turn does not end. Else what stands before the
-        first thing that has to wait, what has decided, and changes to words that do not wait.
+    async def _waiting(self) -> list[WaitingEvent]:
+        waiting = []
+        for entry in await self._services.store.inbox.read(self._lease.conversation):
+            if (event := read_event(entry.body)) is None:
+                break  # the next turn deals with this entry and with all that follow
+            waiting.append((entry, parse(event, self._services.commands)))
+        return waiting
+
+    def _select_joining(self, waiting: Sequence[WaitingEvent]) -> list[WaitingEvent]:
+        """Select what may join now.
+
+        With a stop in the inbox: all before it, except messages of people whose turn does not end. Otherwise: all
+        before the first entry that has to wait, messages that have decided a question, and changes to messages that do
+        not wait.
         """
-        stops = [index for index, (_, arrival) in enumerate(waiting) if is_stop(arrival, self._services.commands)]
+        stops = [index for index, (_, one) in enumerate(waiting) if one.is_stop]
         if stops:
-            ended = self.authors | {waiting[index][1].author_id for index in stops}
-            return [one for one in waiting[: stops[-1] + 1] if one[0].kind != ARRIVAL or belongs(one[1], ended)]
-        run = list(takewhile(lambda one: self._may_join(*one), waiting))
+            ended = self.authors | {waiting[index][1].event.author_id for index in stops}
+            return [
+                (entry, one)
+                for entry, one in waiting[: stops[-1] + 1]
+                if entry.kind != ARRIVAL or belongs(one.event, ended)
+            ]
+        run = list(takewhile(self._may_join, waiting))
         later = waiting[len(run) :]
-        stay = {arrival.message.id for _, arrival in later}
+        stay = {one.event.message.id for _, one in later}
         return run + [
-            (entry, arrival)
-            for entry, arrival in later
-            if arrival.message.id in self.decisions or (entry.kind == CHANGE and arrival.target not in stay)
+            (entry, one)
+            for entry, one in later
+            if one.event.message.id in self.decisions or (entry.kind == CHANGE and one.event.target not in stay)
         ]
 
-    def _may_join(self, entry: Waiting, arrival: InboundEvent) -> bool:
-        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(arrival, self.authors))
+    def _may_join(self, waiting: WaitingEvent) -> bool:
+        entry, one = waiting
+        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(one.event, self.authors))
 
-    def _note(self, arrivals: Sequence[InboundEvent]) -> None:
-        self.authors |= {arrival.author_id for arrival in arrivals if arrival.event == "message"}
-        self.address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), self.address)
+    def _note(self, events: Sequence[InboundEvent]) -> None:
+        self.authors |= {event.author_id for event in events if event.event == "message"}
+        self.address = next((event.address for event in reversed(events) if event.address), self.address)
 
-    def _dated(self, arrival: InboundEvent) -> Message:
-        zone = self._services.time_zone(arrival)
-        return replace(arrival.message, context=context_line(arrival, self._channel.name, zone))
+    def _with_context(self, event: InboundEvent) -> Message:
+        zone = self._services.time_zone(event)
+        return replace(event.message, context=context_line(event, self._channel.name, zone))
 
 
-def context_line(arrival: InboundEvent, channel: str, time_zone: str) -> str:
+def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
     """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
 
-    The same bytes for the same arrival, so that a model's prompt cache holds; a name can neither break out of the
-    brackets nor imitate what stands between them.
+    The same event always gives the same bytes, so that a model's prompt cache holds. A name can neither close the
+    brackets nor imitate the words between them.
     """
-    author = arrival.message.author
-    at = datetime.fromtimestamp(arrival.message.at / 1000, ZoneInfo(time_zone))
-    words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if arrival.group else "1:1"]
+    author = event.message.author
+    at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
+    words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if event.group else "1:1"]
     name = safe_name(author.name) if author else ""
-    if arrival.group and name:
+    if event.group and name:
         words.append(f"from {name}")
     return f"[{', '.join(words)}]"

@@ -1,4 +1,4 @@
-"""The way in: one durable write, nothing else before a webhook's 200; a worker gets a hint that nobody waits for."""
+"""Intake: one durable write before a webhook's 200. Then a worker gets a hint, and nothing waits for the hint."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Protocol
 import structlog
 from msgspec.structs import replace
 
-from bot.agent.turn import now_ms
 from bot.channels import InboundEvent
+from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
-from bot.conversation.triage import is_stop, is_text
+from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
+from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
-MOST = 20_000  # characters of a message; LINE takes 5,000, Slack 40,000
-SAMPLE = 100  # of a message that is left out: enough to tell its language
-PAUSE_MS = 60_000  # between two such sentences
+MAX_CHARACTERS = 20_000  # characters of a message; LINE takes 5,000, Slack 40,000
+SAMPLE = 100  # characters of a message that is left out: enough to know its language
+LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
 class Jobs(Protocol):
-    """Hints that a conversation is due, for some worker; nothing depends on them."""
+    """Hints for workers that a conversation is due. Without a hint the sweep finds the conversation."""
 
     async def add(self, conversation: str, key: str) -> None:
-        """Add a job, without waiting for anybody; one with a key that is known already may be dropped."""
+        """Add a hint without waiting for a worker; a key that is known already may be ignored."""
         ...
 
 
@@ -42,71 +42,72 @@ class Intake:
         self._metrics = metrics
         self.closed = False
 
-    async def __call__(self, conversation: str, arrival: InboundEvent) -> bool:
-        """Accept one message; false where its id was seen before.
+    async def __call__(self, conversation: str, event: InboundEvent) -> bool:
+        """Accept one event; false if its id is known already.
 
-        One that a full inbox does not take is left out, and its conversation gets a sentence about it, once a minute.
+        A full inbox leaves the event out, and its conversation gets a sentence about that, once a minute.
 
         Raises:
-            StoreUnavailable: nothing was kept, or this process is shutting down: the platform must send it again.
+            StoreUnavailable: nothing was stored, or this process is shutting down; the platform must send it again.
         """
         if self.closed:
             raise StoreUnavailable("shutting down")
         channel = channel_of(conversation)
-        arrival = replace(arrival, message=_capped(arrival.message))
-        kind = self._kind_of(arrival)
-        accepted = await self._accept(conversation, arrival, kind)
+        event = replace(event, message=_cap(event.message))
+        parsed = parse(event, self._commands)
+        accepted = await self._accept(conversation, event, _kind_of(parsed))
         if accepted is Accepted.FULL:
             self._metrics.left_out.labels(channel).inc()
-            arrival = _left_out(arrival)
-            accepted = await self._accept(conversation, arrival, ASIDE)
+            event = _left_out(event)
+            accepted = await self._accept(conversation, event, ASIDE)
             if accepted:
                 log.warning("inbox.full", conversation=conversation)
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
-        message_id = arrival.message.id
-        if accepted is not Accepted.ATTENDED:
+        message_id = event.message.id
+        if accepted is not Accepted.LEASED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
             await self._jobs.add(conversation, f"{conversation}/{message_id}")
-        if accepted is Accepted.ATTENDED and is_stop(arrival, self._commands):
+        if accepted is Accepted.LEASED and parsed.is_stop:
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
 
-    async def _accept(self, conversation: str, arrival: InboundEvent, kind: str) -> Accepted:
-        """What stops, decides or takes back always gets in."""
-        always = kind == CONTROL or arrival.event in ("unsent", "left") or arrival.left_out
-        decides = arrival.event == "message" and self._commands.decision(arrival.message.text) is not None
-        entry = (arrival.message.id, encode(arrival), kind)
+    async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
+        """Store the event. Stops, decisions and deletions get into a full inbox too."""
+        always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
+        decides = event.event == "message" and self._commands.decision(event.message.text) is not None
+        entry = (event.message.id, encode(event), kind)
         return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
 
-    def _kind_of(self, arrival: InboundEvent) -> str:
-        """What may join a turn under way, and what has to wait for its end."""
-        if arrival.event in ("edited", "unsent"):
-            return CHANGE
-        if arrival.event == "decision" or is_stop(arrival, self._commands):
-            return CONTROL
-        return ARRIVAL if is_text(arrival, self._commands) else ASIDE
+
+def _kind_of(parsed: ParsedEvent) -> str:
+    """The kind of the inbox entry: what may join a turn under way, and what waits for the turn's end."""
+    if parsed.event.event in ("edited", "unsent"):
+        return CHANGE
+    if parsed.event.event == "decision" or parsed.is_stop:
+        return CONTROL
+    return ARRIVAL if parsed.is_text else ASIDE
 
 
-def _capped(message: Message) -> Message:
-    """The message with so many of its words as are kept, and a mark where they break off."""
-    came = len(message.text)
-    if came <= MOST:
+def _cap(message: Message) -> Message:
+    """Cut a long message, and say so at its end."""
+    length = len(message.text)
+    if length <= MAX_CHARACTERS:
         return message
-    left, parts = MOST, list[Part]()
+    remaining, parts = MAX_CHARACTERS, list[Part]()
     for part in message.parts:
         if isinstance(part, Text):
-            parts.append(Text(part.text[:left]))
-            left = max(left - len(part.text), 0)
+            parts.append(Text(part.text[:remaining]))
+            remaining = max(remaining - len(part.text), 0)
         else:
             parts.append(part)
-    mark = f"\n[The message breaks off here: it had {came:,} characters, and {MOST:,} are read at most.]"
+    mark = f"\n[The message breaks off here: it had {length:,} characters, and {MAX_CHARACTERS:,} are read at most.]"
     return replace(message, parts=(*parts, Text(mark)))
 
 
-def _left_out(arrival: InboundEvent) -> InboundEvent:
-    """What is answered in the place of messages that are left out; its id is taken in once a minute."""
-    message = arrival.message
+def _left_out(event: InboundEvent) -> InboundEvent:
+    """The event that a full inbox takes in place of a message; its id is new once a minute."""
+    message = event.message
     sample = (Text(message.text[:SAMPLE]),)
-    mark = replace(message, id=f"left_out_{now_ms() // PAUSE_MS}", parts=sample)
-    return InboundEvent(mark, arrival.address, arrival.group, "told", "apology.rate_limited", left_out=True)
+    mark = replace(message, id=f"left_out_{now_ms() // LEFT_OUT_PAUSE_MS}", parts=sample)
+    return InboundEvent(mark, event.address, event.group, CANNED, "apology.rate_limited", left_out=True)

@@ -1,4 +1,4 @@
-"""What a turn writes down while it runs, and how it is read back after a crash."""
+"""The steps that a turn records while it runs, and how another process reads them back after a crash."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
 from bot.channels import InboundEvent, Question
-from bot.store import Store, Waiting
+from bot.store import InboxEntry, Store
 from bot.store.frames import Entry
 from bot.transcript import UNREADABLE, ToolResult
 
@@ -21,12 +21,12 @@ RESPONSE, RESULT, STARTED, ASKED, DECIDED = "said", "result", "begun", "asked", 
 
 
 class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
-    """A person was asked whether a call may be made.
+    """A question to a person, whether a call may be made.
 
     Attributes:
         address: where the question was sent.
         language: of the person who is asked.
-        before: entries that waited in the inbox then; read by earlier versions only.
+        before: length of the inbox at that time; read by earlier versions only.
     """
 
     question: Question
@@ -37,7 +37,7 @@ class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
 
 decode_event = Decoder(InboundEvent).decode
 
-# An inbound event among the steps has joined the turn between two others.
+# An inbound event among the steps has joined the turn in its middle.
 Step = TurnStep | ApprovalRequest | ApprovalDecision | InboundEvent
 DECODERS: Mapping[str, Callable[[bytes], Step]] = {
     RESPONSE: Decoder(RecordedResponse).decode,
@@ -50,36 +50,40 @@ DECODERS: Mapping[str, Callable[[bytes], Step]] = {
 
 @dataclass(slots=True)
 class TurnJournal:
-    """A journal read back: what the turn began with, then everything else in the order it was written."""
+    """A decoded journal: the events that the turn began with, then all other entries in their order."""
 
-    arrivals: list[InboundEvent] = field(default_factory=list)
+    events: list[InboundEvent] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
 
     @property
     def open_question(self) -> ApprovalRequest | None:
-        """What a person has been asked and has not decided."""
+        """The question that waits for a person's decision."""
         last = self.steps[-1] if self.steps else None
         return last if isinstance(last, ApprovalRequest) else None
 
     @property
     def asked(self) -> ApprovalRequest:
-        """The same, for who knows that there is one."""
+        """The open question.
+
+        Raises:
+            ValueError: there is none.
+        """
         asked = self.open_question
         if asked is None:
             raise ValueError("no question is open")
         return asked
 
     def ids_of(self, author_id: str) -> set[str]:
-        """The messages of this person that the turn answers."""
-        arrivals = [*self.arrivals, *(step for step in self.steps if isinstance(step, InboundEvent))]
-        return {arrival.message.id for arrival in arrivals if arrival.author_id == author_id}
+        """Ids of the messages by this author that the turn answers."""
+        events = [*self.events, *(step for step in self.steps if isinstance(step, InboundEvent))]
+        return {event.message.id for event in events if event.author_id == author_id}
 
 
 def read_entries(entries: Iterable[Entry]) -> TurnJournal:
     """Decode a journal's entries.
 
     Raises:
-        DecodeError: one cannot be read.
+        DecodeError: an entry cannot be read.
     """
     journal = TurnJournal()
     for entry in entries:
@@ -88,18 +92,18 @@ def read_entries(entries: Iterable[Entry]) -> TurnJournal:
         elif journal.steps:
             journal.steps.append(decode_event(entry.body))
         else:
-            journal.arrivals.append(decode_event(entry.body))
+            journal.events.append(decode_event(entry.body))
     return journal
 
 
-def readable_arrivals(entries: Iterable[Entry]) -> list[InboundEvent]:
-    """What the turn has taken in, as far as it can be read."""
+def readable_events(entries: Iterable[Entry]) -> list[InboundEvent]:
+    """The events among a journal's entries, without those that cannot be read."""
     events = (read_event(entry.body) for entry in entries if entry.kind not in DECODERS)
     return [event for event in events if event is not None]
 
 
 def read_event(body: bytes) -> InboundEvent | None:
-    """An inbound event, or None where it cannot be read."""
+    """Decode an inbound event; None if it cannot be read."""
     try:
         return decode_event(body)
     except UNREADABLE:
@@ -107,13 +111,13 @@ def read_event(body: bytes) -> InboundEvent | None:
         return None
 
 
-def readable(waiting: Iterable[Waiting]) -> list[tuple[Waiting, InboundEvent]]:
-    """The entries of an inbox that can be read; the next turn deals with the others."""
+def readable(waiting: Iterable[InboxEntry]) -> list[tuple[InboxEntry, InboundEvent]]:
+    """Decode an inbox, without entries that cannot be read; the next turn deals with those."""
     return [(entry, event) for entry in waiting if (event := read_event(entry.body)) is not None]
 
 
 async def read_open_question(store: Store, conversation: str) -> Question | None:
-    """What a person is asked at this moment.
+    """The question of a conversation that waits for a decision.
 
     Raises:
         StoreUnavailable: the store does not answer.

@@ -1,4 +1,4 @@
-"""How much may be asked and spent in a day: by a user, in a conversation, and of the whole bot."""
+"""Daily limits of messages and tokens: of a user, of a conversation, and of the whole bot."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import structlog
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Claim, Counter, Spent, Store, Unit
+from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
 
-LOW = 0.8  # of the bot's tokens: from here on the operator knows
-OPERATORS = "console"  # page and terminal: counted, and limited by the whole bot's tokens alone
+WARN_AT = 0.8  # of the bot's tokens: the operator gets an alert
+OPERATORS = "console"  # page and terminal: counted, and limited only by the bot's tokens
 SHORT = 8  # characters of an id that are shown whole
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one day; 0 is no limit."""
+    """The limits of one day; 0 means no limit."""
 
     bot_tokens: int = 0
     user_tokens: int = 0
     user_messages: int = 0
     conversation_tokens: int = 0
     conversation_messages: int = 0
-    user_forgets: int = 10  # each looks at every key of the store
+    user_forgets: int = 10  # each scans all keys of the store
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """As the operator has set them."""
+        """Read them from all settings."""
         return cls(
             settings.daily_token_limit,
             settings.daily_user_tokens,
@@ -49,7 +49,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Which limit is reached."""
+    """A limit that is reached."""
 
     scope: Literal["user", "conversation", "bot"]
     unit: Unit | Literal["forgets"]
@@ -57,7 +57,7 @@ class Excess:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What has been used today, beside what may be."""
+    """What was used today, and the limits."""
 
     scope: Literal["user", "conversation", "bot"]
     spent: Spent
@@ -65,10 +65,10 @@ class Used:
 
 
 class Budgets:
-    """Counts, and refuses what is too much.
+    """Counts messages and tokens, and says which messages exceed a limit.
 
-    Messages are held against the limits before a turn begins. Tokens are counted as they are spent and refuse the next
-    turn, never the one under way.
+    Messages are checked before a turn begins. Tokens are counted when they are spent: they may prevent the next turn,
+    never end the present one.
     """
 
     def __init__(self, store: Store, limits: Limits, days: Days, alerts: Alerts, metrics: Metrics) -> None:
@@ -80,20 +80,20 @@ class Budgets:
 
     @property
     def day_end(self) -> datetime:
-        """When all limits begin anew."""
+        """When all counts return to zero."""
         return self._days.end
 
     async def admit(self, turn_id: str, conversation: str, counts: Mapping[str, int]) -> dict[str, Excess]:
-        """Count a turn's messages, once however often this is asked for a turn.
+        """Count a turn's messages. A second request for the same turn counts nothing.
 
         Args:
-            counts: messages by their author's id.
+            counts: number of messages by author id.
 
         Returns:
-            The authors whose messages are too much; theirs are not counted.
+            The authors whose messages exceed a limit; their messages are not counted.
 
         Raises:
-            StoreUnavailable: they may have been counted; asking again makes it right.
+            StoreUnavailable: the messages may have been counted; a second request corrects that.
         """
         day = self._days.today
         whole = self._conversation(conversation)
@@ -117,7 +117,7 @@ class Budgets:
         return excess
 
     async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
-        """Count a wish to be forgotten, once however often this is asked for a turn; whether it may be granted.
+        """Count a ``/forget me``, once for each turn; whether it is within the limit.
 
         Raises:
             StoreUnavailable: it may have been counted.
@@ -133,10 +133,10 @@ class Budgets:
         return False
 
     async def spend(self, conversation: str, spending: Spending) -> None:
-        """Count what a model response has cost. Never raises: what cannot be counted is logged.
+        """Count the tokens of a model response. Never raises: without the store they are only logged.
 
-        It is counted as soon as it is there. A process that dies right then leaves at most one response uncounted; one
-        that dies before the response is in the journal has it asked for, paid for and counted again.
+        A process that dies before this call leaves one response uncounted. One that dies between this call and the
+        journal's record asks the model again, which costs again and counts again.
         """
         usage, asker = spending.usage, spending.asker.id
         tokens = usage.input + usage.output + usage.thinking
@@ -151,7 +151,7 @@ class Budgets:
                 self._days.today,
                 counters,
                 tokens=tokens,
-                messages=0 if spending.is_first else spending.messages,  # a turn's first ones are counted by admit
+                messages=0 if spending.is_first else spending.messages,  # ``admit`` counts the first ones
                 counts=counts,
                 ranks=(_shortened(_person(conversation, asker)) if asker else "", _shortened(conversation)),
             )
@@ -161,7 +161,7 @@ class Budgets:
             await self._warn(total)
 
     async def used(self, conversation: str, author: str) -> list[Used]:
-        """What counts for this author here, today.
+        """What this author and this conversation have used today.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -178,12 +178,12 @@ class Budgets:
         return used
 
     def limit(self, excess: Excess) -> int:
-        """The limit that is reached."""
+        """The number behind an excess."""
         return int(getattr(self._limits, f"{excess.scope}_{excess.unit}"))
 
     async def _warn(self, total: int) -> None:
         limit = self._limits.bot_tokens
-        if limit and total >= limit * LOW:
+        if limit and total >= limit * WARN_AT:
             spent = f"{total:,} / {limit:,}"
             await self._alerts.notice("tokens_used_up" if total >= limit else "tokens_low", spent)
 
@@ -200,7 +200,7 @@ class Budgets:
 
 
 def is_operators(name: str) -> bool:
-    """Whether a conversation, or a person, is of the page or the terminal."""
+    """Whether a conversation or a person belongs to the page or the terminal."""
     return channel_of(name) == OPERATORS
 
 
@@ -209,5 +209,5 @@ def _person(conversation: str, author: str) -> str:
 
 
 def _shortened(name: str) -> str:
-    """Each long word as its ends: enough for an operator to know it by, no id that could be used."""
+    """The ends of each long part of an id: an operator recognises it, and nobody can use it."""
     return ":".join(word if len(word) <= SHORT else f"{word[:3]}…{word[-3:]}" for word in name.split(":"))

@@ -1,7 +1,7 @@
-"""Pictures on their way to a model: fetched once for a turn, within bounds, never kept.
+"""Pictures for the model: fetched once a turn, bounded, never stored.
 
-A turn's messages hold references. What a request shows of them is put in when the request is made: the newest pictures
-that fit, and words in the place of the others. All turns of a process share one allowance of bytes.
+Messages hold references. A request gets the contents of the newest pictures that fit, and text in place of the others.
+All turns of a process share one allowance of bytes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bot.transcript import Media, Message, Part, Text
 log = structlog.stdlib.get_logger(__name__)
 
 MIB = 1024 * 1024
-MOST = 6  # pictures a request carries, the newest ones
-MOST_BYTES = 12 * MIB  # of them, all told: Gemini takes requests of 20 MB, base64 and words included
+MOST = 6  # pictures in a request, the newest ones
+MOST_BYTES = 12 * MIB  # of all pictures in a request: Gemini accepts 20 MB, base64 and text included
 IN_FLIGHT = 48 * MIB  # of all turns of a process
-EARLIER_TURNS = 2  # whose pictures are shown again
-WAIT_S = 30.0  # for other turns to end; then the answer goes without pictures
+EARLIER_TURNS = 2  # whose pictures are sent again
+WAIT_S = 30.0  # for pictures of other turns; then the request goes without pictures
 MIMES = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -34,14 +34,14 @@ EARLIER = "[{}: sent earlier, not shown again; whoever sent it can send it again
 REPEATED = "[{}: shown below]"
 UNFIT = "[{}: not shown, too much was sent together; it can be sent again alone]"
 BUSY = "[{}: not shown, the bot is looking at too many just now; it can be sent again in a minute]"
-GONE = ""  # a provider has its own words for what cannot be had
+GONE = ""  # the provider has its own text for a missing picture
 
 
 class Allowance:
-    """Bytes that may be held at once, given to whoever comes first; a large wish is not overtaken by small ones.
+    """A number of bytes that turns share, first come, first served: small requests do not overtake a large one.
 
     Args:
-        patience_s: for others to give back.
+        patience_s: how long ``take`` waits.
     """
 
     def __init__(self, size: int, patience_s: float = WAIT_S) -> None:
@@ -50,14 +50,14 @@ class Allowance:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def has(self, size: int) -> bool:
-        """Whether so much can be taken without waiting."""
+        """Whether ``take`` would return at once."""
         return size <= self._free and not self._waiting
 
     async def take(self, size: int) -> None:
-        """Wait for so much.
+        """Take bytes, as soon as they are free.
 
         Raises:
-            TimeoutError: others go on holding it.
+            TimeoutError: they were not free within ``patience_s``.
         """
         if self.has(size):
             self._free -= size
@@ -75,7 +75,7 @@ class Allowance:
             raise
 
     def give_back(self, size: int) -> None:
-        """Let others have it."""
+        """Return bytes."""
         self._free += size
         self._grant()
 
@@ -88,7 +88,7 @@ class Allowance:
 
 
 class TurnMedia:
-    """The pictures of one turn: fetched for the first request that shows them, let go when the context ends."""
+    """The pictures of one turn: fetched for the first request that needs them, freed when the context ends."""
 
     def __init__(self, allowance: Allowance, channel: Channel, conversation: str) -> None:
         self._allowance = allowance
@@ -96,16 +96,16 @@ class TurnMedia:
         self._conversation = conversation
         self._held = 0  # of the allowance
         self._found: dict[str, bytes] = {}
-        self._missing: dict[str, str] = {}  # what stands in their places
+        self._missing: dict[str, str] = {}  # the text in place of each missing picture
 
     async def __aenter__(self) -> TurnMedia:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._let_go()
+        self._free_all()
 
     async def load(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages as a request carries them."""
+        """The messages of a request, with contents."""
         recent: dict[str, Media] = {}
         for media in _recent(messages):
             recent.setdefault(media.ref, media)
@@ -116,14 +116,14 @@ class TurnMedia:
             await self._fetch(wanted)
         return self._filled(messages)
 
-    def described(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The messages as they are kept: references, with what is known of their contents by now."""
+    def describe(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages for the history: references, with type and size of the contents."""
         return tuple(
-            _with_parts(message, tuple(self._described(part) for part in message.parts)) for message in messages
+            _with_parts(message, tuple(self._describe(part) for part in message.parts)) for message in messages
         )
 
     async def _fetch(self, wanted: Sequence[Media]) -> None:
-        """Fetch what is not here yet, all at once.
+        """Fetch missing pictures in parallel.
 
         Args:
             wanted: the newest first.
@@ -146,15 +146,15 @@ class TurnMedia:
         self._shrink()
 
     async def _reserve(self, wanted: Sequence[Media]) -> None:
-        """Take as much of the allowance as these may need; who waits holds nothing, so that no two wait in vain.
+        """Take what these pictures may need of the allowance. Free everything before waiting, against deadlocks.
 
         Raises:
-            TimeoutError: others go on holding it.
+            TimeoutError: other turns hold it for too long.
         """
         sizes = (len(self._found.get(media.ref, b"")) or media.size or MOST_BYTES for media in wanted)
         most = min(sum(sizes), MOST_BYTES)
         if self._held and not self._allowance.has(most - self._held):
-            self._let_go()
+            self._free_all()
         if (more := most - self._held) > 0:
             await self._allowance.take(more)
             self._held += more
@@ -163,54 +163,54 @@ class TurnMedia:
         take = partial(arriving.take, media.ref)
         arriving.end(media.ref, is_whole=await self._channel.fetch(self._conversation, media, take))
 
-    def _miss(self, refs: Iterable[str], words: str) -> None:
-        """Have these words stand for pictures until the turn ends, but for those that have others already."""
+    def _miss(self, refs: Iterable[str], text: str) -> None:
+        """Replace pictures by a text until the turn ends; the first text of a picture stays."""
         for ref in refs:
             self._found.pop(ref, None)
-            self._missing.setdefault(ref, words)
+            self._missing.setdefault(ref, text)
 
     def _shrink(self) -> None:
-        """Give back what is not needed."""
+        """Return the unused part of the allowance."""
         size = sum(map(len, self._found.values()))
         self._allowance.give_back(self._held - size)
         self._held = size
 
-    def _let_go(self) -> None:
+    def _free_all(self) -> None:
         self._found.clear()
         self._shrink()
 
     def _filled(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages with contents and words; what occurs more than once is shown where it is newest."""
-        left = dict(self._found)
+        """The messages with contents or texts. A picture that occurs twice gets its contents where it is newest."""
+        unused = dict(self._found)
         filled = []
         for message in reversed(messages):
-            parts = [self._shown(part, left) for part in reversed(message.parts)]
+            parts = [self._content(part, unused) for part in reversed(message.parts)]
             filled.append(_with_parts(message, tuple(reversed(parts))))
         return filled[::-1]
 
-    def _shown(self, part: Part, left: dict[str, bytes]) -> Part:
+    def _content(self, part: Part, unused: dict[str, bytes]) -> Part:
         if not isinstance(part, Media):
             return part
-        if data := left.pop(part.ref, b""):
-            return replace(self._described(part), data=data)
-        words = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
-        return Text(words.format(part.mime.partition("/")[0])) if words else part
+        if data := unused.pop(part.ref, b""):
+            return replace(self._describe(part), data=data)
+        text = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
+        return Text(text.format(part.mime.partition("/")[0])) if text else part
 
-    def _described(self, part: Part) -> Part:
+    def _describe(self, part: Part) -> Part:
         if not isinstance(part, Media) or not (data := self._found.get(part.ref)):
             return part
         return replace(part, mime=mime_of(data) or part.mime, size=len(data))
 
 
 class _Arriving:
-    """What is being fetched, within a size: where that is exceeded, the oldest picture gives way.
+    """Pictures while they are fetched. When they exceed their size, the oldest picture is evicted.
 
     Args:
-        refs: of what is wanted, the newest first.
-        found: what is here already.
+        refs: of all wanted pictures, the newest first.
+        found: contents that were fetched before.
 
     Attributes:
-        evicted: what has given way.
+        evicted: refs of evicted pictures.
     """
 
     def __init__(self, refs: Iterable[str], found: Mapping[str, bytes], size: int) -> None:
@@ -219,7 +219,7 @@ class _Arriving:
         self.evicted: set[str] = set()
 
     def take(self, ref: str, piece: bytes) -> bool:
-        """Keep the next piece; False where the picture has given way."""
+        """Add a piece; False if its picture is evicted."""
         if ref in self._pieces:
             self._pieces[ref].append(piece)
             self._left -= len(piece)
@@ -230,19 +230,19 @@ class _Arriving:
         return ref in self._pieces
 
     def end(self, ref: str, *, is_whole: bool) -> None:
-        """Put the pieces of a picture together, or forget them."""
+        """Join the pieces of a picture, or drop them if it is not whole."""
         if pieces := self._pieces.get(ref):
             content = b"".join(pieces) if is_whole else b""
             self._left += sum(map(len, pieces)) - len(content)
             self._pieces[ref] = [content]
 
     def contents(self) -> dict[str, bytes]:
-        """What is here."""
+        """The contents by ref."""
         return {ref: pieces[0] for ref, pieces in self._pieces.items() if pieces and pieces[0]}
 
 
 def _recent(messages: Sequence[Message]) -> Iterator[Media]:
-    """The media of the turn under way and of the newest ones before it, the newest first."""
+    """The media of this turn and of the newest turns before it, newest first."""
     answers = 0
     for message in reversed(messages):
         answers += message.is_answer
@@ -252,7 +252,7 @@ def _recent(messages: Sequence[Message]) -> Iterator[Media]:
 
 
 def mime_of(data: bytes) -> str:
-    """The type of an image by its first bytes, empty where it is none a model reads."""
+    """The MIME type of an image by its first bytes; empty for types that models do not read."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"mif1"):

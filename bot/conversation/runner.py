@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -14,24 +15,23 @@ from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
-from bot.conversation.cancellation import TOPIC, CancelRegistry
+from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.delivery import OutboxRelay
 from bot.conversation.history import HistoryWindow
 from bot.conversation.limits import Budgets
-from bot.conversation.renewals import Renewals
 from bot.conversation.services import ConversationSettings, Services
 from bot.conversation.summarizer import Summarizer
 from bot.conversation.turns import TurnRunner
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
-from bot.metrics import Metrics
-from bot.store import Lease, Store
+from bot.store import Lease, Store, shard_of
+from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-LISTEN_AGAIN_S = 1.0
-EVERYTHING = 1_000_000_000  # of the inbox
+RENEW_EVERY_S = 1.0  # a lease lives six times as long
+WHOLE_INBOX = 1_000_000_000  # entries
 DEFAULT = ConversationSettings()
 
 
@@ -40,19 +40,86 @@ class NextWakeup:
     """When a conversation is to be processed again.
 
     Attributes:
-        until: when it is to be processed again, ms of the store's clock; None where it does not.
+        at: ms of the store's clock; None: at once if journal or outbox hold anything.
         known: entries of the inbox that wait on purpose.
     """
 
-    until: int | None = None
+    at: int | None = None
     known: int = 0
 
 
+@dataclass(slots=True, eq=False)
+class _HeldLease:
+    """A lease and the time limit of the work under it, which ends when the lease is lost."""
+
+    lease: Lease
+    limit: asyncio.Timeout
+    renewed_at: float = field(default_factory=time.monotonic)
+    is_lost: bool = False
+
+
+class Renewals:
+    """Renews all leases of this process together: one request a second for each shard."""
+
+    def __init__(self, store: Store) -> None:
+        self._leases = store.leases
+        self._held: set[_HeldLease] = set()
+        self._renewing: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def hold(self, lease: Lease) -> AsyncIterator[None]:
+        """Renew a lease while the work inside runs.
+
+        Raises:
+            LeaseLost: inside; the work ends with it.
+        """
+        held = None
+        try:
+            async with asyncio.timeout(None) as limit:
+                held = _HeldLease(lease, limit)
+                self._held.add(held)
+                if self._renewing is None or self._renewing.done():
+                    self._renewing = asyncio.create_task(self._renew())
+                try:
+                    yield
+                finally:
+                    self._held.discard(held)
+        except TimeoutError as error:
+            if held is None or not held.is_lost:
+                raise
+            raise LeaseLost(lease.conversation) from error
+
+    async def _renew(self) -> None:
+        while self._held:
+            await asyncio.sleep(RENEW_EVERY_S)
+            shards: defaultdict[int, list[_HeldLease]] = defaultdict(list)
+            for held in self._held:
+                if time.monotonic() - held.renewed_at >= RENEW_EVERY_S:  # most turns end before their first renewal
+                    shards[shard_of(held.lease.conversation)].append(held)
+            # At once: shard after shard would take a busy loop longer than a lease lives.
+            await asyncio.gather(*map(self._renew_shard, shards.values()))
+
+    async def _renew_shard(self, shard: list[_HeldLease]) -> None:
+        """Renew leases of one shard. While the store is away their turns go on: every write is fenced."""
+        now = time.monotonic()
+        try:
+            lost = await self._leases.renew_each([held.lease for held in shard])
+        except StoreUnavailable as error:
+            log.warning("lease.not_renewed", count=len(shard), cause=str(error))
+            return
+        for held in shard:
+            held.renewed_at = now
+            if held.lease in lost and held in self._held:
+                self._held.discard(held)
+                held.is_lost = True
+                held.limit.reschedule(asyncio.get_running_loop().time())
+
+
 class ConversationRunner:
-    """Processes conversations, each under its lease, as many at once as are asked for.
+    """Processes conversations, each under its lease, any number at once.
 
     Attributes:
-        closing: begins no new turn; what waits is left for others.
+        closing: begin no new turn; another process goes on with what waits.
     """
 
     def __init__(
@@ -60,62 +127,42 @@ class ConversationRunner:
     ) -> None:
         self.services = services
         self.window = window
+        self.cancellations = cancellations
+        self.closing = False
         self._store = services.store
         self._turns = turns
-        self._cancellations = cancellations
         self._relay = OutboxRelay(services)
         self._renewals = Renewals(services.store)
-        self.closing = False
 
     async def process(self, conversation: str) -> None:
-        """Deliver what is left and answer what waits; where another process has the conversation, do nothing.
+        """Deliver the outbox and answer the inbox, unless another process has the conversation's lease.
 
         Raises:
             StoreUnavailable: the due index brings the conversation back.
         """
-        while await self._process_once(conversation) and not self.closing:
+        while (lease := await self._store.leases.acquire(conversation, if_wanted=True)) is not None:
+            wakeup = NextWakeup()
+            with structlog.contextvars.bound_contextvars(conversation=conversation):
+                try:
+                    async with self._renewals.hold(lease):
+                        wakeup = await self._take_turns(lease)
+                except LeaseLost:
+                    log.warning("lease.lost")
+                finally:
+                    # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
+                    is_due = await asyncio.shield(self._release(lease, wakeup))
+            if self.closing or not is_due:
+                return
             log.debug("inbox.message_during_release", conversation=conversation)
 
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
-        """While the context is open, turns of this process can be stopped, also by another process."""
-        listener = asyncio.create_task(self._listen_for_stops())
-        try:
-            yield
-        finally:
-            listener.cancel()
-            with suppress(asyncio.CancelledError):
-                await listener
+    async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:
+        """Give the lease back.
 
-    async def _listen_for_stops(self) -> None:
-        while True:
-            with suppress(StoreUnavailable):
-                async with self._store.live.subscribe(TOPIC) as stops:
-                    async for conversation in stops:
-                        self._cancellations.stop(conversation.decode())
-            await asyncio.sleep(LISTEN_AGAIN_S)
-
-    async def _process_once(self, conversation: str) -> bool:
-        """Whether a message waits that came in too late for this lease and gave nobody a hint."""
-        lease = await self._store.leases.acquire(conversation, if_wanted=True)
-        if lease is None:
-            return False
-        left = NextWakeup()
-        waiting = False
-        with structlog.contextvars.bound_contextvars(conversation=conversation):
-            try:
-                async with self._renewals.kept(lease):
-                    left = await self._take_turns(lease)
-            except LeaseLost:
-                log.warning("lease.lost")
-            finally:
-                # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
-                waiting = await asyncio.shield(self._release(lease, left))
-        return waiting
-
-    async def _release(self, lease: Lease, left: NextWakeup) -> bool:
+        Returns:
+            Whether the inbox holds a message that came in during the release, for which no worker got a hint.
+        """
         with suppress(LeaseLost, StoreUnavailable):
-            return await self._store.leases.release(lease, left.until, left.known)
+            return await self._store.leases.release(lease, wakeup.at, wakeup.known)
         return False
 
     async def _take_turns(self, lease: Lease) -> NextWakeup:
@@ -130,11 +177,12 @@ class ConversationRunner:
                     retry_at = await self._relay.deliver(lease)
                     return NextWakeup(min(parked.until, retry_at or parked.until), parked.known)
                 if again_at is not None:
-                    return NextWakeup(again_at, EVERYTHING)  # the turn has to be gone on with first
+                    return NextWakeup(again_at, WHOLE_INBOX)  # this turn comes first
                 retry_at = await self._relay.deliver(lease)
         if not self.closing:
             self.window.schedule_summary(lease.conversation)
-        return NextWakeup(None if self.closing else retry_at)  # a turn may have been left, and has its own time
+        # When closing, a turn may still wait in its journal, and the store knows when to go on with it.
+        return NextWakeup(None if self.closing else retry_at)
 
 
 def build(
@@ -149,13 +197,13 @@ def build(
     summarizer: Summarizer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ConversationRunner:
-    """The services of all conversations, joined to one another.
+    """The services of all conversations.
 
     Args:
-        channels: by name, complete.
-        alerts: where channels have some to give.
-        summarizer: without one, older turns are left out.
-        clock: seconds that only grow.
+        channels: all channels that are on, by name.
+        alerts: given where channels raise alerts too.
+        summarizer: None: older turns are left out of the requests.
+        clock: monotonic seconds.
     """
     language, days = options.defaults.language, options.days
     alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
@@ -165,6 +213,6 @@ def build(
     services = Services(
         store, channels, texts, SpokenCommands(texts), metrics, alerts, budgets, options.defaults, options.policy
     )
-    cancellations = CancelRegistry()
+    cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

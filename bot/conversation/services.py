@@ -1,4 +1,4 @@
-"""What all services of a conversation share: the store, the channels, the catalogue, the operator's settings."""
+"""What the services of conversations share: store, channels, texts, budgets, and the operator's settings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.limits import Budgets, Limits
-from bot.metrics import Metrics
 from bot.settings import Settings
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import channel_of
 
@@ -25,7 +25,7 @@ UNLIMITED = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What holds where a message does not say, and what our own sentences are filled in with.
+    """Defaults for authors without language or time zone, and values for sentences of the catalogue.
 
     Attributes:
         language: ``en`` or ``ja``.
@@ -40,11 +40,11 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Who decides about calls that act.
+    """Who decides about high-risk calls.
 
     Attributes:
-        ttl_s: seconds a question stays open.
-        approvers: ids of people who may decide beside the one who asked.
+        ttl_s: seconds until a question expires.
+        approvers: ids of people who may decide besides the asker.
     """
 
     mode: Mode = "ask"
@@ -54,12 +54,12 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSettings:
-    """The operator's settings, as far as conversations go.
+    """The operator's settings for conversations.
 
     Attributes:
-        history_tokens: of history sent with a request, at most.
-        days: by which limits and alerts are counted.
-        alert_to: who gets alerts, ``slack:C…`` or ``line:U…``; empty: the log alone.
+        history_tokens: of the history in a request, at most.
+        days: the calendar of limits and alerts.
+        alert_to: who gets alerts, ``slack:C…`` or ``line:U…``; empty: only the log.
     """
 
     defaults: Defaults = Defaults()
@@ -71,7 +71,7 @@ class ConversationSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> ConversationSettings:
-        """As the operator has set them."""
+        """Read them from all settings."""
         return cls(
             Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days),
             Policy(settings.approval_mode, settings.approval_ttl_s, settings.approvers),
@@ -84,10 +84,10 @@ class ConversationSettings:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a turn needs beside the agent.
+    """What a turn needs besides the agent.
 
     Attributes:
-        channels: by name, complete.
+        channels: all channels that are on, by name.
     """
 
     store: Store
@@ -101,9 +101,9 @@ class Services:
     policy: Policy
 
     def channel(self, conversation: str) -> Channel | None:
-        """The channel of a conversation; None where it is switched off."""
+        """The channel of a conversation; None if it is off."""
         return self.channels.get(channel_of(conversation))
 
     def time_zone(self, event: InboundEvent) -> str:
-        """The author's time zone, or the bot's."""
+        """The author's time zone; the bot's if the author's is unknown."""
         return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)

@@ -1,10 +1,11 @@
-"""What a batch of arrivals comes to: the messages a model shall read, and what else is to be done first."""
+"""Triage: which inbound events are messages for the model, and what has to be done before these are answered."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,24 +13,50 @@ from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.transcript import Message
 
-WAIT_S = 2.0
-LOOK_S = 0.2  # pictures of one album arrive one by one
+ALBUM_WAIT_S = 2.0  # the pictures of one album arrive one by one
+ALBUM_POLL_S = 0.2
 
 Command = str  # a row of the table in bot.conversation.commands
+
+# Stored values of ``InboundEvent.event``:
+CANNED: Final = "told"
+CONVERSATION_DELETED: Final = "left"
+
+
+class ParsedEvent(NamedTuple):
+    """An inbound event and the command that its whole text is, if it is one."""
+
+    event: InboundEvent
+    command: Command | None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a message for the model."""
+        return self.event.event == "message" and self.command is None
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether it ends the turn under way."""
+        return self.event.event == "stop" or self.command == "stop"
+
+
+def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
+    """Find the command in an event's text."""
+    return ParsedEvent(event, commands.read(event.message.text) if event.event == "message" else None)
 
 
 @dataclass(slots=True)
 class Triage:
-    """A batch, sorted out.
+    """What a batch of events asks for.
 
     Attributes:
-        messages: for the model, with edits made and messages taken back left out.
-        edited: new words for messages of earlier turns, by message id; None takes the message back.
-        commands: a command and the arrival that gave it, in order.
-        canned: arrivals answered with our own sentence.
-        conversation_deleted: what ended the conversation.
-        stopped: somebody wants the turn under way to end.
-        superseded: messages that are therefore not answered, and still part of the conversation.
+        messages: for the model, with edits made and unsent messages left out.
+        edited: new text for messages of earlier turns, by message id; None takes the message back.
+        commands: each with its event, in order.
+        canned: events that are answered with a sentence of the catalogue.
+        conversation_deleted: the event that ended the conversation.
+        stopped: the turn under way ends.
+        superseded: messages before a stop. They stay in the history without an answer.
     """
 
     messages: list[InboundEvent] = field(default_factory=list)
@@ -41,108 +68,88 @@ class Triage:
     superseded: list[InboundEvent] = field(default_factory=list)
 
 
-def triage(arrivals: Sequence[InboundEvent], commands: SpokenCommands) -> Triage:
+def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """Go through a batch in order.
 
-    A message that stands before ``/stop``, ``/reset`` or ``/forget me`` is not answered any more. A decision about a
-    question that is not open any more is answered with a sentence.
+    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them. A decision gets a canned answer: its
+    question is closed, or it would not be in the batch.
     """
-    batch = Triage()
-    for arrival in arrivals:
-        if arrival.event == "message":
-            command = command_of(arrival, commands)
-            if command is None:
-                batch.messages.append(arrival)
-                continue
-            batch.commands.append((command, arrival))
-            if command == "stop":
-                _stop(batch)
-            elif command in ("reset", "forget"):
-                batch.messages.clear()
-        elif arrival.event == "told":
-            batch.canned.append(arrival)
-        elif arrival.event == "decision":
-            batch.canned.append(replace(arrival, target="approval.over"))
-        elif arrival.event == "stop":
-            _stop(batch)
-        elif arrival.event == "left":
-            batch = Triage(conversation_deleted=arrival)
-        else:
-            _change(batch, arrival)
-    return batch
+    found = Triage()
+    for one in batch:
+        event = one.event
+        if one.is_text:
+            found.messages.append(event)
+            continue
+        if one.command is not None:
+            found.commands.append((one.command, event))
+            if one.command in ("reset", "forget"):
+                found.messages.clear()
+        if one.is_stop:
+            found.stopped = True
+            found.superseded += found.messages
+            found.messages.clear()
+        elif event.event == CANNED:
+            found.canned.append(event)
+        elif event.event == "decision":
+            found.canned.append(replace(event, target="approval.over"))
+        elif event.event == CONVERSATION_DELETED:
+            found = Triage(conversation_deleted=event)
+        elif event.event in ("edited", "unsent"):
+            _change(found, event)
+    return found
 
 
-def command_of(event: InboundEvent, commands: SpokenCommands) -> Command | None:
-    """The command that the words of an event are, if they are one."""
-    return commands.read(event.message.text) if event.event == "message" else None
-
-
-def is_text(event: InboundEvent, commands: SpokenCommands) -> bool:
-    """Whether an event is a message for the model."""
-    return event.event == "message" and commands.read(event.message.text) is None
-
-
-def belongs(arrival: InboundEvent, authors: Collection[str]) -> bool:
-    """Whether words may join a turn of these people.
-
-    A turn answers one person, who decides about what acts and in whose name it is done; everybody else has turns of
-    their own. In a group, two people whose ids the platform keeps back count as two.
-    """
-    return arrival.author_id in authors and bool(arrival.author_id or not arrival.group)
-
-
-def count_of_one_turn(arrivals: Sequence[InboundEvent], commands: SpokenCommands) -> int:
-    """How many arrivals, from the first on, one turn takes in: all before the first words of another person."""
-    authors: set[str] = set()
-    for count, arrival in enumerate(arrivals):
-        if is_text(arrival, commands):
-            if authors and not belongs(arrival, authors):
-                return count
-            authors.add(arrival.author_id)
-    return len(arrivals)
-
-
-def is_stop(arrival: InboundEvent, commands: SpokenCommands) -> bool:
-    """Whether somebody wants the turn under way to end."""
-    return arrival.event == "stop" or command_of(arrival, commands) == "stop"
-
-
-def _stop(batch: Triage) -> None:
-    batch.stopped = True
-    batch.superseded += batch.messages
-    batch.messages.clear()
-
-
-def _change(batch: Triage, arrival: InboundEvent) -> None:
-    """An edit or a message taken back: in this batch where it stands here, else in the history."""
-    new = arrival.message if arrival.event == "edited" else None
-    place = next((n for n, known in enumerate(batch.messages) if known.message.id == arrival.target), None)
-    if place is None:
-        batch.edited[arrival.target] = new
+def _change(found: Triage, event: InboundEvent) -> None:
+    """Edit a message or take it back: here if the batch holds it, else later in the history."""
+    new = event.message if event.event == "edited" else None
+    index = next((index for index, known in enumerate(found.messages) if known.message.id == event.target), None)
+    if index is None:
+        found.edited[event.target] = new
     elif new is None:
-        del batch.messages[place]
+        del found.messages[index]
     else:
-        known = batch.messages[place]
-        batch.messages[place] = replace(known, message=replace(known.message, parts=new.parts))
+        known = found.messages[index]
+        found.messages[index] = replace(known, message=replace(known.message, parts=new.parts))
 
 
-async def with_whole_albums(
-    arrivals: Sequence[InboundEvent], more: Callable[[], Awaitable[list[InboundEvent]]]
-) -> list[InboundEvent]:
-    """The arrivals, with those that come in while an album's other pictures are waited for.
+def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
+    """Whether a message may join the turn of these authors.
+
+    A turn answers one person, who decides about calls that act; other people get turns of their own. In a group, two
+    people whose ids the platform keeps back count as two.
+    """
+    return event.author_id in authors and bool(event.author_id or not event.group)
+
+
+def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
+    """How many events one turn takes: all before the first message of another person."""
+    authors: set[str] = set()
+    for count, one in enumerate(batch):
+        if one.is_text:
+            if authors and not belongs(one.event, authors):
+                return count
+            authors.add(one.event.author_id)
+    return len(batch)
+
+
+async def wait_for_albums(
+    batch: Sequence[ParsedEvent], join: Callable[[], Awaitable[list[ParsedEvent]]]
+) -> list[ParsedEvent]:
+    """Wait until every album in the batch is complete, two seconds at most.
 
     Args:
-        more: takes in what has arrived meanwhile.
+        join: takes what has arrived meanwhile out of the inbox.
     """
-    known = list(arrivals)
+    known = list(batch)
     waited = 0.0
-    while waited < WAIT_S and _is_incomplete(known):
-        await asyncio.sleep(LOOK_S)
-        waited += LOOK_S
-        known += await more()
+    while waited < ALBUM_WAIT_S and _is_incomplete(known):
+        await asyncio.sleep(ALBUM_POLL_S)
+        waited += ALBUM_POLL_S
+        known += await join()
     return known
 
 
-def _is_incomplete(arrivals: Sequence[InboundEvent]) -> bool:
-    albums = {arrival.album: arrival.album_size for arrival in arrivals if arrival.album}
-    return any(sum(arrival.album == album for arrival in arrivals) < size for album, size in albums.items())
+def _is_incomplete(batch: Sequence[ParsedEvent]) -> bool:
+    events = [one.event for one in batch]
+    albums = {event.album: event.album_size for event in events if event.album}
+    return any(sum(event.album == album for event in events) < size for album, size in albums.items())

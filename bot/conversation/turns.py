@@ -1,7 +1,7 @@
-"""Turns: what has arrived becomes a transcript, the agent answers it, and all is committed at once.
+"""Turns: the inbox becomes a transcript, the agent answers, and one commit stores history, outbox and journal.
 
-A turn that is not committed stays in its journal. Whoever has the conversation next goes on from there, as often as it
-takes while the turn gets on, and a few times while it does not.
+A turn without a commit stays in its journal, and the next holder of the lease goes on with it: any number of times
+while each attempt records a step, a few times while none does.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from bot.agent.turn import (
     TurnContext,
     TurnStep,
     TurnUpdate,
-    now_ms,
 )
 from bot.channels import Channel, Delivery, InboundEvent, Reply
-from bot.clock import usable_zone
+from bot.clock import now_ms, usable_zone
 from bot.conversation.admission import Admission
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
-from bot.conversation.commands import Commands, Given, choice_in
+from bot.conversation.commands import CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
@@ -45,14 +44,14 @@ from bot.conversation.journal import (
     TurnJournal,
     read_entries,
     readable,
-    readable_arrivals,
+    readable_events,
 )
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.services import Services
-from bot.conversation.triage import Triage, triage
+from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
-from bot.live_events import AnswerRestarted, Nobody, TurnStarted, Watcher
-from bot.store import JournalledTurn, Lease, Waiting
+from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
+from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
 from bot.texts import language_of
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
@@ -60,28 +59,28 @@ from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
-MAX_STARTS = 5  # without a new journal entry: a turn that kills its process must not do so for ever
-MAX_FAILURES = 3  # for the same reason, one that nobody foresaw
-REST_MS = 1_000  # after the first failure; doubled after the next
+MAX_STARTS = 5  # without a new journal entry: a turn may kill its process only so often
+MAX_FAILURES = 3  # with the same unforeseen exception
+REST_MS = 1_000  # after the first failure; doubled after each further one
 KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STARTED, ToolResult: RESULT}
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """What a turn leaves: messages for the history, replies with their addresses, the model that answered."""
+    """What a turn commits: messages for the history, replies with their addresses, the model that answered."""
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]]) -> None:
-        """Leave these too."""
+        """Add messages and replies."""
         self.messages = (*self.messages, *messages)
         self.replies += replies
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class Attempt:
     """One attempt at a turn.
 
     Attributes:
@@ -103,34 +102,26 @@ def _end(measured: Span, result: TurnResult) -> None:
 
 
 class ConversationPorts:
-    """Joins a turn to its conversation (``bot.agent.turn.TurnPorts``), fenced by the lease.
+    """The ports of one turn (``bot.agent.turn.TurnPorts``), fenced by the lease.
 
     Raises:
-        LeaseLost: another process owns the turn; nothing more may happen here.
-        StoreUnavailable: the step is not on record, so the next one must not be taken.
+        LeaseLost: another process has the turn; nothing more may happen here.
+        StoreUnavailable: the step is not recorded, so the turn must not take the next one.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        lease: Lease,
-        turn_id: str,
-        approvals: Approvals,
-        inbound: InboundMessages,
-        watcher: Watcher,
-    ) -> None:
+    def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
         self._services = services
-        self._lease = lease
-        self._turn_id = turn_id
+        self._lease = attempt.lease
+        self._turn_id = attempt.turn_id
+        self._inbound = attempt.inbound
         self._approvals = approvals
-        self._inbound = inbound
         self._watcher = watcher
-        self._waiting = True  # as far as is known: the turn was begun a while ago
+        self._waiting = True  # the inbox may hold something: the turn was begun a while ago
 
     async def record(self, step: TurnStep) -> None:
         if isinstance(step, RecordedResponse) and not step.message.calls:
-            return  # the next step is the commit, which keeps the message itself
-        # Records of parallel results may return in any order: what one has seen, a later one does not undo.
+            return  # the commit follows and stores the message
+        # Records of parallel results may return in any order: only True is set here, never False.
         if await self._services.store.journal.record(self._lease, KINDS[type(step)], encode(step)):
             self._waiting = True
 
@@ -165,46 +156,48 @@ class TurnRunner:
         self._media = Allowance(IN_FLIGHT)
 
     async def take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False) -> int | None:
-        """Take a turn to its commit, or past the question it waits for.
+        """Take a turn to its commit, or read the decision that it waits for.
 
         Args:
             quietly: show nothing of the answer before it is delivered.
 
         Returns:
-            Where it is left in its journal, when to go on (ms of the store's clock), else None.
+            When to try again (ms of the store's clock) if the turn failed and rests, else None.
 
         Raises:
-            LeaseLost: another process has it; nothing was committed here.
-            AwaitingApproval: it waits in its journal for a person.
-            StoreUnavailable: it is left in its journal.
+            LeaseLost: another process has the turn; nothing was committed here.
+            AwaitingApproval: the turn waits in its journal for a person.
+            StoreUnavailable: the turn stays in its journal.
         """
         if journalled.not_before:
             return journalled.not_before
         channel = self._services.channel(lease.conversation)
-        if channel is None:
-            await self._give_up(lease, journalled, f"the channel {channel_of(lease.conversation)} is switched off")
-            return None
-        if journalled.starts > MAX_STARTS:
-            await self._give_up(lease, journalled, f"started {MAX_STARTS} times without getting on")
+        if channel is None or journalled.starts > MAX_STARTS:
+            off = f"the channel {channel_of(lease.conversation)} is switched off"
+            await self._give_up(lease, journalled, f"started {MAX_STARTS} times without getting on" if channel else off)
             return None
         try:
             journal = read_entries(journalled.entries)
             if journal.open_question is not None:
                 await self._decide(lease, channel, journalled, journal)
-                return None  # the decision is delivered first, then the turn goes on
+                return None  # the turn goes on after the delivery of the decision
             inbound = InboundMessages(self._services, lease, self._editor)
+            attempt = Attempt(lease, channel, journalled.turn_id, inbound, quietly)
             with span("turn", self._services.metrics) as measured:
-                result = await self._run(_Attempt(lease, channel, journalled.turn_id, inbound, quietly), journal)
+                events, result = await self._prepare(attempt, journal)
+                if events:
+                    await self._answer(attempt, events, journal.steps, result)
+                await self._commit(lease, attempt.turn_id, result)
                 _end(measured, result)
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
-        except Exception as error:  # the next attempt may fare better; details go to the log
+        except Exception as error:  # the next attempt may succeed; details go to the log
             log.exception("turn.crashed")
             return await self._try_again(lease, journalled, type(error).__name__)
         return None
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
-        """Read the answers to the question that the turn waits for. Other people's commands need not wait with it."""
+        """Read the answers to the open question. Commands of other people run meanwhile."""
         try:
             await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
         except AwaitingApproval as waiting:
@@ -212,32 +205,32 @@ class TurnRunner:
             raise AwaitingApproval(waiting.until, waiting.known - done) from waiting
 
     async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
-        """Run the commands of people whom the question does not ask; how many entries of the inbox are done with."""
+        """Run the commands of people whom the question does not ask; the number of inbox entries that are done."""
         done: set[bytes] = set()
         waiting = readable(await self._store.inbox.read(lease.conversation))
         for entry, event in waiting:
             if event.event != "message" or (asker_id and event.author_id == asker_id) or entry.frame in done:
                 continue
-            await self._editor.remember(lease.conversation, [event])  # they may want to be forgotten
-            command = self._services.commands.read(event.message.text)
-            if command in (None, "stop"):
+            await self._editor.remember(lease.conversation, [event])  # so that /forget me finds this conversation
+            parsed = parse(event, self._services.commands)
+            if parsed.command in (None, "stop"):
                 continue
-            await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, event)
+            await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
             done.add(entry.frame)
-            if command == "forget":
+            if parsed.command == "forget":
                 theirs = {one.frame for one, other in waiting if other.author_id == event.author_id} - done
                 for frame in theirs:
                     await self._store.journal.dismiss(lease, frame, b"")
                 done |= theirs
         return len(done)
 
-    async def _run_beside(self, lease: Lease, turn_id: str, entry: Waiting, event: InboundEvent) -> None:
-        """Run a command while the turn under way stays as it is."""
-        admitted = await self._admission.admit(lease.conversation, turn_id, [event])
+    async def _run_beside(self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent) -> None:
+        """Run a command and leave the turn under way as it is."""
+        event, command = parsed
+        admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
         replies = [reply for reply, _ in admitted.replies]
-        command = self._services.commands.read(event.message.text)
-        if admitted.arrivals and command:
-            replies = [await self._commands.run(command, Given(lease, event, ends_turn=False))]
+        if admitted.events and command:
+            replies = [await self._commands.run(command, CommandContext(lease, event, ends_turn=False))]
         sends = [encode(Delivery(new_id("reply"), turn_id, reply, event.address)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
 
@@ -249,8 +242,8 @@ class TurnRunner:
         return None
 
     async def _give_up(self, lease: Lease, journalled: JournalledTurn, reason: str) -> None:
-        """End a turn that cannot be answered: its messages become a dead letter, and their authors get an apology."""
-        # What has joined it since it was begun is given up with it.
+        """Give a turn up: its messages become a dead letter, and their authors get an apology."""
+        # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         result = self._crash_apology(lease, journalled, reason)
         await self._commit(lease, journalled.turn_id, result, given_up=reason)
@@ -259,54 +252,50 @@ class TurnRunner:
         await self._services.alerts.notice("dead_letters", reason)
 
     def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
-        arrivals = readable_arrivals(journalled.entries)
-        batch = triage(arrivals, self._services.commands)
-        is_awaited = bool(batch.messages or batch.commands or batch.canned or not arrivals)
+        events = readable_events(journalled.entries)
+        batch = triage(parse(event, self._services.commands) for event in events)
+        is_awaited = bool(batch.messages or batch.commands or batch.canned or not events)
         if not is_awaited or self._services.channel(lease.conversation) is None:
             return TurnResult()
-        asked = [arrival.message for arrival in batch.messages]
+        asked = [event.message for event in batch.messages]
         language = language_of(asked[-1].text if asked else "", self._services.defaults.language)
         text = self._services.texts.get("apology.crashed", language)
-        address = next((arrival.address for arrival in reversed(arrivals) if arrival.address), "")
+        address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
         return TurnResult((*asked, _own_message(text)) if asked else (), [(reply, address)])
 
-    async def _run(self, attempt: _Attempt, journal: TurnJournal) -> TurnResult:
-        result = TurnResult()
-        if not journal.steps:  # a turn that has got on was admitted
-            arrivals = await attempt.inbound.begin(journal.arrivals)
-            admitted = await self._admission.admit(attempt.lease.conversation, attempt.turn_id, arrivals)
-            result.add(admitted.messages, admitted.replies)
-            journal.arrivals = admitted.arrivals
-        batch = triage(journal.arrivals, self._services.commands)
-        await self._do_asides(attempt.lease, attempt.channel, batch, result)
-        if batch.messages:
-            answered = await self._answer(attempt, batch.messages, journal.steps)
-            result.add(answered.messages, answered.replies)
-            result.model = answered.model
-        await self._commit(attempt.lease, attempt.turn_id, result)
-        return result
+    async def _prepare(self, attempt: Attempt, journal: TurnJournal) -> tuple[list[InboundEvent], TurnResult]:
+        """Do what needs no model: limits, edits, canned answers, commands.
 
-    async def _do_asides(self, lease: Lease, channel: Channel, batch: Triage, result: TurnResult) -> None:
-        """Whatever needs no model: edits, canned answers, commands."""
-        if batch.conversation_deleted:
-            await self._editor.leave(lease, batch.conversation_deleted)
-        await self._editor.apply(lease, batch.edited)
-        canned = await channel.enrich(lease.conversation, batch.canned, is_new=False) if batch.canned else []
+        Returns:
+            The messages for the model, and what the turn leaves so far.
+        """
+        lease, result = attempt.lease, TurnResult()
+        batch = [parse(event, self._services.commands) for event in journal.events]
+        if not journal.steps:  # otherwise an earlier attempt has checked the limits
+            batch = await attempt.inbound.begin(batch)
+            admitted = await self._admission.admit(lease.conversation, attempt.turn_id, batch)
+            result.add(admitted.messages, admitted.replies)
+            batch = admitted.events
+        found = triage(batch)
+        if found.conversation_deleted:
+            await self._editor.delete_conversation(lease, found.conversation_deleted)
+        await self._editor.apply(lease, found.edited)
+        canned = found.canned and await attempt.channel.enrich(lease.conversation, found.canned, is_new=False)
         for event in canned:
             key = "apology.left_out" if event.left_out else event.target
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
-            result.replies.append((sentence, event.address))
-        if batch.superseded:
-            result.add([event.message for event in batch.superseded], ())
-            if not batch.commands:  # by a button, which says nothing itself
-                last = batch.superseded[-1]
-                result.replies.append((self._commands.sentence("apology.stopped", last), last.address))
-        for command, event in batch.commands:
-            reply = await self._commands.run(command, Given(lease, event, bool(batch.superseded)))
+            result.add((), [(sentence, event.address)])
+        if found.superseded:
+            last = found.superseded[-1]
+            stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
+            result.add([event.message for event in found.superseded], [] if found.commands else stopped)
+        for command, event in found.commands:
+            reply = await self._commands.run(command, CommandContext(lease, event, bool(found.superseded)))
             result.add([event.message, _own_message(reply.text)], [(reply, event.address)])
             if command == "forget":
                 result.messages = ()
+        return found.messages, result
 
     async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> None:
         channel = self._services.channel(lease.conversation)
@@ -321,55 +310,66 @@ class TurnRunner:
         entry = encode(record) if result.messages else None
         await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
 
-    async def _answer(self, attempt: _Attempt, arrivals: list[InboundEvent], steps: list[Step]) -> TurnResult:
-        """Answer messages; with nothing, where they have all been taken back meanwhile.
+    async def _answer(
+        self, attempt: Attempt, events: list[InboundEvent], steps: list[Step], result: TurnResult
+    ) -> None:
+        """Have the agent answer messages; there is no reply if all were taken back meanwhile.
 
         Args:
-            arrivals: the messages the turn began with.
-            steps: what it has done already.
+            events: the messages that the turn began with.
+            steps: what earlier attempts have recorded.
 
         Raises:
             LeaseLost: another process has the turn.
-            AwaitingApproval: it waits for a person.
-            StoreUnavailable: it is left in its journal.
+            AwaitingApproval: the turn waits for a person.
+            StoreUnavailable: the turn stays in its journal.
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
-        view = nullcontext(Nobody()) if attempt.quietly else channel.live_view(conversation, arrivals[-1].address)
+        view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
         async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
-            await watcher.show(TurnStarted(attempt.turn_id, tuple(arrival.message.id for arrival in arrivals)))
-            turn = await self._new_turn(attempt, arrivals, watcher, media)
+            await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
+            turn = await self._new_turn(attempt, events, watcher, media)
             for step in steps:
                 await self._restore(turn, step, inbound)
-            reply = await self._reply(turn, inbound)
-            if reply is None:
-                await watcher.show(AnswerRestarted())
-            added = media.described(turn.added)
-        return TurnResult(added, [(reply, inbound.address)], turn.model) if reply else TurnResult()
+            try:
+                async with asyncio.timeout(TURN_S) as limit:
+                    with self._cancellations.track(conversation, limit) as run:
+                        if turn.open_calls() and await inbound.is_to_stop():  # the stop came between two attempts
+                            raise TurnFailed("stopped", STOPPED)
+                        answer = await self._agent.run(turn)
+            except (TurnFailed, ModelError) as error:
+                reply = await self._apology(turn, error.apology, error.cause)
+            except TimeoutError:
+                late = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+                reply = await self._apology(turn, *(("stopped", STOPPED) if run.stopped else late))
+            else:
+                if answer is None:
+                    await watcher.show(AnswerRestarted())
+                    return
+                reply = self._reply(turn, answer)
+            result.add(media.describe(turn.added), [(reply, inbound.address)])
+            result.model = turn.model
 
-    async def _new_turn(
-        self, attempt: _Attempt, arrivals: list[InboundEvent], watcher: Watcher, media: TurnMedia
-    ) -> Turn:
-        """The turn before its first step, each message with its context line."""
-        defaults, conversation = self._services.defaults, attempt.lease.conversation
-        history = await self._window.load(conversation)
-        asked = (await attempt.inbound.receive(arrivals, is_new=not history)).messages
+    async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
+        """The turn before its first step, with the history and the messages it answers."""
+        defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
+        history = await self._window.load(lease.conversation)
+        asked = await inbound.receive(events, is_new=not history)
         author = asked[-1].author or NOBODY
         context = TurnContext(
-            conversation=conversation,
+            conversation=lease.conversation,
             style=attempt.channel.style,
             locale=author.locale or language_of(asked[-1].text, defaults.language),
             time_zone=usable_zone(author.time_zone, defaults.time_zone),
             watcher=watcher,
             load=media.load,
+            tool_choice=choice_in(asked, self._agent.tools),
         )
-        ports = ConversationPorts(
-            self._services, attempt.lease, attempt.turn_id, self._approvals, attempt.inbound, watcher
-        )
-        choice = choice_in(asked, self._agent.tools)
-        return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S, choice)
+        ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
+        return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
-        """Bring a turn one step nearer to where its journal ends."""
+        """Apply one step of the journal to the turn."""
         match step:
             case RecordedResponse(message, stop_reason):
                 turn.restore_response(message, stop_reason)
@@ -381,25 +381,7 @@ class TurnRunner:
                 turn.restore_decision(step)
                 inbound.note_decision(step)
             case InboundEvent():
-                turn.restore_update(await inbound.join(turn.context.watcher, [step]))
-
-    async def _reply(self, turn: Turn, inbound: InboundMessages) -> Reply | None:
-        """The model's answer, or one honest sentence in its place."""
-        try:
-            async with asyncio.timeout(TURN_S) as limit:
-                with self._cancellations.watching(turn.context.conversation, limit) as run:
-                    if turn.open_calls() and await inbound.is_to_stop():  # while no process had the turn
-                        raise TurnFailed("stopped", STOPPED)
-                    answer = await self._agent.run(turn)
-        except (TurnFailed, ModelError) as error:
-            failure, cause = error.apology, error.cause
-        except TimeoutError:
-            failure, cause = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
-            if run.stopped:
-                failure, cause = "stopped", STOPPED
-        else:
-            return self._answer_of(turn, answer) if answer else None
-        return await self._apology(turn, failure, cause)
+                turn.restore_update(await inbound.join(turn.context.watcher, [parse(step, self._services.commands)]))
 
     async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
         log.warning("turn.apologised", apology=failure, cause=cause)
@@ -408,13 +390,13 @@ class TurnRunner:
         stopped = failure == "stopped"
         await self._agent.close(turn, stopped=stopped)
         if stopped:
-            await turn.check_inbox(certain=True)  # the wish to stop is answered by this
+            await turn.check_inbox(certain=True)  # the apology answers the stop
         apology = self._sentence(f"apology.{failure}", turn)
-        # Not on record before the commit: after a crash the turn goes on, and may find a better end.
+        # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore_response(_own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
-    def _answer_of(self, turn: Turn, answer: Message) -> Reply:
+    def _reply(self, turn: Turn, answer: Message) -> Reply:
         if turn.stop_reason == "end_turn":
             return Reply(answer.text)
         return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}")
@@ -424,5 +406,5 @@ class TurnRunner:
 
 
 def _own_message(text: str) -> Message:
-    """A sentence of ours, as the history keeps it."""
+    """A sentence of the catalogue as a message of the history."""
     return Message(new_id("msg"), "model", (Text(text),), now_ms())

@@ -1,4 +1,4 @@
-"""A tool called by an operator instead of a model, with the same checks around it."""
+"""Tool calls by an operator instead of a model, with the same checks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bot.settings import Settings
 from bot.transcript import new_id
 from toolset.tool import ToolContext, ToolMap, ToolOutcome
 
-PATIENCE_S = 60.0  # a tool's own limit is shorter
+TIMEOUT_S = 60.0  # the tool's own limit is shorter
 
 
 async def call_by_hand(tools: ToolMap, name: str, arguments: dict[str, Any], settings: Settings) -> ToolOutcome:
-    """Call a tool for somebody whose language and time zone are those of the settings."""
+    """Call a tool with the language and time zone of the settings."""
     call_id = new_id("call")
     context = ToolContext(
         call_id=call_id,
@@ -24,6 +24,6 @@ async def call_by_hand(tools: ToolMap, name: str, arguments: dict[str, Any], set
         locale=settings.language,
         time_zone=settings.timezone,
         idempotency_key=call_id,
-        deadline=time.monotonic() + PATIENCE_S,
+        deadline=time.monotonic() + TIMEOUT_S,
     )
     return await tools.call(name, arguments, context)

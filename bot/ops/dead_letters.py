@@ -1,4 +1,4 @@
-"""Dead letters for the operator: listed, put back, deleted."""
+"""``kaiwa outbox``: lists dead letters, puts them back, deletes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
-from bot.conversation.delivery import decode_delivery, fresh
+from bot.conversation.delivery import decode_delivery, reset_attempts
 from bot.conversation.journal import decode_event
 from bot.errors import BadInput
 from bot.store import DeadLetter, DeadLetters, Store
@@ -26,10 +26,10 @@ class Described(Struct, frozen=True):
     """A dead letter, decoded.
 
     Attributes:
-        kind: an answer that was not delivered, a turn that was given up, or bytes that this version cannot read.
+        kind: an answer that was not delivered, a turn that was given up, or bytes that this version cannot decode.
         at: when it was given up.
-        words: the answer, or the first words of the turn's messages.
-        messages: how many the turn had taken in.
+        words: the answer, or the text of the turn's first message that has one.
+        messages: number of the turn's messages.
     """
 
     id: str
@@ -45,8 +45,8 @@ class Overview(Struct, frozen=True):
     """The newest dead letters.
 
     Attributes:
-        count: of all there are.
-        conversations_waiting: those that are due now or later.
+        count: of all dead letters.
+        conversations_waiting: conversations that are due now or later.
     """
 
     dead_letters: list[Described]
@@ -62,7 +62,7 @@ async def overview(store: Store, limit: int) -> Overview:
 
 
 def describe(letter: DeadLetter) -> Described:
-    """Decode a dead letter; bytes that cannot be read are ``unreadable``."""
+    """Decode a dead letter; bytes that cannot be decoded are ``unreadable``."""
     kind, words = _read(letter)
     at = datetime.fromtimestamp(letter.at / 1000, UTC)
     return Described(letter.id, kind, at, letter.conversation, letter.reason, words, len(letter.arrivals))
@@ -113,7 +113,7 @@ async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
 
 
 async def put_back(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
-    """Have answers sent again and messages answered again, the oldest first."""
+    """Send answers again and answer messages again, oldest first."""
     return [await _put_back(store, letter) for letter in sorted(chosen, key=_age)]
 
 
@@ -121,7 +121,7 @@ async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
     kind, _ = _read(letter)
     if kind == "unreadable":
         return CheckResult("failure", letter.id, "cannot be read", f"kaiwa outbox discard {letter.id} deletes it")
-    if not await store.revive(letter, fresh(letter.delivery) if letter.delivery is not None else b""):
+    if not await store.revive(letter, reset_attempts(letter.delivery) if letter.delivery is not None else b""):
         return _missing(letter)
     return CheckResult(
         "ok", letter.id, f"{'answer' if kind == 'answer' else 'messages'} put back, {_short(letter.conversation)}"
@@ -144,7 +144,7 @@ def _missing(letter: DeadLetter) -> CheckResult:
 
 
 def _short(conversation: str) -> str:
-    """The channel and the end of the name, where the whole of it is long."""
+    """The conversation's id; a long one as its channel and end."""
     if len(conversation) <= LONGEST_NAME:
         return conversation
     return f"{channel_of(conversation)}:…{conversation[-NAME_END:]}"

@@ -1,19 +1,18 @@
-"""What works here and what does not, each with its fix. No check raises, and none takes long."""
+"""``kaiwa doctor``: checks every part and names the fix. No check raises, and each has a time limit."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import httpx
 
 from bot.checks import CheckResult, Result, ago
 from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.ops.call_tool import call_by_hand
-from bot.ops.startup import DEMO, GET_GEMINI, Part, parts
+from bot.ops.startup import DEMO, GET_GEMINI, start_report
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
@@ -34,7 +33,7 @@ class Openers:
 
     Attributes:
         model: opens one of ``settings.models``.
-        channels: what checks each channel, by its name in the report.
+        channels: what checks each channel, by its label in the report.
     """
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
@@ -44,19 +43,23 @@ class Openers:
 
 
 async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
-    """Check everything at once; the results come in a fixed order.
+    """Run all checks concurrently; the results come in a fixed order.
 
     Args:
-        patience_s: for each check.
+        patience_s: time limit of each check.
     """
-    report = {part.name: part for part in parts(settings)}
+    report = {part.name: part for part in start_report(settings)}
 
-    async def within(name: str, check: Coroutine[Any, Any, list[CheckResult]]) -> list[CheckResult]:
+    async def within(name: str, check: Awaitable[list[CheckResult]]) -> list[CheckResult]:
         try:
             async with asyncio.timeout(patience_s):
                 return await check
         except TimeoutError:
-            return [CheckResult("failure", name, f"no answer within {patience_s:g} s", "is it reachable from here?")]
+            return [
+                CheckResult(
+                    "failure", name, f"no answer within {patience_s:g} s", "check that it is reachable from here"
+                )
+            ]
         except SettingsError as error:
             return [CheckResult("failure", name, error.variable, error.fix)]
         except StoreUnavailable as error:
@@ -68,22 +71,22 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], settings, openers)),
-        *(within(name, _check_channel(report.get(name), check)) for name, check in openers.channels.items()),
+        *(within(name, check()) for name, check in openers.channels.items()),
         within("port", _check_port(settings)),
     )
     return [*(result for group in found for result in group), *_check_access(report, settings)]
 
 
-def _check_access(report: Mapping[str, Part], settings: Settings) -> list[CheckResult]:
-    """Who may see the page, what is done without asking, and who can read the secrets."""
+def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
+    """Check access to the page, the approval mode, and the permissions of ``.env``."""
     page, approvals = report["page"], report.get("approvals")
-    found = [CheckResult("ok" if page.on else "off", page.name, page.detail, page.hint)]
+    found = [page]
     if 0 < len(settings.console_token.get_secret_value()) < SHORT_TOKEN:
         weak = f"CONSOLE_TOKEN has fewer than {SHORT_TOKEN} characters: it can be guessed"
         found[0] = CheckResult("warning", page.name, weak, "choose a long one: openssl rand -base64 32")
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
-        found.append(CheckResult(result, approvals.name, approvals.detail, approvals.hint))
+        found.append(replace(approvals, result=result))
     if env_file_is_open():
         found.append(
             CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
@@ -102,16 +105,16 @@ async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResu
         return [CheckResult("failure", part, f"{name} cannot be used", error.cause)]
 
 
-async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
+async def _check_store(part: CheckResult, openers: Openers) -> list[CheckResult]:
     try:
         async with openers.store() as store:
             facts, depths, memory = await store.facts(), await store.depths(), await store.memory.measure()
             newest = await store.dead_letters.read(1)
             now = await store.now_ms()
     except StoreUnavailable as error:
-        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "is REDIS_URL right, and does Redis run?")]
+        return [CheckResult("failure", part.name, f"{part.detail}: {error}", "check REDIS_URL, and that Redis runs")]
     return [
-        CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.hint)
+        CheckResult("ok", part.name, f"{part.detail}: {facts.server}", part.fix)
         if facts.redis_version >= OLDEST_REDIS
         else CheckResult(
             "failure", part.name, f"{part.detail}: {facts.server}", "Redis 7 or newer, or Valkey, is needed"
@@ -127,22 +130,22 @@ async def _check_store(part: Part, openers: Openers) -> list[CheckResult]:
 def _check_policy(facts: ServerFacts) -> CheckResult:
     policy = facts.memory_policy
     if policy == "noeviction":
-        return CheckResult("ok", "memory", f"{policy}: a full store refuses, and forgets nothing")
+        return CheckResult("ok", "memory", f"{policy}: a full store refuses new messages and deletes nothing")
     return CheckResult(
-        "warning", "memory", f"{policy}: a full store forgets conversations", "set its maxmemory-policy to noeviction"
+        "warning", "memory", f"{policy}: a full store deletes conversations", "set its maxmemory-policy to noeviction"
     )
 
 
 def _check_memory(memory: MemoryUse) -> CheckResult:
     if not memory.limit:
-        return CheckResult("ok", "room", f"{memory.used / MIB:.1f} MiB used, no limit set")
+        return CheckResult("ok", "memory use", f"{memory.used / MIB:.1f} MiB used, no limit set")
     used = f"{memory.ratio:.0%} of {memory.limit / MIB:.0f} MiB used"
     fix = "raise its maxmemory, or lower HISTORY_DAYS"
     if memory.ratio >= 1:
-        return CheckResult("failure", "room", f"{used}: no message is taken in", fix)
+        return CheckResult("failure", "memory use", f"{used}: new messages are refused", fix)
     if memory.is_tight:
-        return CheckResult("warning", "room", f"{used}: the largest histories are shortened", fix)
-    return CheckResult("ok", "room", used)
+        return CheckResult("warning", "memory use", f"{used}: the largest histories are shortened", fix)
+    return CheckResult("ok", "memory use", used)
 
 
 def _check_persistence(facts: ServerFacts) -> CheckResult:
@@ -162,12 +165,12 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
     )
 
 
-async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list[CheckResult]:
+async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) -> list[CheckResult]:
     async with openers.tools() as tools:
-        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.hint)]
+        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            fix = "is WTTR_BASE_URL right, and reachable from here?"
+            fix = "check WTTR_BASE_URL, and that it is reachable from here"
             found.append(
                 CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error
@@ -176,17 +179,8 @@ async def _check_tools(part: Part, settings: Settings, openers: Openers) -> list
     return found
 
 
-async def _check_channel(part: Part | None, check: Callable[[], Awaitable[list[CheckResult]]]) -> list[CheckResult]:
-    """A channel that ``parts`` does not know says itself whether it is on."""
-    if part is None:
-        return await check()
-    if not part.on:
-        return [CheckResult("off", part.name, part.detail, part.hint)]
-    return [CheckResult("ok", part.name, part.detail, part.hint), *await check()]
-
-
 async def _check_port(settings: Settings) -> list[CheckResult]:
-    """A port that answers may be Kaiwa's own; ``/readyz`` tells."""
+    """Check the port; if something listens, ``/readyz`` shows whether it is Kaiwa."""
     if not settings.port:
         return [CheckResult("ok", "port", "any free one")]
     host = EVERYWHERE.get(settings.host, settings.host)

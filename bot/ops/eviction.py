@@ -1,4 +1,4 @@
-"""Eviction: while the store is nearly full, the largest histories are shortened and the operator is told."""
+"""Eviction: while the store is nearly full, shorten the largest histories and alert the operator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bot.store import Freed, MemoryUse, Store
 log = structlog.stdlib.get_logger(__name__)
 
 EVERY_S = 10.0
-CLAIM_S = 40  # longer than making room may take: no two processes do it at once
-PAUSE_S = 9  # after making room; a little less than EVERY_S
+CLAIM_S = 40  # longer than make_room may take, so that only one process runs it
+PAUSE_S = 9  # after make_room; a little less than EVERY_S
 MIB = 1 << 20
 CLAIM = "upkeep:memory"
 
@@ -23,14 +23,14 @@ State = Literal["ok", "tight", "exhausted"]
 
 
 async def no_alarm(_detail: str) -> None:
-    """Tell nobody."""
+    """Alert nobody."""
 
 
 class Evictor:
     """Checks the store's memory periodically; one process at a time makes room.
 
     Args:
-        alarm: called with the share in use each time room was made.
+        alarm: called with the share of memory in use after each ``make_room``.
     """
 
     def __init__(

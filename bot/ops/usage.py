@@ -1,4 +1,4 @@
-"""What the bot has used up, day by day and model by model, in tokens and estimated money, for its operator."""
+"""``kaiwa usage``: tokens and estimated cost by day and model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bot.store import Day, Store
 TOP = 5
 MILLION = 1_000_000
 KINDS = ("turns", "messages", "input", "cached", "output", "thinking")
-VERSION = r"(-(preview|exp|\d)[\w.-]*)?"  # what may follow a model's name and change nothing about its price
+VERSION = r"(-(preview|exp|\d)[\w.-]*)?"  # suffix of a model's name that does not change its price
 
 
 class Price(Struct, frozen=True):
-    """US dollars for a million tokens; thinking is output."""
+    """US dollars for a million tokens; thinking tokens cost as output."""
 
     input: float
     cached: float
@@ -40,11 +40,11 @@ class Prices(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """A model's day.
+    """The use of a model on a day.
 
     Attributes:
-        input: of which ``cached`` cost less.
-        usd: estimated; None where the model's price is not known.
+        input: includes ``cached``, which cost less.
+        usd: estimated; None where the model's price is unknown.
     """
 
     day: str
@@ -59,18 +59,18 @@ class Line(Struct, frozen=True):
 
 
 class Heavy(Struct, frozen=True):
-    """Who has used much; the name is shortened."""
+    """The shortened name of a user or conversation with high use, and its tokens."""
 
     name: str
     tokens: int
 
 
 class Report(Struct, frozen=True):
-    """Some days.
+    """The use of several days.
 
     Attributes:
         usd: estimated, of all lines with a price.
-        prices_as_of: the day the prices were looked up.
+        prices_as_of: the date of the prices.
     """
 
     lines: list[Line]
@@ -87,13 +87,13 @@ def load_prices() -> Prices:
 
 
 async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:
-    """What was used on these days; a day of which nothing is known any more has no lines."""
-    kept = await store.budget.days(days)
-    lines = [line for name, day in zip(days, kept, strict=True) for line in _lines(name, day, prices)]
+    """The use of these days; a day without data has no lines."""
+    counters = await store.budget.days(days)
+    lines = [line for name, day in zip(days, counters, strict=True) for line in _lines(name, day, prices)]
     return Report(
         lines,
-        _heaviest([day.users for day in kept]),
-        _heaviest([day.conversations for day in kept]),
+        _heaviest([day.users for day in counters]),
+        _heaviest([day.conversations for day in counters]),
         round(sum(line.usd or 0 for line in lines), 4),
         prices.as_of,
         prices.source,
@@ -101,7 +101,7 @@ async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:
 
 
 def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
-    """Lines as a table shows them."""
+    """The lines as rows of a table."""
     for line in lines:
         counts = (f"{getattr(line, kind):,}" for kind in KINDS)
         yield (line.day, line.model, *counts, "" if line.usd is None else f"{line.usd:.4f}")

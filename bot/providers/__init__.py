@@ -1,6 +1,6 @@
-"""The models' Protocol: one neutral request in, a stream of neutral events out.
+"""The Protocol of a provider: one neutral request in, a stream of neutral events out.
 
-Each file here speaks to one vendor and translates its exceptions, once, into ``bot.errors``.
+Each folder serves one vendor and translates the vendor's exceptions into ``bot.errors``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from bot.transcript import Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
-TOKEN_BYTES = 3  # of UTF-8, to reckon with: a Japanese character is about a token, and so are four letters
-PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters where no spaces part them
+TOKEN_BYTES = 3  # of UTF-8, for estimates: a Japanese character is about a token, and so are four letters
+PIECE = re.compile(r"\s+|[!-~]+\s*|[^\s!-~]{1,3}\s*")  # a word, or three characters of a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ NONE = ToolChoice("none")
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More words of the answer."""
+    """More text of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of a tool call; pieces of one call share ``index``."""
+    """A piece of a tool call; the pieces of one call have the same ``index``."""
 
     index: int
     id: str = ""
@@ -50,7 +50,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """What was streamed so far is void: the request is sent again."""
+    """The request is sent again; everything streamed so far is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ModelResponse:
 
     Attributes:
         message: role ``model``; text, calls and the vendor's opaque data.
-        detail: what the vendor said about an unusual stop, for the log.
+        detail: the vendor's words about an unusual stop, for the log.
     """
 
     message: Message
@@ -80,12 +80,12 @@ StreamEvent = TextDelta | ToolCallDelta | Restarted | Completed
 
 
 class Provider(Protocol):
-    """A model that can be asked.
+    """A model of one vendor.
 
     Attributes:
-        name: the provider's word in ``MODEL=provider:model``.
+        name: the provider in ``MODEL=provider:model``.
         model: the model's id.
-        window: tokens it reads at most, as far as that is known; 0 where it is not.
+        window: tokens that the model reads at most; 0 where that is unknown.
     """
 
     name: str
@@ -105,40 +105,39 @@ class Provider(Protocol):
         """Ask once and stream the answer; the last event is ``Completed``.
 
         Args:
-            first_token_timeout_s: seconds until the vendor's first event; a thought is one too, though it is not shown.
+            first_token_timeout_s: seconds until the vendor's first event; a thought counts, though it is not shown.
 
         Raises:
-            ModelError: translated from the vendor's own exceptions.
+            ModelError: no answer, or an answer that broke off.
         """
         ...
 
     async def check(self) -> str:
-        """Ask the vendor whether key and model work, without generating.
+        """Ask the vendor whether key and model work; nothing is generated.
 
         Returns:
             One line for the operator.
 
         Raises:
-            ModelError: the key or the model was refused, or nobody answers.
+            ModelError: the key or the model was refused, or the vendor does not answer.
         """
         ...
 
     async def aclose(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         ...
 
 
 def wrap_result(result: ToolResult) -> dict[str, Any]:
-    """A tool's result as every model gets it; the system prompt says that what is inside is data.
+    """A tool's result as every model gets it; the system prompt says that its content is data.
 
-    The tool's own object is never the outermost one, so that nothing in it can pass for an error of ours or for
-    anything else than output.
+    The tool's object is never the outermost one, so that none of its fields can pass for an error of ours.
     """
     return result.response if result.is_error else {"output": result.response}
 
 
 def replay(message: Message) -> Iterator[TextDelta | ToolCallDelta]:
-    """A model's finished message as the pieces of a stream: its words, then each call whole."""
+    """The events that would have streamed a finished message: text in small pieces, then each call whole."""
     for piece in PIECE.findall(message.text):
         yield TextDelta(piece)
     for index, call in enumerate(message.calls):

@@ -1,6 +1,6 @@
-"""Models by their names: ``provider:model`` becomes the provider that speaks to it.
+"""The registry of providers: opens the model that ``provider:model`` names.
 
-A new provider is a folder that holds an entry and a line in ``PROVIDERS``.
+A new provider is a folder with an entry, and a line in ``PROVIDERS``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from bot.errors import SettingsError
-from bot.metrics import Metrics
 from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
-from bot.providers.routing.fallback import FallbackProvider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.fallback import FallbackProvider
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Settings, tool_config
+from bot.telemetry import Metrics
 
 Registry = tuple[ProviderEntry[Any], ...]
 
@@ -37,7 +36,7 @@ async def open_models(settings: Settings, metrics: Metrics, registry: Registry =
     """The chosen model with its retries and its fallbacks.
 
     Raises:
-        SettingsError: one of them is not known, lacks a variable, or its SDK is not installed.
+        SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not installed.
     """
     models = [_open(settings, name, registry) for name in settings.models]
     async with aclosing(FallbackProvider(models, metrics)) as provider:
@@ -46,7 +45,7 @@ async def open_models(settings: Settings, metrics: Metrics, registry: Registry =
 
 @asynccontextmanager
 async def open_model(settings: Settings, name: str, registry: Registry = PROVIDERS) -> AsyncIterator[Provider]:
-    """One of the configured models, by itself.
+    """One of the configured models, without retries and fallbacks.
 
     Raises:
         SettingsError: as ``open_models``.
@@ -56,17 +55,17 @@ async def open_model(settings: Settings, name: str, registry: Registry = PROVIDE
 
 
 def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
-    """Check that every configured model has a provider and what it needs; nothing is loaded for that.
+    """Check that every configured model has a provider and the variables it needs; no SDK is imported.
 
     Raises:
-        SettingsError: naming the variable, and the fix.
+        SettingsError: with the variable and the fix.
     """
     for name in settings.models:
         _config(settings, name, _entry(settings, name, registry))
 
 
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
-    """The secrets of the configured models, for the log to strike out; it raises like ``check_models``."""
+    """The secrets of the configured models, which the log strikes out; raises like ``check_models``."""
     configs = (_config(settings, name, _entry(settings, name, registry)) for name in settings.models)
     values = (value for config in configs for value in dict(config).values())
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
@@ -96,7 +95,7 @@ def _entry(settings: Settings, name: str, registry: Registry) -> ProviderEntry[A
 
 
 def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseModel:
-    """An entry's variables: those that the settings know from there, all others from the same sources."""
+    """The variables of an entry: from the settings where those have them, else from the same sources."""
     fields: set[str] = entry.config.model_fields.keys() & type(settings).model_fields.keys()
     config: BaseModel = tool_config(entry.config, {field: getattr(settings, field) for field in fields})
     if entry.needs and not any(_is_set(getattr(config, variable.lower())) for variable in entry.needs):

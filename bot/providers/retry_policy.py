@@ -1,6 +1,6 @@
 """Retrying and waiting for models: every number, and the rules that use them.
 
-Nothing here asks a model: ``routing/fallback.py`` does, along these rules; ``shared/timeouts.py`` keeps the time.
+``fallback.py`` follows the rules; ``shared/streaming.py`` applies the time limits.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
 
 # Attempts, for one request of the agent.
 ATTEMPTS = 4  # over all models, the first one included
-ATTEMPTS_PER_MODEL = 2  # of one that has fallbacks ahead: the first failure may be a hiccup, the second is an outage
-MALFORMED_REPEATS = 1  # of an answer nobody can read: models sample, and the next one may be well formed
+ATTEMPTS_PER_MODEL = 2  # of a model with fallbacks left: one failure may pass, a second one is an outage
+MALFORMED_REPEATS = 1  # after an unreadable answer: models sample, so the next answer may be well formed
 
 # Seconds until an answer.
-FIRST_TOKEN_TIMEOUT_S = 20.0  # to the first event, all attempts, waits and fallbacks together: what a person waits
-FIRST_TOKEN_SHARE = 0.7  # of the seconds left, for a model that has fallbacks ahead
+FIRST_TOKEN_TIMEOUT_S = 20.0  # to the first event, with all attempts, waits and fallbacks: as long as people wait
+FIRST_TOKEN_SHARE = 0.7  # of the remaining seconds, for a model with fallbacks left
 REQUEST_TIMEOUT_S = 60.0  # to the last event of one answer: LINE's reply token lives about as long
-LAST_BYTES_TIMEOUT_S = 0.1  # for what follows the last event: a connection read to its end is used again
-MODEL_LOAD_TIMEOUT_S = 300.0  # what Ollama itself gives a model to be loaded (OLLAMA_LOAD_TIMEOUT)
+LAST_BYTES_TIMEOUT_S = 0.1  # for bytes after the last event: only a connection read to its end is used again
+MODEL_LOAD_TIMEOUT_S = 300.0  # for loading a model, as in Ollama itself (OLLAMA_LOAD_TIMEOUT)
 
 # Seconds between two attempts at the same model: base, doubled with each, and a random part of that ("full jitter",
 # https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 BACKOFF_BASE_S = 0.5
-LONGEST_WAIT_S = 10.0  # also one that a vendor asks for, by Retry-After or by Google's RetryInfo
+LONGEST_WAIT_S = 10.0  # also of a wait that a vendor asks for, by Retry-After or by Google's RetryInfo
 
-# A model that keeps failing is left alone.
+# A model that keeps failing gets no requests for a while.
 BREAKER_FAILURES = 3  # in a row
-BREAKER_OPEN_S = 10.0  # half of what a user may wait for the first answer after an outage
+BREAKER_OPEN_S = 10.0  # half of the longest wait for the first answer after an outage
 
 # Connections.
-CONNECT_TIMEOUT_S = 10.0  # of TCP and TLS; the first token's seconds run meanwhile
+CONNECT_TIMEOUT_S = 10.0  # for TCP and TLS, within the seconds to the first event
 KEEP_ALIVE_S = 60.0  # that an idle connection is kept for the next request
 
-# What the user is told when several models have failed in different ways: what leaves most hope.
-HOPE = (ModelUnusable, RequestRefused, TryAgain)
+# Which error is raised after different failures of several models: the kind that stands last here.
+PREFERRED = (ModelUnusable, RequestRefused, TryAgain)
 
 
 class Breaker:
     """The circuit breaker of one model in this process.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -53,11 +53,11 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Open, or half open: the model has not answered since it failed too often."""
+        """Whether the model has failed too often since its last answer; a half-open breaker counts as open."""
         return self._failures >= BREAKER_FAILURES
 
     def admit(self) -> bool:
-        """Whether a request may go to the model. Once the time is over, one may; the next one as long after that."""
+        """Whether a request may go to the model; while the breaker is open, one request in each ``BREAKER_OPEN_S``."""
         if not self.is_open:
             return True
         now = self._clock()
@@ -67,19 +67,19 @@ class Breaker:
         return True
 
     def close(self) -> None:
-        """The model has answered."""
+        """Record an answer."""
         self._failures = 0
 
     def fail(self, *, at_once: bool) -> None:
-        """The model has failed; ``at_once`` where another attempt so soon would fail too."""
+        """Record a failure; ``at_once`` opens the breaker, as another attempt soon would fail too."""
         was_open = self.is_open
         self._failures = max(self._failures + 1, BREAKER_FAILURES if at_once else 0)
-        if self.is_open and not was_open:  # requests that were on their way do not hold it open any longer
+        if self.is_open and not was_open:  # failures of requests under way do not prolong it
             self._open_until = self._clock() + BREAKER_OPEN_S
 
 
 class HasBreaker(Protocol):
-    """A model that may be asked, as far as the policy looks at it."""
+    """A model as far as the policy knows it."""
 
     @property
     def breaker(self) -> Breaker: ...
@@ -89,16 +89,16 @@ CandidateT = TypeVar("CandidateT", bound=HasBreaker)
 
 
 class RetryPolicy(Generic[CandidateT]):
-    """One request's way through the models: whom to ask next, after how long, and when to give up.
+    """The attempts of one request: which model is next, after which wait, and when to give up.
 
-    Models are asked in their order; those whose breaker is open come last.
+    Models are asked in their order; a model whose breaker is open comes last.
 
     Args:
         jitter: a number between 0 and 1, for each wait.
-        first_token_timeout_s: until the first event of the last attempt, waits and fallbacks included.
+        first_token_timeout_s: seconds to the first event, with all attempts, waits and fallbacks.
 
     Attributes:
-        candidate: who is asked now.
+        candidate: the model of this attempt.
     """
 
     def __init__(
@@ -119,37 +119,37 @@ class RetryPolicy(Generic[CandidateT]):
 
     @property
     def first_token_timeout_s(self) -> float:
-        """Seconds until the first event of this attempt has to be there."""
+        """Seconds to the first event of this attempt."""
         left = self._deadline - self._clock()
         return left * FIRST_TOKEN_SHARE if self._ahead else left
 
     @property
     def is_scarce(self) -> bool:
-        """Whether the attempts that are left are no more than the models ahead want."""
+        """Whether every remaining attempt is needed for a model that has not been asked."""
         return ATTEMPTS - self._attempts <= len(self._ahead)
 
     def repeat(self) -> bool:
-        """Ask the same model once more at once; False where attempts or time are used up."""
-        if not self._is_open:
+        """Begin another attempt at the same model; False where attempts or time are used up."""
+        if not self._has_attempts:
             return False
         self._attempts += 1
         self._attempts_here += 1
         return True
 
     def advance(self, error: ModelError) -> float:
-        """Choose who is asked after a failure.
+        """Choose the model of the next attempt after a failure.
 
         Returns:
-            Seconds to wait before that.
+            Seconds to wait before the attempt.
 
         Raises:
-            ModelError: nobody is left to ask, or no time; of all models' failures the one that leaves most hope.
+            ModelError: no model or no time is left; ``PREFERRED`` says which of the failures it is.
         """
         self._errors[self.candidate] = error
         wait = self._wait(error)
         others = bool(self._ahead) and error.apology != "blocked"
-        if not self._is_open or (wait is None and not others):
-            raise max(self._errors.values(), key=_hope)
+        if not self._has_attempts or (wait is None and not others):
+            raise max(self._errors.values(), key=_preference)
         self._attempts += 1
         self._attempts_here += 1
         if wait is None:
@@ -158,7 +158,7 @@ class RetryPolicy(Generic[CandidateT]):
         return wait or 0.0
 
     @property
-    def _is_open(self) -> bool:
+    def _has_attempts(self) -> bool:
         return self._attempts < ATTEMPTS and self._clock() < self._deadline
 
     def _next(self) -> CandidateT:
@@ -166,8 +166,12 @@ class RetryPolicy(Generic[CandidateT]):
         return self._ahead.pop(next(admitted, 0))
 
     def _wait(self, error: ModelError) -> float | None:
-        """Seconds until the same model may be asked again, None where it is not."""
-        if not isinstance(error, TryAgain) or wants_too_long_a_wait(error) or (self._ahead and self._is_lost(error)):
+        """Seconds until the next attempt at the same model, None where there is none."""
+        if (
+            not isinstance(error, TryAgain)
+            or exceeds_longest_wait(error)
+            or (self._ahead and self._should_move_on(error))
+        ):
             return None
         wait = self._backoff() if error.after is None else error.after
         return wait if self._clock() + wait < self._deadline else None
@@ -176,16 +180,16 @@ class RetryPolicy(Generic[CandidateT]):
         longest: float = min(LONGEST_WAIT_S, BACKOFF_BASE_S * 2 ** (self._attempts_here - 1))
         return self._jitter() * longest
 
-    def _is_lost(self, error: ModelError) -> bool:
-        """Whether the attempts and the time that are left are better spent on the models ahead."""
+    def _should_move_on(self, error: ModelError) -> bool:
+        """Whether the remaining attempts and time should go to the next model."""
         used_up = self.is_scarce or self._attempts_here == ATTEMPTS_PER_MODEL
         return used_up or error.apology == "timed_out" or self.candidate.breaker.is_open
 
 
-def wants_too_long_a_wait(error: ModelError) -> bool:
-    """Whether the vendor wants to be left alone for longer than anybody waits."""
+def exceeds_longest_wait(error: ModelError) -> bool:
+    """Whether the vendor asks for a wait beyond ``LONGEST_WAIT_S``."""
     return isinstance(error, TryAgain) and (error.after or 0) > LONGEST_WAIT_S
 
 
-def _hope(error: ModelError) -> int:
-    return next((place for place, kind in enumerate(HOPE) if isinstance(error, kind)), 0)
+def _preference(error: ModelError) -> int:
+    return next((place for place, kind in enumerate(PREFERRED) if isinstance(error, kind)), 0)

@@ -1,4 +1,4 @@
-"""A model that plays a script, for tests: what it will say is written down, what it was asked is kept."""
+"""A provider for tests: it plays scripted answers and keeps the requests it gets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Step:
     """One answer of the script.
 
     Attributes:
-        calls: an empty id becomes a fresh one each time the step is played.
+        calls: a call with an empty id gets a fresh one.
         stop_reason: empty: ``tool_use`` beside calls, else ``end_turn``.
         before: events streamed first, such as words and the ``Restarted`` that voids them.
         error: raised where the stream would have been completed, after ``text``.
         gate: the stream waits until it is set, after ``gate_after`` events.
-        at_gate: set when the stream has come to its gate.
+        at_gate: set when the stream reaches its gate.
     """
 
     text: str = ""
@@ -45,7 +45,7 @@ ScriptedAnswer = Step | Callable[[Sequence[Message]], Step]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the model was asked."""
+    """One request to the model."""
 
     system: str
     messages: tuple[Message, ...]
@@ -54,17 +54,17 @@ class Request:
 
 
 class ScriptEnded(Exception):
-    """One request more came than steps were written."""
+    """More requests came than the script has steps."""
 
 
 class Scripted:
     """Plays steps in order, one for each request.
 
     Args:
-        steps: answers, or functions that choose one by the messages they are given.
+        steps: answers, or functions that make an answer from the messages.
 
     Attributes:
-        requests: every request so far, oldest first.
+        requests: all requests so far, oldest first.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Scripted:
             yield event
 
     async def check(self) -> str:
-        """Nothing to reach."""
+        """Always fine: there is no network."""
         return "scripted: plays the steps it was given"
 
     async def aclose(self) -> None:
-        """Nothing to give back."""
+        """Nothing: there are no connections."""
 
     def _events(self, step: Step) -> list[StreamEvent]:
         calls = tuple(ToolCall(call.id or new_id("call"), call.name, call.arguments) for call in step.calls)

@@ -1,1 +1,1 @@
-"""Text of strangers, shown so that it can be nothing else: arguments, names, and the characters that deceive."""
+"""Untrusted text made safe to show: arguments of tool calls, display names, deceptive characters."""

@@ -1,4 +1,4 @@
-"""What a person is shown of a call before they decide about it: all that will be used, and nothing that pretends."""
+"""The arguments of a tool call as an approval question shows them: complete, and without deceptive characters."""
 
 from __future__ import annotations
 
@@ -8,78 +8,81 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from bot.safe_text.glyphs import in_order, posing, unseen
+from bot.safe_text.glyphs import invisible, isolate_rtl, lookalikes
 
-SHOWN = 2_000  # characters of the arguments; with the words around them they fit one message of every channel
-BULLET = "▸"  # begins an argument, and a line of no value, however long values are wrapped
-SPACE = "␣"  # stands for a space that could be overlooked, or be taken for the end of a line
+SHOWN = 2_000  # characters of arguments; with the text around them they fit one message of every channel
+BULLET = "▸"  # begins an argument; a value cannot contain it
+SPACE = "␣"  # shows a space that could be overlooked
 
 NAME = re.compile(r"\w[\w.-]*")
-WORD = re.compile(r"(?:[^\W\d_]|[/~.])[^\s\"\\]*")  # begins like no number
+WORD = re.compile(r"(?:[^\W\d_]|[/~.])[^\s\"\\]*")  # never begins like a number
 CONSTANT = re.compile("true|false|null|nan|[+-]?infinity", re.IGNORECASE)
 PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|-?Infinity')
 BLANKS = re.compile(r"\A[ \u3000]+|[ \u3000]{2,}|[ \u3000]+\Z")
-OURS = frozenset(f"{SPACE}⎵⌴{BULLET}▹►▻▶▷‣⏵➤➢➣❯⯈\U0001f782")  # with what looks like them
+OURS = frozenset(f"{SPACE}⎵⌴{BULLET}▹►▻▶▷‣⏵➤➢➣❯⯈\U0001f782")  # and what looks like them
 QUOTES = frozenset("“”„‟″＂ʺ〝〞〟״")
 
 
-def described(arguments: Mapping[str, Any]) -> str:
-    """The arguments, one a line, as they will really be used.
+def render_arguments(arguments: Mapping[str, Any]) -> str:
+    """The arguments as they will be used, one a line.
 
-    A text that is one plain word stands as it is; every other stands in quotes, as JSON writes it, with escapes for
-    line breaks, for what nobody sees, for what covers other letters, and for letters that pose as others. Each of
-    several spaces is visible. Words that are read from right to left keep their place.
+    One plain word stands as it is; any other text is quoted as in JSON, with escapes for line breaks, invisible
+    characters, marks that cover letters, and lookalikes. Repeated spaces are shown as ``SPACE``. Right-to-left text
+    does not reorder the text around it.
     """
-    return "\n".join(in_order(f"{BULLET} {_name(name)}: {_value(value)}") for name, value in arguments.items())
+    return "\n".join(isolate_rtl(f"{BULLET} {_name(name)}: {_value(value)}") for name, value in arguments.items())
 
 
-def described_whole(arguments: Mapping[str, Any]) -> str | None:
-    """The arguments as they are described; None where that takes more than is shown."""
-    # Nothing is shown by fewer characters than it has, and JSON takes less than twice as many for what stands between.
+def render_within_limit(arguments: Mapping[str, Any]) -> str | None:
+    """The rendered arguments; None where they are longer than ``SHOWN``."""
+    # Rendering never shortens a text, and JSON adds less than twice as many characters between values.
     if len(json.dumps(arguments, ensure_ascii=False)) > 2 * SHOWN:
         return None
-    shown = described(arguments)
+    shown = render_arguments(arguments)
     return shown if len(shown) <= SHOWN else None
 
 
-def fenced(text: str) -> str:
-    """As a block of code, with a fence that the text cannot close."""
+def code_block(text: str) -> str:
+    """A Markdown code block with a fence that the text cannot close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
 def _name(name: str) -> str:
-    return name if NAME.fullmatch(name) and _written(name) == name else f'"{_written(name)}"'
+    return name if NAME.fullmatch(name) and _escape(name) == name else f'"{_escape(name)}"'
 
 
 def _value(value: object) -> str:
     if not isinstance(value, str):
         return PART.sub(_part, json.dumps(value, ensure_ascii=False))
-    written = _written(value)
+    written = _escape(value)
     is_word = written == value and WORD.fullmatch(value) and not CONSTANT.fullmatch(value)
     return value if is_word else f'"{written}"'
 
 
 def _part(part: re.Match[str]) -> str:
-    """A text in a list or an object: what looks like a quotation mark could seem to part it."""
+    """A text in a list or an object: a lookalike of a quotation mark could seem to end it."""
     if not part[0].startswith('"'):
-        return "null"  # what a number too large for JSON is on record, and so what a tool is given
-    return f'"{_written(json.loads(part[0]), QUOTES)}"'
+        return "null"  # a number too large for JSON is stored as null, so the tool gets null
+    return f'"{_escape(json.loads(part[0]), QUOTES)}"'
 
 
-def _written(text: str, also: frozenset[str] = frozenset()) -> str:
-    """The text as it stands between quotation marks."""
-    hidden = unseen(text)
-    escaped = hidden | posing(text) | {place for place, letter in enumerate(text) if letter in OURS or letter in also}
-    blanks = {place for match in BLANKS.finditer(text) for place in range(*match.span())}
+def _escape(text: str, also: frozenset[str] = frozenset()) -> str:
+    """The text between quotation marks."""
+    escaped = (
+        invisible(text)
+        | lookalikes(text)
+        | {index for index, letter in enumerate(text) if letter in OURS or letter in also}
+    )
+    blanks = {index for match in BLANKS.finditer(text) for index in range(*match.span())}
     pieces: list[str] = []
-    is_bare = False  # the letter before is an escape, which carries no mark
-    for place, letter in enumerate(text):
-        is_bare = place in escaped or (is_bare and unicodedata.category(letter)[0] == "M")
-        if place in blanks and letter == " ":
+    is_bare = False  # the letter before is escaped: a mark cannot combine with it
+    for index, letter in enumerate(text):
+        is_bare = index in escaped or (is_bare and unicodedata.category(letter)[0] == "M")
+        if index in blanks and letter == " ":
             pieces.append(SPACE)
-        elif is_bare or place in blanks or letter in '"\\':
+        elif is_bare or index in blanks or letter in '"\\':
             pieces.append(json.dumps(letter)[1:-1])
         else:
             pieces.append(letter)

@@ -1,28 +1,28 @@
-"""Display names: anybody's free choice, made into words that are nothing but a name wherever they are shown."""
+"""Display names, which people choose freely, made safe to show anywhere."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from bot.safe_text.glyphs import LEFT_TO_RIGHT, TURNING, unseen
+from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, invisible
 
 CAP = 50  # characters
-# What parts or frames things where names stand: fields, brackets, quotation marks, marks of code and of emphasis.
+# Characters that separate or enclose a name where it is shown: commas, brackets, quotes, code and emphasis marks.
 SEPARATORS = re.compile(r"[\s,;:|<>\[\](){}\"`*~\\、，；：｜＜＞［］（）｛｝＂「」『』【】〔〕〈〉《》“”„…]+")
 
 
 def safe_name(name: str) -> str:
-    """The name on one line, without what nobody sees and without marks of any sentence or list around it; may be empty.
+    """The name on one line, without invisible characters and separators; may be empty.
 
-    Letters in fancy dress are the plain ones.
+    Stylised letters become plain ones.
     """
     words = SEPARATORS.sub(" ", unicodedata.normalize("NFKC", name[: 4 * CAP])).strip()[:CAP]
-    hidden = unseen(words)
-    return " ".join("".join(" " if place in hidden else letter for place, letter in enumerate(words)).split())
+    hidden = invisible(words)
+    return " ".join("".join(" " if index in hidden else letter for index, letter in enumerate(words)).split())
 
 
-def name_in_words(name: str) -> str:
-    """The safe name for a sentence that people read: one that is read from right to left turns nothing beside it."""
+def isolated_name(name: str) -> str:
+    """The safe name for a sentence: a right-to-left one does not reorder the text beside it."""
     name = safe_name(name)
-    return f"{LEFT_TO_RIGHT}{name}{LEFT_TO_RIGHT}" if TURNING.search(name) else name
+    return f"{LEFT_TO_RIGHT}{name}{LEFT_TO_RIGHT}" if RTL_RUN.search(name) else name

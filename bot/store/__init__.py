@@ -5,12 +5,11 @@
     journal     the turn under way                history          committed turns and their summary
     outbox      deliveries that must leave        dead_letters     what was given up
     live        pub/sub for viewers               kv               small values with a lifetime
-    connection  clients, pools, error translation clients          one server, or a cluster
-    batches     requests sent together            slots            a queue for a cluster's connections
+    clients     one server or a cluster, errors   queues           requests that wait for a connection
     memory      how full the store is             budget           counters of a day
     frames      entries of inbox and journal      personal_data    keys that name a person
-    embedded    the bundled Valkey                server           its process
-    rewriting   its append-only file              private          its folder's permissions
+    embedded    the bundled Valkey                rewriting        its append-only file
+    private     its folder's permissions
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -24,13 +23,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
-from bot.store.clients import Client
-from bot.store.connection import STORE_FAILURES, connect, limited_pool, translate_errors
+from bot.store.clients import STORE_FAILURES, Client, connect, limited_pool, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Waiting
-from bot.store.history import History, Recalled
+from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
+from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
-from bot.store.journal import Journal, JournalledTurn, Shown
+from bot.store.journal import Journal, JournalledTurn, ShownQuestion
 from bot.store.keys import DAY_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
@@ -55,16 +53,16 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Freed",
+    "InboxEntry",
     "JournalledTurn",
     "Lease",
     "MemoryUse",
-    "Recalled",
     "ServerFacts",
-    "Shown",
+    "ShownQuestion",
     "Spent",
     "Store",
+    "StoredHistory",
     "Unit",
-    "Waiting",
     "limited_pool",
     "open_store",
     "shard_of",
@@ -78,7 +76,7 @@ CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
 
 @dataclass(frozen=True, slots=True)
 class Depths:
-    """How much there is to do.
+    """How much work the store holds.
 
     Attributes:
         due: conversations in the due index, now or later.
@@ -91,13 +89,13 @@ class Depths:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What an operator should know of the server.
+    """The server's version and settings, for the operator.
 
     Attributes:
-        server: its name and version.
-        redis_version: major; of the Redis it is compatible with.
-        memory_policy: what it does when its memory is full.
-        append_only: whether it writes down what it accepts.
+        server: name and version.
+        redis_version: the major version of Redis that it is compatible with.
+        memory_policy: its ``maxmemory-policy``.
+        append_only: whether it keeps an append-only file.
     """
 
     server: str
@@ -136,35 +134,35 @@ class Store:
         self.memory = StoreMemory(client, scripts)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
-        """Ask whether the store answers, for every shard.
+        """Check that every shard answers.
 
         Raises:
-            StoreUnavailable: not within ``timeout_s``.
+            StoreUnavailable: no answer within ``timeout_s``.
         """
         was_away, self._was_away = self._was_away, True
         async with translate_errors(timeout_s):
-            await self._priority.ask_each(("EXISTS", index) for index in due_indexes())
-            if was_away:  # the turns' connections have to find it again too
-                await self._client.ask_each(("EXISTS", index) for index in due_indexes())
+            await self._priority.execute_each(("EXISTS", index) for index in due_indexes())
+            if was_away:  # the turns' connections have to reconnect too
+                await self._client.execute_each(("EXISTS", index) for index in due_indexes())
         self._was_away = False
 
     async def now_ms(self, conversation: str = "") -> int:
-        """The clock that processes compare; on a cluster each node has its own, and a conversation goes by one."""
+        """Milliseconds since the epoch by the store's clock; on a cluster, by that of the conversation's node."""
         async with translate_errors():
             seconds, microseconds = await self._client.eval(CLOCK, 1, Keys(conversation).history)
         return int(seconds) * 1000 + int(microseconds) // 1000
 
     async def depths(self) -> Depths:
-        """Count what waits."""
+        """Count due conversations and dead letters."""
         async with translate_errors():
-            due = await self._client.ask_each(("ZCARD", index) for index in due_indexes())
-            dead = await self._client.ask_each(("XLEN", stream) for stream in dead_letter_streams())
+            due = await self._client.execute_each(("ZCARD", index) for index in due_indexes())
+            dead = await self._client.execute_each(("XLEN", stream) for stream in dead_letter_streams())
         return Depths(sum(due), sum(dead))
 
     async def facts(self) -> ServerFacts:
-        """Ask the server about itself; a cluster is as good as its worst node."""
+        """Facts of the server; of a cluster, the worst of all nodes."""
         async with translate_errors():
-            servers = [_facts(info) for info in await self._client.every_info()]
+            servers = [_facts(info) for info in await self._client.info_of_each()]
         worst = min(servers, key=lambda facts: facts.redis_version)
         policies = {facts.memory_policy for facts in servers}
         return replace(
@@ -188,12 +186,12 @@ def _facts(info: Mapping[str, Any]) -> ServerFacts:
 
 @asynccontextmanager
 async def open_store(url: str, *, history_days: int, max_connections: int = CONNECTIONS) -> AsyncIterator[Store]:
-    """The store behind a URL, which is ``redis://``, ``rediss://`` or ``unix://``, and for a cluster
-    ``redis+cluster://`` or ``rediss+cluster://``; it connects when it is first used.
+    """Open the store of a URL: ``redis://``, ``rediss://``, ``unix://``, for a cluster ``redis+cluster://`` or
+    ``rediss+cluster://``. It connects on first use.
 
     Args:
         max_connections: to the server, or to each node; at least 3: one for live events while somebody watches, the
-            others shared between turns and ``priority``.
+            others for turns and ``priority``.
 
     Raises:
         SettingsError: the URL cannot be read.

@@ -1,12 +1,11 @@
-"""What users, conversations and the whole bot use up in a day, counted and held against limits in one go.
+"""Counters of a day: what users, conversations and the whole bot use, counted and checked against limits at once.
 
-    kaiwa:{03}:spent:2026-11-21:user:9f86d081884c7d65     messages, tokens, and what each turn has counted
-    kaiwa:{11}:totals:2026-11-21                          tokens, and by kind and model what made them up
+    kaiwa:{03}:spent:2026-11-21:user:9f86d081884c7d65     messages, tokens, and messages by turn
+    kaiwa:{11}:totals:2026-11-21                          tokens, in total and by kind and model
     kaiwa:{11}:totals:2026-11-21:users                    a ranking by tokens
 
-Counters live in different shards, so that no script can hold several of them: each is right for itself, and what one
-has counted is given back where another one refuses. Days are names to this module; whoever calls it decides when one
-begins.
+Counters live in different shards, so no script can change several at once: each is exact by itself, and what one has
+counted is given back when another refuses. A day is only a name here; the caller decides when it begins.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-from bot.store.batches import Request
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import SPENT_S, TOTALS_S, spent_key, totals_keys
+from bot.store.queues import Command
 
 SCRIPTS = ("budget_take", "budget_give_back", "budget_spend", "budget_total")
-RANKED = 500  # names in a ranking; with more, those who come in late with little are left out
-SHOWN = 100  # of them a report reads
+RANKED = 500  # names in a ranking; beyond, the lowest are dropped
+SHOWN = 100  # of them, for a report
 
 Scope = Literal["user", "conversation"]
 Unit = Literal["messages", "tokens"]
@@ -31,7 +29,7 @@ Unit = Literal["messages", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a counter stands at."""
+    """The value of a counter."""
 
     messages: int = 0
     tokens: int = 0
@@ -39,7 +37,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One day's counter of a user or a conversation, and what it may reach; 0 is no limit."""
+    """One day's counter of a user or a conversation, with its limits; 0 is no limit."""
 
     scope: Scope
     name: str
@@ -49,19 +47,19 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """So many messages of a turn, to be held against a counter."""
+    """The number of a turn's messages to check against a counter."""
 
     counter: Counter
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
-    """What came of claims.
+class TakeResult:
+    """The result of ``take``.
 
     Attributes:
         tokens: of the whole bot on this day.
-        refused: for each claim, in order, what would be too much; None where it was counted.
+        refused: for each claim, in order, the exceeded unit; None where it was counted.
     """
 
     tokens: int
@@ -89,19 +87,19 @@ class Budget:
         self._client = client
         self._scripts = {name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
 
-    async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> Verdicts:
-        """Count a turn's messages against each counter that has room for all of a claim.
+    async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> TakeResult:
+        """Count a turn's messages in each counter whose limits allow all messages of the claim.
 
-        A turn that asks again has its answer again, and is counted once. Those beneath a limit in tokens may go beyond
-        it: what a turn will cost is not known before.
+        The same turn is counted once, however often it asks. A turn that starts below a token limit may exceed it: its
+        cost is not known before.
         """
         totals, *refused = await self._ask_each(
-            [("HGET", totals_keys(day)[0], "tokens"), *(self._taking(day, turn_id, claim) for claim in claims)]
+            [("HGET", totals_keys(day)[0], "tokens"), *(self._take_command(day, turn_id, claim) for claim in claims)]
         )
-        return Verdicts(int(totals or 0), [unit.decode() or None for unit in refused])
+        return TakeResult(int(totals or 0), [unit.decode() or None for unit in refused])
 
     async def give_back(self, day: str, turn_id: str, stay: Sequence[Claim]) -> None:
-        """Let only so many messages stay counted for a turn as these claims say."""
+        """Reduce the messages counted for a turn to the numbers in ``stay``."""
         script = self._scripts["budget_give_back"]
         await self._ask_each(("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages) for claim in stay)
 
@@ -115,7 +113,7 @@ class Budget:
         counts: Mapping[str, int],
         ranks: tuple[str, str],
     ) -> int:
-        """Count tokens, and messages that nobody was asked about, whatever the limits are.
+        """Count tokens, and messages that ``take`` has not counted, without checking limits.
 
         Args:
             counts: for the whole bot's day, by ``kind model``.
@@ -136,7 +134,7 @@ class Budget:
         return int(answers[-1])
 
     async def read(self, day: str, counters: Sequence[Counter]) -> tuple[int, list[Spent]]:
-        """The tokens of the whole bot, and where each counter stands."""
+        """The tokens of the whole bot, and the value of each counter."""
         total, *spent = await self._ask_each(
             [
                 ("HGET", totals_keys(day)[0], "tokens"),
@@ -146,8 +144,8 @@ class Budget:
         return int(total or 0), [Spent(int(messages or 0), int(tokens or 0)) for messages, tokens in spent]
 
     async def days(self, days: Sequence[str]) -> list[Day]:
-        """What the whole bot has used on each of these days."""
-        requests: list[Request] = []
+        """The use of the whole bot on each of these days."""
+        requests: list[Command] = []
         for day in days:
             totals, *rankings = totals_keys(day)
             requests.append(("HGETALL", totals))
@@ -158,14 +156,14 @@ class Budget:
             for counts, users, conversations in zip(*[iter(answers)] * 3, strict=True)
         ]
 
-    def _taking(self, day: str, turn_id: str, claim: Claim) -> Request:
+    def _take_command(self, day: str, turn_id: str, claim: Claim) -> Command:
         counter = claim.counter
         limits = (counter.message_limit, counter.token_limit)
         return ("EVAL", self._scripts["budget_take"], 1, _key(day, counter), turn_id, claim.messages, *limits, SPENT_S)
 
-    async def _ask_each(self, requests: Iterable[Request]) -> list[Any]:
+    async def _ask_each(self, requests: Iterable[Command]) -> list[Any]:
         async with translate_errors():
-            return await self._client.ask_each(requests)
+            return await self._client.execute_each(requests)
 
 
 def _key(day: str, counter: Counter) -> str:
@@ -177,6 +175,6 @@ def _counts(answer: Mapping[bytes, bytes]) -> dict[str, int]:
 
 
 def _ranking(answer: Sequence[Any]) -> dict[str, int]:
-    """Names and scores: in pairs by the newer protocol, one after the other by the older one."""
+    """Names and scores: pairs in protocol 3, a flat list in protocol 2."""
     pairs = answer if answer and isinstance(answer[0], list) else zip(answer[::2], answer[1::2], strict=True)
     return {name.decode(): int(score) for name, score in pairs}

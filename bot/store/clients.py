@@ -1,18 +1,28 @@
-"""Two kinds of Redis asked in the same way: one server, or a cluster of them."""
+"""Redis clients for one server or a cluster: connections, timeouts, and the translation of Redis' errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from redis.asyncio import Redis, RedisCluster
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis, RedisCluster
 from redis.asyncio.connection import AbstractConnection, Connection
-from redis.exceptions import RedisError, ResponseError
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import MovedError, RedisClusterException, RedisError, ResponseError
 
-from bot.store.batches import Batches, Question, Request
-from bot.store.slots import Slots
+from bot.errors import SettingsError, StoreUnavailable
+from bot.store.queues import Batches, Command, Request, Slots
 
-ANSWER_S = 2.5  # for a request: connecting, being sent, being answered
+ANSWER_S = 2.5  # for a request: to connect, send and get the response
+STORE_FAILURES = (RedisError, RedisClusterException, OSError)
+
+CONNECT_S = 2.0
+NODE_S = 1.0  # for one node of a cluster: time must remain to ask another node where the key is now
+
+CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")  # Docket's names for them
 
 
 class Server(Redis):
@@ -20,55 +30,55 @@ class Server(Redis):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._batches = Batches(self._answer, self.connection_pool.max_connections, ANSWER_S)
+        self._batches = Batches(self._send_batch, self.connection_pool.max_connections, ANSWER_S)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        (answer,) = await self._batches.ask([args], options)
-        return answer
+        (results,) = await self._batches.submit([args], options)
+        return results
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
         await self._batches.aclose()
         await super().aclose(close_connection_pool)
 
-    async def ask_each(self, requests: Iterable[Request]) -> list[Any]:
-        """The answers to requests of one key each, in one round trip."""
-        asked = list(requests)
-        return await self._batches.ask(asked, {}) if asked else []
+    async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
+        """The replies to commands of one key each, in one round trip."""
+        commands = list(requests)
+        return await self._batches.submit(commands, {}) if commands else []
 
-    async def _answer(self, batch: list[Question]) -> None:
+    async def _send_batch(self, batch: list[Request]) -> None:
         pool = self.connection_pool
         connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]  # a decorator hides it
         try:
-            asked = [(question, packed) for question in batch if (packed := _packed(connection, question))]
-            if asked:
-                await connection.send_packed_command(b"".join(packed for _, packed in asked))
-            for question, _ in asked:
-                await self._read(connection, question)
+            packed_requests = [(request, packed) for request in batch if (packed := _pack(connection, request))]
+            if packed_requests:
+                await connection.send_packed_command(b"".join(packed for _, packed in packed_requests))
+            for request, _ in packed_requests:
+                await self._read_replies(connection, request)
         except BaseException:
-            await connection.disconnect(nowait=True)  # with answers on their way it is of no use to others
+            await connection.disconnect(nowait=True)  # replies still to come would be taken for those of others
             raise
         finally:
             await pool.release(connection)
 
-    async def _read(self, connection: Connection, question: Question) -> None:
-        """All answers to a question, or the first refusal among them."""
-        answers: list[Any] = []
-        refusal: ResponseError | None = None
-        for words in question.requests:
+    async def _read_replies(self, connection: Connection, request: Request) -> None:
+        """Set the results of a request: all replies, or the first error among them."""
+        replies: list[Any] = []
+        error_reply: ResponseError | None = None
+        for command in request.commands:
             try:
-                answers.append(await self.parse_response(connection, words[0], **question.options))
+                replies.append(await self.parse_response(connection, command[0], **request.options))
             except ResponseError as error:
-                refusal = refusal or error
-        if refusal:
-            question.fail(refusal)
-        elif not question.answer.done():
-            question.answer.set_result(answers)
+                error_reply = error_reply or error
+        if error_reply:
+            request.fail(error_reply)
+        elif not request.results.done():
+            request.results.set_result(replies)
 
-    async def every_info(self) -> list[dict[str, Any]]:
-        """What each server says of itself."""
+    async def info_of_each(self) -> list[dict[str, Any]]:
+        """INFO of the server."""
         return [await self.info()]
 
-    async def own_connection(self) -> AbstractConnection:
+    async def new_connection(self) -> AbstractConnection:
         """A connection outside the pool: the caller opens and closes it."""
         pool = self.connection_pool
         return pool.connection_class(**pool.connection_kwargs)
@@ -77,8 +87,8 @@ class Server(Redis):
 class Cluster(RedisCluster):
     """All primaries of a cluster.
 
-    redis-py finds the node that has a key, follows it when it moves, and asks for the nodes anew after an error. Where
-    all connections are in use it would fail; this queues.
+    redis-py finds the node of a key, follows a key that moves, and looks the nodes up anew after an error. With all
+    connections in use it would fail; this class queues.
 
     Args:
         max_connections: to each node.
@@ -97,18 +107,18 @@ class Cluster(RedisCluster):
         for nodes in ("nodes_cache", "startup_nodes"):
             await self.nodes_manager.aclose(nodes)
 
-    async def ask_each(self, requests: Iterable[Request]) -> list[Any]:
-        """The answers to requests of one key each, one after the other: a pipeline would not look for lost nodes."""
-        ask = super().execute_command
+    async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
+        """The replies to commands of one key each, one after the other: a pipeline would not look for lost nodes."""
+        submit = super().execute_command
         async with self._slots.slot():
-            return [await ask(*request) for request in requests]
+            return [await submit(*request) for request in requests]
 
-    async def every_info(self) -> list[dict[str, Any]]:
-        """What each primary says of itself."""
+    async def info_of_each(self) -> list[dict[str, Any]]:
+        """INFO of each primary."""
         _ = await self.initialize()
         return [await self.info(target_nodes=node) for node in self.get_primaries()]
 
-    async def own_connection(self) -> AbstractConnection:
+    async def new_connection(self) -> AbstractConnection:
         """A connection outside the pools, to any primary: the caller opens and closes it."""
         _ = await self.initialize()
         node = self.get_random_primary_node()
@@ -118,10 +128,87 @@ class Cluster(RedisCluster):
 Client = Server | Cluster
 
 
-def _packed(connection: AbstractConnection, question: Question) -> bytes:
-    """A question as it is sent; what cannot be sent fails alone, and is nothing."""
+def _pack(connection: AbstractConnection, request: Request) -> bytes:
+    """The bytes of a request; empty for one that cannot be encoded, which fails alone."""
     try:
-        return b"".join(piece for words in question.requests for piece in connection.pack_command(*words))
+        return b"".join(piece for command in request.commands for piece in connection.pack_command(*command))
     except (RedisError, ValueError) as error:
-        question.fail(error)
+        request.fail(error)
         return b""
+
+
+def connect(url: str, max_connections: int) -> Client:
+    """A client that connects on first use and never repeats a request: a script whose reply was lost may have run.
+
+    Args:
+        max_connections: to the server, or to each node of a cluster.
+
+    Raises:
+        SettingsError: the URL cannot be read.
+    """
+    try:
+        return _cluster(url, max_connections) if url.startswith(CLUSTER_SCHEMES) else _server(url, max_connections)
+    except (TypeError, ValueError, RedisClusterException):  # its text may hold a part of the password
+        fix = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
+        raise SettingsError("REDIS_URL", fix) from None
+
+
+def limited_pool(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
+    """A pool like ``pool`` with a limit; requests wait for a connection without one."""
+    kwargs = pool.connection_kwargs
+    return BlockingConnectionPool(max_connections, None, connection_class=pool.connection_class, **kwargs)
+
+
+def _server(url: str, max_connections: int) -> Server:
+    pool = ConnectionPool.from_url(
+        url,
+        max_connections=max_connections,
+        # Batches have a limit. redis-py would use wait_for, which may swallow a cancellation before
+        # Python 3.12: https://github.com/python/cpython/issues/86296
+        socket_timeout=None,
+        socket_connect_timeout=CONNECT_S,
+        **_options(),
+    )
+    return cast(Server, Server.from_pool(pool))
+
+
+def _cluster(url: str, max_connections: int) -> Cluster:
+    client = Cluster.from_url(
+        url.replace("+cluster", "", 1),
+        max_connections=max_connections,
+        # redis-py looks for another node only after a timeout of its own, not when it is cancelled.
+        socket_timeout=NODE_S,
+        socket_connect_timeout=NODE_S,
+        reinitialize_steps=0,  # looking all nodes up after a move would cut every request under way
+        **_options(),
+    )
+    return cast(Cluster, client)
+
+
+def _options() -> dict[str, Any]:
+    return {
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,  # version 3 costs one more round trip and nothing here needs it; the URL may choose it
+    }
+
+
+@asynccontextmanager
+async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None]:
+    """Wraps every request: Redis' failures become ``StoreUnavailable``.
+
+    Args:
+        timeout_s: for everything inside, the queue included. Without it only the client's own limit applies:
+            ``ANSWER_S`` from the moment a request is sent.
+
+    Raises:
+        StoreUnavailable: Redis does not answer or refuses. The request may have been carried out or not.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError as error:
+        raise StoreUnavailable(f"no answer within {timeout_s or ANSWER_S:g} s") from error
+    except MovedError as error:
+        raise StoreUnavailable("this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://") from error
+    except STORE_FAILURES as error:
+        raise StoreUnavailable(f"{type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""Dead letters: what could not be done for anybody, kept for the operator to look at and to try again."""
+"""Dead letters: undeliverable replies and turns given up, kept for the operator to read and retry."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.frames import unpack
 from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letter_streams
 from bot.store.scripts import Scripts
@@ -25,8 +24,8 @@ class DeadLetter:
     Attributes:
         id: shard, milliseconds since the epoch and a number, such as ``07-1732233600000-0``.
         conversation: empty where it cannot be read.
-        delivery: as it stood in the outbox; None for a turn's messages.
-        arrivals: as they stood in the inbox.
+        delivery: the entry of the outbox; None for a turn's messages.
+        arrivals: the entries of the inbox.
     """
 
     id: str
@@ -42,7 +41,7 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """Everything that was given up in the last 30 days, the newest ``DEAD_LETTERS`` of each shard."""
+    """The dead letters of the last 30 days, at most ``DEAD_LETTERS`` for each shard."""
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
         self._client = client
@@ -50,13 +49,13 @@ class DeadLetters:
 
     async def count(self) -> int:
         async with translate_errors():
-            return sum(await self._client.ask_each(("XLEN", stream) for stream in dead_letter_streams()))
+            return sum(await self._client.execute_each(("XLEN", stream) for stream in dead_letter_streams()))
 
     async def read(self, limit: int = ALL) -> list[DeadLetter]:
-        """The newest letters, newest first."""
+        """The newest dead letters, newest first."""
         requests = (("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letter_streams())
         async with translate_errors(READ_S):
-            shards = await self._client.ask_each(requests)
+            shards = await self._client.execute_each(requests)
         letters = [letter for shard, entries in enumerate(shards) for letter in _letters(shard, entries)]
         return sorted(letters, key=lambda letter: letter.at, reverse=True)[:limit]
 
@@ -69,7 +68,7 @@ class DeadLetters:
         return [letter for letter in letters if letter.conversation == conversation]
 
     async def get(self, letter_id: str) -> DeadLetter | None:
-        """One of them; None where there is none of this id, or no such id."""
+        """The dead letter of an id; None where there is none, or the id is malformed."""
         known = ID.fullmatch(letter_id)
         if known is None or int(known[1]) >= SHARDS:
             return None
@@ -79,26 +78,26 @@ class DeadLetters:
         return next(_letters(shard, entries), None)
 
     async def revive(self, letter: DeadLetter, delivery: bytes = b"") -> bool:
-        """Put it back where it came from: the delivery to the outbox, messages to the inbox.
+        """Put a delivery back into the outbox, or messages back into the inbox.
 
         Args:
-            delivery: what to put in the outbox in the place of the delivery that is kept.
+            delivery: goes to the outbox instead of the stored one.
 
         Returns:
-            False where it is there no more.
+            False where it no longer exists.
         """
         own = delivery or letter.delivery or b""
         return bool(await self._scripts.run("revive", letter.conversation, _place(letter)[1], own))
 
     async def discard(self, letter: DeadLetter) -> bool:
-        """Delete it; False where it is there no more."""
+        """Delete it; False where it no longer exists."""
         stream, entry_id = _place(letter)
         async with translate_errors():
             return bool(await self._client.xdel(stream, entry_id))
 
 
 def _place(letter: DeadLetter) -> tuple[str, str]:
-    """Its stream, also where its conversation cannot be read, and its id there."""
+    """Its stream, known even where the conversation cannot be read, and its id there."""
     shard, _, entry_id = letter.id.partition("-")
     return dead_letter_streams()[int(shard)], entry_id
 
@@ -115,7 +114,7 @@ def _letters(shard: int, entries: Iterable[tuple[bytes, Mapping[bytes, bytes]]])
 
 
 def _body(frame: bytes) -> bytes:
-    """The entry without its frame; what has none stays as it is, for somebody to look at."""
+    """The entry without its frame; bytes without a frame stay as they are."""
     try:
         return unpack(frame).body
     except ValueError:

@@ -1,19 +1,19 @@
-"""The frame around an entry of inbox or journal, so that scripts can find one by its id without touching its bytes.
+"""The frame around an entry of inbox or journal: scripts find an entry by its id without decoding its body.
 
     arrival 18:m-17@1763806429123{"message": …}
 
-That is kind, length of the stamped id in bytes, id, when the store took the entry in (ms of its clock), body. Steps of
-a turn have no id, and entries of earlier versions no time.
+That is: kind, length of ``id@time`` in bytes, id, time of acceptance (ms of the store's clock), body. Steps of a turn
+have no id, and entries of earlier versions no time.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-ARRIVAL = "arrival"  # words for the model
-CHANGE = "change"  # of words that came in earlier
-CONTROL = "control"  # for the turn under way: stop, or a decision it waits for
-ASIDE = "aside"  # anything else; it waits for the end of a turn under way
+ARRIVAL = "arrival"  # a message for the model
+CHANGE = "change"  # an edit or deletion of an earlier message
+CONTROL = "control"  # for the turn under way: /stop, or the approval it waits for
+ASIDE = "aside"  # anything else; waits for the end of the turn under way
 
 
 class Entry(NamedTuple):
@@ -23,12 +23,12 @@ class Entry(NamedTuple):
     body: bytes
 
 
-class Waiting(NamedTuple):
+class InboxEntry(NamedTuple):
     """An entry of the inbox.
 
     Attributes:
-        frame: by which it is known there.
-        accepted_at: when the store took it in, milliseconds of its clock; 0 where an earlier version did.
+        frame: the stored bytes, which identify it.
+        accepted_at: milliseconds by the store's clock; 0 for an entry of an earlier version.
     """
 
     kind: str
@@ -48,11 +48,11 @@ def unpack(frame: bytes) -> Entry:
     return Entry(kind, body)
 
 
-def unpack_waiting(frame: bytes) -> Waiting:
-    """Take the frame off an entry of the inbox, and keep it."""
+def unpack_waiting(frame: bytes) -> InboxEntry:
+    """Unpack an entry of the inbox."""
     kind, stamped_id, body = _parts(frame)
     _, stamp, at = stamped_id.rpartition(b"@")
-    return Waiting(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
+    return InboxEntry(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
 
 
 def _parts(frame: bytes) -> tuple[str, bytes, bytes]:

@@ -1,6 +1,6 @@
-"""The history: what was said, one entry per turn, so that trimming never parts a call from its result.
+"""The history: one entry per turn, so that trimming never separates a tool call from its result.
 
-Beside it stands a summary of its older turns, which are kept as they are for as long as the others.
+A summary of the older turns is stored beside it; it replaces none of them.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
-class Recalled(NamedTuple):
-    """What is known of a conversation.
+class StoredHistory(NamedTuple):
+    """A conversation's summary and newest turns.
 
     Attributes:
         summary: of older turns, empty where there is none.
@@ -39,13 +38,13 @@ class History:
         async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).history, -turns, -1))
 
-    async def recall(self, conversation: str, turns: int) -> Recalled:
-        """The summary and the newest ``turns`` entries (at least 1), as they stood at one moment."""
+    async def recall(self, conversation: str, turns: int) -> StoredHistory:
+        """The summary and the newest ``turns`` entries (at least 1), read in one script."""
         summary, entries = await self._scripts.run("recall", conversation, turns)
-        return Recalled(summary or b"", entries)
+        return StoredHistory(summary or b"", entries)
 
     async def summarise(self, lease: Lease, summary: bytes) -> None:
-        """Put a summary in the place of the one before.
+        """Replace the summary.
 
         Raises:
             LeaseLost: nothing was changed.
@@ -53,10 +52,10 @@ class History:
         await self._scripts.run("summarise", lease.conversation, lease.token, summary)
 
     async def rewrite(self, lease: Lease, changes: Mapping[bytes, bytes], *, stale: bool = False) -> None:
-        """Put other entries in the place of these, or none where the new one is empty.
+        """Replace entries (old → new); an empty new one deletes the old.
 
         Args:
-            stale: the summary tells of what has changed, so it goes.
+            stale: also delete the summary, which covers a changed entry.
 
         Raises:
             LeaseLost: nothing was changed.
@@ -65,7 +64,7 @@ class History:
         await self._scripts.run("rewrite", lease.conversation, lease.token, "stale" if stale else "", *pairs)
 
     async def purge(self, lease: Lease) -> None:
-        """Delete what was said. The turn under way, what waits for the next and what is to be delivered remain.
+        """Delete history and summary; inbox, journal and outbox stay.
 
         Raises:
             LeaseLost: nothing was deleted.
@@ -73,10 +72,10 @@ class History:
         await self._scripts.run("purge", lease.conversation, lease.token)
 
     async def erase(self, lease: Lease, *, whole: bool) -> None:
-        """Delete what was said, and what was not yet delivered.
+        """Delete history, summary and outbox.
 
         Args:
-            whole: the turn under way and what waits for the next go too.
+            whole: also inbox and journal.
 
         Raises:
             LeaseLost: nothing was deleted.

@@ -1,32 +1,31 @@
-"""The inbox: messages that wait for a turn, each taken in once."""
+"""The inbox: messages that wait for a turn, each accepted once."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import cast
 
-from bot.store.clients import ANSWER_S, Client
-from bot.store.connection import translate_errors
-from bot.store.frames import ARRIVAL, Waiting, unpack_waiting
+from bot.store.clients import ANSWER_S, Client, translate_errors
+from bot.store.frames import ARRIVAL, InboxEntry, unpack_waiting
 from bot.store.keys import Keys
 from bot.store.scripts import Scripts
 
 
 class Accepted(IntEnum):
-    """What has become of a message; false for a duplicate.
+    """The result of accepting a message; false for a duplicate.
 
-    Somebody ``ATTENDED`` to its conversation when it came in, and looks at the inbox again before leaving. Where the
-    inbox was ``FULL``, nothing of the message was kept.
+    ``LEASED``: somebody holds the conversation's lease, and reads the inbox again before giving it back. ``FULL``:
+    nothing of the message was stored.
     """
 
     DUPLICATE = 0
     NEW = 1
-    ATTENDED = 2
+    LEASED = 2
     FULL = 3
 
 
 class Inbox:
-    """Messages on their way in.
+    """Accepts and reads messages.
 
     Args:
         priority: scripts over connections that no turn uses.
@@ -36,8 +35,8 @@ class Inbox:
         self._client = client
         self._priority = priority
 
-    async def read(self, conversation: str) -> list[Waiting]:
-        """What waits, oldest first."""
+    async def read(self, conversation: str) -> list[InboxEntry]:
+        """The waiting entries, oldest first."""
         async with translate_errors():
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).inbox, 0, -1))
         return [unpack_waiting(frame) for frame in frames]
@@ -52,17 +51,17 @@ class Inbox:
         always: bool = False,
         decides: bool = False,
     ) -> Accepted:
-        """Take a message in, unless its id was seen before. Answers within 3 s, whatever the store does.
+        """Accept a message unless its id was seen before; takes at most ``ANSWER_S``.
 
         Args:
             kind: ``ARRIVAL``, ``CHANGE``, ``CONTROL`` or ``ASIDE`` of ``bot.store.frames``.
-            always: it gets into a full inbox too.
-            decides: it is a yes or no, for which an inbox has twice the room.
+            always: a full inbox accepts it too.
+            decides: it is an approval or a rejection, for which the limits are doubled.
 
         Raises:
-            StoreUnavailable: the platform must send the message again; had it been kept, that is a duplicate.
+            StoreUnavailable: the platform must send it again; if it was stored after all, that is a duplicate.
         """
         how = "always" if always else "decides" if decides else ""
         entry = (kind, message_id, payload, how)
-        async with translate_errors(ANSWER_S):  # waiting for others included: a webhook's sender waits for all of it
+        async with translate_errors(ANSWER_S):  # the queue included: the webhook's sender waits for all of it
             return Accepted(await self._priority.run("accept", conversation, *entry, message_id=message_id))

@@ -1,4 +1,4 @@
-"""The journal: what a turn has taken in and done so far, so that another process can go on from there."""
+"""The journal: the messages and steps of the turn under way, from which another process can continue it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
-class Shown(NamedTuple):
-    """A question that a person can have read.
+class ShownQuestion(NamedTuple):
+    """A question that has been delivered.
 
     Attributes:
-        at: since when, milliseconds since the epoch by the platform's clock.
-        stored_at: the same by the store's.
+        at: when, milliseconds since the epoch by the platform's clock.
+        stored_at: the same by the store's clock.
     """
 
     question_id: str
@@ -29,12 +28,12 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JournalledTurn:
-    """A turn as its journal tells it.
+    """A turn, read from its journal.
 
     Attributes:
-        starts: how often it was begun and not given back since something was last recorded; 1 for a new turn.
-        entries: oldest first; what came from the inbox keeps its kind.
-        not_before: it has failed and rests until then, milliseconds of the store's clock; 0 where it does not.
+        starts: processes that began it and neither recorded a step nor released the lease; 1 for a new turn.
+        entries: oldest first; those from the inbox keep their kind.
+        not_before: after a failure, when to try again, milliseconds by the store's clock; else 0.
         shown: its newest question that has been delivered.
     """
 
@@ -42,11 +41,11 @@ class JournalledTurn:
     starts: int
     entries: list[Entry]
     not_before: int = 0
-    shown: Shown | None = None
+    shown: ShownQuestion | None = None
 
 
 class Failures(NamedTuple):
-    """How often in a row a turn could not go on for one reason, and until when (ms of the store's clock) it rests."""
+    """How often in a row a turn failed for one reason, and when (ms by the store's clock) to try again."""
 
     times: int
     retry_at: int
@@ -60,10 +59,9 @@ class Journal:
         self._scripts = scripts
 
     async def begin(self, lease: Lease, turn_id: str) -> JournalledTurn | None:
-        """Go on with the turn that was left, else open one with all messages that wait; None where none do.
+        """Resume the unfinished turn, else start one with all waiting messages; None where there are none.
 
-        A turn that was left keeps its own id and takes nothing in here: between a call and its result there is no
-        place for a message.
+        An unfinished turn keeps its id and takes in no messages here: none may come between a call and its result.
         """
         begun = await self._scripts.run("begin", lease.conversation, lease.token, turn_id)
         if begun is None:
@@ -71,15 +69,15 @@ class Journal:
         own_id, starts, frames, not_before, shown = begun
         at, _, rest = shown.decode().partition(" ")
         stored_at, _, question_id = rest.partition(" ")
-        question = Shown(question_id, int(at), int(stored_at)) if question_id else None
+        question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
         return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question)
 
     async def give_back(self, lease: Lease, count: int) -> None:
-        """Put the newest entries of a turn that has taken no step yet back into the inbox, before all that waits."""
+        """Put the newest entries of a turn without steps back to the front of the inbox."""
         await self._scripts.run("give_back", lease.conversation, lease.token, count)
 
     async def join(self, lease: Lease, frames: Sequence[bytes]) -> None:
-        """Move entries from the inbox into the journal. Not between a call and its result."""
+        """Move entries from the inbox to the journal; not allowed between a call and its result."""
         await self._scripts.run("join", lease.conversation, lease.token, *frames)
 
     async def record(
@@ -88,29 +86,29 @@ class Journal:
         """Append one step; ``kind`` is one word.
 
         Args:
-            sends: a delivery that leaves with it.
-            answers: entries of the inbox that are dealt with by it, as frames.
+            sends: a delivery to add to the outbox.
+            answers: frames of inbox entries that are done with this step.
 
         Returns:
-            How many entries wait in the inbox.
+            The number of entries in the inbox.
         """
         return await self._append(lease, pack(kind, "", entry), sends, answers)
 
     async def dismiss(self, lease: Lease, entry: bytes, sends: bytes) -> None:
-        """Answer an entry of the inbox with a delivery and nothing else."""
+        """Answer an entry of the inbox with a delivery, without a step."""
         await self._append(lease, b"", sends, (entry,))
 
     async def read(self, conversation: str) -> list[Entry]:
-        """The turn under way as it stands, for somebody who only looks."""
+        """The entries of the turn under way; needs no lease."""
         async with translate_errors():
             frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).journal, 0, -1))
         return [unpack(frame) for frame in frames]
 
     async def withdraw(self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None) -> None:
-        """Take entries out of the inbox and deliveries out of the outbox.
+        """Remove entries from the inbox and deliveries from the outbox.
 
         Args:
-            others: given, the turn under way is given up, and these wait in the inbox again, for another one.
+            others: unless None, also end the turn under way and put these back to the front of the inbox.
         """
         frames = [pack(entry.kind, "", entry.body) for entry in others or ()]
         ends = "no" if others is None else "yes"
@@ -120,10 +118,10 @@ class Journal:
         return int(await self._scripts.run("record", lease.conversation, lease.token, frame, sends, *answers))
 
     async def fail(self, lease: Lease, reason: str, rest_ms: int) -> Failures:
-        """Note that the turn could not go on.
+        """Count a failure of the turn.
 
         Args:
-            rest_ms: how long it rests after the first failure for this reason; twice as long after each further one.
+            rest_ms: time until the next try after the first failure for this reason; it doubles with each further one.
         """
         return Failures(*await self._scripts.run("fail", lease.conversation, lease.token, reason, rest_ms))
 
@@ -135,11 +133,11 @@ class Journal:
         keep_turns: int,
         given_up: str = "",
     ) -> None:
-        """End the turn: its entry goes to the history, its deliveries to the outbox, its journal goes.
+        """End the turn: add its entry to the history and its deliveries to the outbox, delete the journal.
 
         Args:
             keep_turns: the newest turns the history keeps, at least 1.
-            given_up: why the turn has no answer; what it had taken in goes to the dead letters.
+            given_up: why the turn has no answer; its messages become a dead letter.
         """
         await self._scripts.run(
             "commit", lease.conversation, lease.token, keep_turns, history_entry or b"", given_up, *deliveries

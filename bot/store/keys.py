@@ -1,9 +1,9 @@
-"""Every key's name and how long it lives.
+"""The name and lifetime of every key.
 
     kaiwa:{07}:inbox:line:U0b1c:user:U5678
 
-That is shard, kind, conversation. The shard is crc32(conversation) mod 16, fixed for ever; its braces make it the hash
-tag, so that all keys of a conversation and the indexes of its shard share one slot and may meet in one script.
+That is: shard, kind, conversation. The shard is crc32(conversation) mod 16 and never changes. Its braces make it the
+hash tag: all keys of a conversation and the indexes of its shard share a slot, so one script may use them.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from zlib import crc32
 SHARDS = 16
 DAY_S = 86_400
 
-SEEN_S = 3 * DAY_S  # no platform sends a message again after that
+SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal and outbox
-SEEN_BEFORE_S = 600  # a seen-key by the name that earlier versions look for: as long as a deploy takes
-INDEX_S = 8 * DAY_S  # due index and fence: they outlive the work they guard
+SEEN_BEFORE_S = 600  # the seen-key of earlier versions; longer than a rolling deploy
+INDEX_S = 8 * DAY_S  # due index and fence; longer than WORK_S
 DEAD_S = 30 * DAY_S
-SPENT_S = 2 * DAY_S  # what counts against a day's limit: the day has ended everywhere by then
-TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator: longer than any month
-DEAD_LETTERS = 250  # kept per shard, so that a refused token cannot fill the store
+SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
+TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
+DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
-INBOX_ENTRIES = 200  # of one conversation; beyond these, and beyond these bytes, messages are left out
+INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
 INBOX_BYTES = 512 * 1024
-INBOX_FEW = 4  # entries that get in whatever their size
-HISTORY_BYTES = 1024 * 1024  # of one conversation, where the newest turn alone is not more
-HISTORY_SHARE = HISTORY_BYTES // 200  # of a turn: no number of turns that is kept can be too much where all are smaller
+INBOX_FEW = 4  # entries accepted whatever their size
+HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
+HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
 CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting")
 SHARD_KINDS = ("due", "dead", "fence", "forgotten")
@@ -44,7 +44,7 @@ class Keys:
 
     @property
     def for_scripts(self) -> tuple[str, ...]:
-        """What every script gets, in the order of ``SCRIPT_KINDS``."""
+        """The keys of every script, in the order of ``SCRIPT_KINDS``."""
         return (*map(self._own, CONVERSATION_KINDS), *(self._shard + kind for kind in SHARD_KINDS))
 
     @property
@@ -87,14 +87,14 @@ class Keys:
         return self._own("live")
 
     def seen(self, message_id: str) -> str:
-        """The conversation is part of it: a page chooses its own message ids, and must not use up another's.
+        """Remembers a message id of this conversation: a web page chooses its ids, and must not block another's.
 
-        It bears a digest of both, for it outlives a wish to be forgotten.
+        It holds only a digest, because it stays after ``/forget me``.
         """
         return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
 
     def seen_before(self, message_id: str) -> str:
-        """The name by which earlier versions know a message, while some of their processes still run."""
+        """The seen-key of earlier versions, whose processes may still run during a deploy."""
         return f"{self._own('seen')}:{message_id}"
 
     def _own(self, kind: str) -> str:
@@ -106,12 +106,12 @@ def shard_of(conversation: str) -> int:
 
 
 def kv_key(name: str) -> str:
-    """The key of a value of ``kv``: it belongs to no conversation, and its name chooses the shard."""
+    """The key of a value of ``kv``; its shard depends on the name."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
 
 def history_pattern() -> str:
-    """A pattern for all histories; ``conversation_of`` reads them."""
+    """A pattern for the keys of all histories; ``conversation_of`` parses them."""
     return "kaiwa:{*}:history:*"
 
 
@@ -120,38 +120,38 @@ def conversation_of(history_key: str) -> str:
 
 
 def slot_of(key: str) -> str:
-    """The beginning that all keys of a shard have in common: those may be asked for together."""
+    """The prefix that all keys of a shard share; a command may name several of one slot."""
     return key.partition("}")[0]
 
 
 def spent_key(day: str, scope: str, name: str) -> str:
-    """A day's counter. It bears a digest of the name only: it outlives a wish to be forgotten."""
+    """A day's counter. It holds only a digest of the name, because it stays after ``/forget me``."""
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}spent:{day}:{scope}:{_digest(name)[:16]}"
 
 
 def totals_keys(day: str) -> tuple[str, str, str]:
-    """What the whole bot has used on a day; its ranking of users, and that of conversations. They share a slot."""
+    """The whole bot's counters of a day, the ranking of users, the ranking of conversations; all in one slot."""
     prefix = f"{_shard_prefix(crc32(b'totals') % SHARDS)}totals:{day}"
     return prefix, f"{prefix}:users", f"{prefix}:conversations"
 
 
 def personal_pattern(name: str) -> str:
-    """A pattern for all keys that may be a person's; ``is_personal`` decides."""
+    """A pattern for all keys that may name a person; ``is_personal`` decides."""
     literally = re.sub(r"([*?\[\]\\])", r"\\\1", name)
     return f"kaiwa:*:*{literally}*"
 
 
 def is_personal(key: str, channel: str, name: str) -> bool:
-    """Whether a key only remembers a person of a channel: their name must be a whole part of it, not a piece of one.
+    """Whether a key names a person of a channel; the name must be a whole part of the key, not a piece of one.
 
-    Fences of single conversations are those of earlier versions.
+    Only earlier versions had fences of single conversations.
     """
     kind, *parts = key.split(":")[2:]
     return kind in ("seen", "note", "fence") and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:
-    """A pattern for all keys of ``kv``; ``kv_name`` reads them."""
+    """A pattern for all keys of ``kv``; ``kv_name`` parses them."""
     return "kaiwa:{*}:note:*"
 
 
@@ -168,7 +168,7 @@ def dead_letter_streams() -> list[str]:
 
 
 def forgotten_marks() -> list[str]:
-    """Where each shard marks that something was deleted which its server's files may still hold."""
+    """The marks that something was deleted which the server's append-only file may still hold; one for each shard."""
     return [_shard_prefix(shard) + "forgotten" for shard in range(SHARDS)]
 
 

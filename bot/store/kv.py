@@ -1,14 +1,13 @@
-"""Small values with a lifetime, shared by all processes: names looked up, notices sent, who talks where."""
+"""Small values with a lifetime, shared by all processes, such as cached display names and notices already sent."""
 
 from __future__ import annotations
 
 from typing import cast
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
 
-# A full store takes no new messages, and still lets finish what it has taken in: that writes values too.
+# allow-oom: a full store accepts no new messages, but turns under way must finish, and they set values too.
 SET = """#!lua flags=allow-oom
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
 """
@@ -33,7 +32,7 @@ class KeyValue:
         self._client = client
 
     async def get(self, name: str) -> bytes | None:
-        """The value; None where there is none, or its lifetime is over."""
+        """The value; None where there is none or it has expired."""
         async with translate_errors():
             return cast("bytes | None", await self._client.get(kv_key(name)))
 
@@ -48,17 +47,17 @@ class KeyValue:
             return bool(await self._client.eval(SET_IF_ABSENT, 1, kv_key(name), ttl_s))
 
     async def incr(self, name: str, ttl_s: int) -> int:
-        """Count one more, from 1; the count ends ``ttl_s`` seconds after its last increase."""
+        """Increase a counter and return it; it expires ``ttl_s`` seconds after the last increase."""
         async with translate_errors():
             return int(await self._client.eval(INCR, 1, kv_key(name), ttl_s))
 
     async def add(self, name: str, member: str, ttl_s: int) -> None:
-        """Add a member to a set that lives for ``ttl_s`` seconds after the last addition."""
+        """Add a member to a set, which expires ``ttl_s`` seconds after the last addition."""
         async with translate_errors():
             await self._client.eval(ADD, 1, kv_key(name), ttl_s, member)
 
     async def members(self, name: str) -> list[str]:
-        """The members of a set, in order."""
+        """The members of a set, sorted."""
         async with translate_errors():
             members = cast(set[bytes], await self._client.smembers(kv_key(name)))
         return sorted(member.decode() for member in members)

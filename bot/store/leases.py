@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import INDEX_S, Keys, due_indexes
 from bot.store.scripts import Scripts
 
 LEASE_MS = 6_000
 
-# By the clock of the node that has the shard: on a cluster there are several.
+# Each node of a cluster has its own clock; a shard uses that of its node.
 DUE_NOW = """#!lua flags=no-writes
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 return redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
 """
 
-# As renew.lua, for many leases of one shard; the positions of those that are lost.
+# As renew.lua, for many leases of one shard; returns the indexes of those that are lost.
 RENEW_EACH = f"""#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -42,7 +41,7 @@ return lost
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a conversation until another ``ttl_ms`` have passed without a renewal.
+    """The right to work on a conversation, until ``ttl_ms`` have passed without a renewal.
 
     Attributes:
         token: the fencing token, greater with each lease of the conversation.
@@ -56,10 +55,10 @@ class Lease:
 
 
 class Leases:
-    """Hands out leases. A conversation is due at once when a message comes in, and when its lease expires.
+    """Grants leases. A conversation is due at once when a message arrives, and when its lease expires.
 
     Args:
-        priority: has connections of its own: a lease is not lost because turns are busy.
+        priority: has its own connections, so that busy turns lose no lease.
     """
 
     def __init__(self, client: Client, priority: Client, scripts: Scripts) -> None:
@@ -68,10 +67,10 @@ class Leases:
         self._scripts = scripts
 
     async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_wanted: bool = False) -> Lease | None:
-        """Take the lease; None where somebody has it.
+        """Take the lease; None where somebody holds it.
 
         Args:
-            if_wanted: None also where the due index does not know the conversation: somebody else has seen to it.
+            if_wanted: None also where the conversation is not in the due index: somebody else has processed it.
         """
         taken = await self._scripts.run("acquire", conversation, ttl_ms, "wanted" if if_wanted else "")
         return None if taken is None else Lease(conversation, taken[0], ttl_ms, taken[1])
@@ -85,7 +84,7 @@ class Leases:
         await self._scripts.run("renew", lease.conversation, lease.token, lease.ttl_ms)
 
     async def renew_each(self, leases: Sequence[Lease]) -> list[Lease]:
-        """Keep many leases, of conversations of one shard, in one request; those that have expired."""
+        """Renew leases of one shard in one request; returns those that have expired."""
         keys = [Keys(lease.conversation) for lease in leases]
         names = [keys[0].due, *(name for one in keys for name in (one.lease, one.fence))]
         values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
@@ -98,11 +97,11 @@ class Leases:
 
         Args:
             retry_at_ms: when journal and outbox are due again, by the store's clock; without it, now. A message in the
-                inbox is due now in any case.
-            known: entries of the inbox that are left there on purpose until then.
+                inbox is always due now.
+            known: number of inbox entries left there on purpose until then.
 
         Returns:
-            Whether more than these wait in the inbox.
+            Whether the inbox has more entries than ``known``.
 
         Raises:
             LeaseLost: it has expired.
@@ -111,8 +110,8 @@ class Leases:
         return bool(await self._scripts.run("release", lease.conversation, lease.token, retry_at, known))
 
     async def forget(self, lease: Lease) -> None:
-        """Mark that something is deleted here: once the lease is given back with nothing left to do, the server's files
-        want to be written anew.
+        """Mark that something was deleted: when the lease is released with no work left, the append-only file is due
+        for a rewrite.
 
         Raises:
             LeaseLost: nothing was marked.
@@ -122,7 +121,7 @@ class Leases:
     async def due(self, limit: int) -> list[str]:
         """The conversations that are due now, the longest due first."""
         async with translate_errors():
-            shards = await self._client.ask_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
+            shards = await self._client.execute_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
         pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))
         waiting = sorted((float(at), conversation) for at, conversation in pairs)
         return [conversation.decode() for _, conversation in waiting[:limit]]

@@ -1,4 +1,4 @@
-"""Live events between processes, lossy: one pub/sub connection per process serves all who watch from it."""
+"""Live events between processes, lossy: one pub/sub connection per process serves all its viewers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from dataclasses import dataclass, field
 from redis.asyncio.connection import AbstractConnection
 
 from bot.errors import StoreUnavailable
-from bot.store.clients import ANSWER_S, Client
-from bot.store.connection import STORE_FAILURES, translate_errors
+from bot.store.clients import ANSWER_S, STORE_FAILURES, Client, translate_errors
 from bot.store.keys import Keys
 
-PUBLISH_S = 0.5  # a turn must not stall for those who watch it
+PUBLISH_S = 0.5  # a turn must not wait longer for its viewers
 RECONNECT_S = 0.5
-BACKLOG = 1_000  # events a slow viewer may lag behind before it misses some
+BACKLOG = 1_000  # events that wait for a slow viewer; further ones are dropped for it
 
 
 class _Viewer:
-    """The events of one subscription, as they come."""
+    """The events of one subscription."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[bytes] = asyncio.Queue(BACKLOG)
@@ -44,10 +43,10 @@ class _Topic:
 
 
 class Live:
-    """Passes events on to whoever watches a conversation at that moment, in whatever process.
+    """Publishes events of a conversation to its current viewers in all processes.
 
     Args:
-        client: shared with others; one connection more is opened for as long as somebody watches.
+        client: shared with others; while somebody watches there is one more connection.
     """
 
     def __init__(self, client: Client) -> None:
@@ -57,15 +56,15 @@ class Live:
         self._connection: AbstractConnection | None = None
 
     async def publish(self, conversation: str, *events: bytes) -> None:
-        """Show events to those who watch, in this order; where the store is in trouble, to nobody."""
+        """Publish events in this order; dropped where the store does not answer."""
         channel = Keys(conversation).live
         with suppress(StoreUnavailable):
             async with translate_errors(PUBLISH_S):
-                await self._client.ask_each(("PUBLISH", channel, event) for event in events)
+                await self._client.execute_each(("PUBLISH", channel, event) for event in events)
 
     @asynccontextmanager
     async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Everything published from the moment the context is entered, but for what is lost in an outage.
+        """The events published while the context is open, except those lost in an outage.
 
         Raises:
             StoreUnavailable: on entering.
@@ -80,7 +79,7 @@ class Live:
             await self._leave(channel, viewer)
 
     async def run(self) -> None:
-        """Receive for all viewers, and subscribe anew after an outage; never returns."""
+        """Receive events for all viewers, and reconnect after an outage; never returns."""
         while True:
             await self._watched.wait()
             with suppress(StoreUnavailable, *STORE_FAILURES):
@@ -106,14 +105,14 @@ class Live:
         await self._send("UNSUBSCRIBE", channel)
 
     async def _send(self, command: str, channel: bytes) -> None:
-        """Where there is no connection, the next one begins with what is watched by then."""
+        """Send a command on the connection, if there is one; a new one subscribes to all topics by itself."""
         if self._connection is not None:
             with suppress(*STORE_FAILURES):
                 await self._connection.send_command(command, channel)
 
     async def _receive(self) -> None:
         async with translate_errors(ANSWER_S):
-            connection = await self._client.own_connection()
+            connection = await self._client.new_connection()
         try:
             async with translate_errors(ANSWER_S):
                 await connection.connect()  # type: ignore[no-untyped-call]  # a decorator hides its types

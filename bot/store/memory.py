@@ -9,21 +9,20 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import conversation_of, history_pattern, slot_of
 from bot.store.scripts import Scripts
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
 ENOUGH = 0.75  # down to here
 MAKE_ROOM_S = 30.0
-AT_MOST = 5_000  # histories looked at more closely, and halvings, at a time
-PAGE = 500  # keys looked for in one request; more would stall other requests
-PAGES = 4  # whose histories are weighed together, in one request for each shard
-STRIDE = 20  # halvings between two looks at the memory
+AT_MOST = 5_000  # histories considered, and halvings, in one run
+PAGE = 500  # keys scanned in one request; more would delay other requests
+PAGES = 4  # measured together, in one request for each shard
+STRIDE = 20  # halvings between two measurements of the memory
 
-# A request for each history would keep the client busy for seconds where there are many. An estimate of the bytes, from
-# some turns only, would take one large turn for none, or for many.
+# One request for many histories: one each would take seconds. SAMPLES 0 counts all turns: an estimate from some would
+# be far off where one turn is large.
 WEIGH = """#!lua flags=no-writes
 local found = {}
 for i, key in ipairs(KEYS) do
@@ -36,7 +35,7 @@ return found
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What the store uses and may use, in bytes; of a cluster, the node that is fullest.
+    """Used and allowed memory of the store in bytes; of a cluster, that of the fullest node.
 
     Attributes:
         limit: 0 where there is none.
@@ -52,7 +51,7 @@ class MemoryUse:
 
     @property
     def excess(self) -> float:
-        """Bytes that have to go; less than 0 where there is room."""
+        """Bytes to free; negative where there is room."""
         return self.used - ENOUGH * self.limit if self.limit else -1.0
 
     @property
@@ -62,18 +61,18 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """What making room has cost: histories shortened, turns deleted."""
+    """The numbers of histories shortened and turns deleted."""
 
     histories: int = 0
     turns: int = 0
 
 
 class _Weighed(NamedTuple):
-    """A history with its size; sorted, the first is the next to be shortened.
+    """A history with its size; in sorted order the first is shortened next.
 
     Attributes:
-        rank: the lower, the larger; histories of about one size (within a factor of two) share a rank.
-        life: milliseconds until it goes by itself; each turn gives it a whole one.
+        rank: lower for larger ones; histories within a factor of two in size share a rank.
+        life: milliseconds until it expires; each turn renews it, so the oldest comes first.
         size: bytes.
     """
 
@@ -95,16 +94,15 @@ class StoreMemory:
         self._scripts = scripts
 
     async def measure(self) -> MemoryUse:
-        """Ask how full the store is."""
+        """Read how full the store is."""
         async with translate_errors():
-            return max(map(_memory, await self._client.every_info()), key=lambda memory: memory.ratio)
+            return max(map(_memory, await self._client.info_of_each()), key=lambda memory: memory.ratio)
 
     async def make_room(self) -> Freed:
         """Halve the largest histories until there is room, each as often as it is among the largest.
 
-        Of histories of about one size, within a factor of two, the oldest come first. Those of one turn go only when no
-        other is left, and a leased conversation stays as it is. This looks at every key of the store, a
-        page at a time; the next time is when what was freed has filled up again.
+        Of histories within a factor of two in size, the oldest come first. A history of one turn is deleted only when
+        no longer one is left; a leased conversation stays as it is. Scans every key of the store, a page at a time.
         """
         async with translate_errors(MAKE_ROOM_S):
             largest = await self._largest()
@@ -112,12 +110,12 @@ class StoreMemory:
             return freed if freed.turns else await self._shorten(largest, least=0)
 
     async def _shorten(self, histories: Sequence[_Weighed], least: int) -> Freed:
-        """Shorten one history after the other; ``least`` turns stay."""
+        """Shorten one history after the other until there is room; each keeps at least ``least`` turns."""
         heap = list(histories)
         gone: Counter[str] = Counter()
         excess, halvings = 0.0, 0
         while heap:
-            if excess <= 0 or halvings % STRIDE == 0:  # by our own reckoning there may be room, or by others' doing
+            if excess <= 0 or halvings % STRIDE == 0:  # there may be room now, also through others
                 excess = (await self.measure()).excess
             if excess < 0 or halvings == AT_MOST:
                 break
@@ -132,16 +130,16 @@ class StoreMemory:
         return Freed(len(gone), gone.total())
 
     async def _largest(self) -> list[_Weighed]:
-        """The largest histories, the first to give way in front; in order, they are a heap."""
+        """The largest histories, sorted, which makes them a heap."""
         largest: list[_Weighed] = []
         async for page in self._pages():
             largest = sorted(largest + await self._weigh(page))[:AT_MOST]
         return largest
 
     async def _weigh(self, keys: Sequence[str]) -> list[_Weighed]:
-        """The places of those histories that are still there."""
+        """Size and remaining life of the histories that still exist."""
         groups = [list(group) for _, group in groupby(sorted(keys), slot_of)]
-        answers = await self._client.ask_each(("EVAL", WEIGH, len(group), *group) for group in groups)
+        answers = await self._client.execute_each(("EVAL", WEIGH, len(group), *group) for group in groups)
         return [
             _Weighed(-size.bit_length(), life, key, size)
             for group, found in zip(groups, answers, strict=True)
@@ -161,5 +159,5 @@ class StoreMemory:
 
 
 def _memory(info: Mapping[str, Any]) -> MemoryUse:
-    """As the server reckons when it decides whether it is full: buffers of replicas and of its file do not count."""
+    """As the server decides whether it is full: buffers of replicas and of the append-only file do not count."""
     return MemoryUse(info["used_memory"] - info.get("mem_not_counted_for_evict", 0), info["maxmemory"])

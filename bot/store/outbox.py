@@ -1,20 +1,19 @@
-"""The outbox: deliveries in the order they must leave; the first is the one under way."""
+"""The outbox: deliveries in the order in which they must be sent; the head is being sent."""
 
 from __future__ import annotations
 
 from typing import cast
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
 
 class Outbox:
-    """Replies on their way out.
+    """Deliveries of conversations.
 
-    Changes but ``post`` are fenced: they raise ``LeaseLost`` where the lease is no longer held.
+    All changes except ``post`` are fenced: they raise ``LeaseLost`` where the lease is no longer held.
     """
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
@@ -22,7 +21,7 @@ class Outbox:
         self._scripts = scripts
 
     async def head(self, conversation: str) -> bytes | None:
-        """The delivery that is next."""
+        """The next delivery."""
         async with translate_errors():
             return cast(bytes | None, await self._client.lindex(Keys(conversation).outbox, 0))
 
@@ -32,26 +31,26 @@ class Outbox:
             return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
 
     async def post(self, conversation: str, delivery_id: str, delivery: bytes) -> bool:
-        """Put a delivery that answers nobody behind the others, once in three days; whether that was now."""
+        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days."""
         return bool(await self._scripts.run("post", conversation, delivery, message_id=delivery_id))
 
     async def replace_head(self, lease: Lease, delivery: bytes) -> None:
-        """Put down how far the delivery has come."""
+        """Store the progress of the delivery."""
         await self._scripts.run("replace_head", lease.conversation, lease.token, delivery)
 
     async def remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
-        """The delivery has arrived; the one that is next.
+        """Remove the delivery, which has arrived; returns the next one.
 
         Args:
-            question_id: of the question that the delivery asked; the turn that waits keeps when it was shown.
-            shown_at: by the platform's clock, milliseconds since the epoch; None: now, by the store's clock.
+            question_id: of the question in the delivery; the parked turn stores when it was shown.
+            shown_at: milliseconds since the epoch by the platform's clock; None: now, by the store's clock.
         """
         at = "" if shown_at is None else shown_at
         following = await self._scripts.run("remove_head", lease.conversation, lease.token, question_id, at)
         return cast(bytes | None, following)
 
     async def move_head_to_dead_letters(self, lease: Lease, reason: bytes) -> bytes | None:
-        """The delivery will never arrive: put it, with the reason, to the dead letters; the one that is next."""
+        """Turn the undeliverable head into a dead letter; returns the next delivery."""
         return cast(
             bytes | None, await self._scripts.run("move_head_to_dead_letters", lease.conversation, lease.token, reason)
         )

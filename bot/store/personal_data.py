@@ -1,4 +1,4 @@
-"""Personal data outside conversations: seen-keys and values of ``kv`` that name a person, and deleted dead letters."""
+"""Personal data outside conversations: keys and values of ``kv`` that name a person, bytes of deleted dead letters."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import DEAD_S, dead_letter_streams, is_personal, kv_name, kv_pattern, personal_pattern
 
 ERASE_S = 60.0
 BATCH = 500
-SETS = "person:"  # sets of kv; they are found by their name alone
+SETS = "person:"  # sets of kv, which GET cannot read; their names tell whose they are
 
-# A stream keeps the bytes of a deleted entry while other entries stay, so it is written anew.
+# A stream keeps the bytes of a deleted entry while it has other entries, so it is rewritten.
 COMPACT = """#!lua flags=allow-oom
 local letters = KEYS[1]
 if redis.call('EXISTS', letters) == 0 then
     return 0
 end
-local kept = redis.call('XRANGE', letters, '-', '+')
+local entries = redis.call('XRANGE', letters, '-', '+')
 redis.call('DEL', letters)
-for _, letter in ipairs(kept) do
-    redis.call('XADD', letters, letter[1], unpack(letter[2]))
+for _, entry in ipairs(entries) do
+    redis.call('XADD', letters, entry[1], unpack(entry[2]))
 end
 redis.call('EXPIRE', letters, ARGV[1])
-return #kept
+return #entries
 """
 
 
@@ -36,16 +35,16 @@ class PersonalData:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._erasing = asyncio.Lock()  # for one person after the other: each looks at every key
+        self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
-        """Delete every seen-key of earlier versions and every value of ``kv`` that bears or holds one of these names.
+        """Delete every seen-key of earlier versions and every value of ``kv`` with one of the names in key or value.
 
         Args:
-            names: a person's id, and the last words of the ids of conversations they have alone.
+            names: the person's id, and the last parts of the ids of their direct conversations.
 
         Returns:
-            How many keys are gone.
+            The number of deleted keys.
         """
         async with self._erasing, translate_errors(ERASE_S):
             gone = [await self._erase_named(channel, name) for name in names]
@@ -54,7 +53,9 @@ class PersonalData:
     async def compact(self) -> None:
         """Rewrite the streams of dead letters, so that no byte of a deleted one is left."""
         async with translate_errors(ERASE_S):
-            _ = await self._client.ask_each(("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letter_streams())
+            _ = await self._client.execute_each(
+                ("EVAL", COMPACT, 1, letters, DEAD_S) for letters in dead_letter_streams()
+            )
 
     async def _erase_named(self, channel: str, name: str) -> int:
         found = self._client.scan_iter(personal_pattern(name), count=1_000)
@@ -63,13 +64,11 @@ class PersonalData:
 
     async def _erase_holding(self, channel: str, names: Collection[str]) -> int:
         holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))
-        names_of_notes = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
-        keys = [
-            key for key in names_of_notes if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)
-        ]
+        kv_keys = [raw.decode() async for raw in self._client.scan_iter(kv_pattern(), count=1_000)]
+        keys = [key for key in kv_keys if channel in (name := kv_name(key)).split(":") and not name.startswith(SETS)]
         values: list[Any] = []
         for start in range(0, len(keys), BATCH):
-            values += await self._client.ask_each(("GET", key) for key in keys[start : start + BATCH])
+            values += await self._client.execute_each(("GET", key) for key in keys[start : start + BATCH])
         return await self._delete(
             [key for key, value in zip(keys, values, strict=True) if value and holds.search(value)]
         )

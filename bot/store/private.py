@@ -1,4 +1,4 @@
-"""The data folder is its owner's alone, whatever it was before: whoever reads its files reads every conversation."""
+"""Permissions of the data folder: only its owner may read it, since its files hold every conversation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def private_folder(path: Path) -> Path:
-    """Make the folder, or make it private with all that is in it; where it really is. Links in it are not followed.
+    """Create the folder, or make an existing one and everything in it private; links in it are not followed.
+
+    Returns:
+        Its real path.
 
     Raises:
         SettingsError: somebody else can read it, and that cannot be changed.
@@ -25,7 +28,7 @@ def private_folder(path: Path) -> Path:
         home = path.resolve()
         folder = os.open(home, OPEN)
     except OSError as error:
-        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another place") from error
+        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another folder") from error
     try:
         if os.fstat(folder).st_uid != os.geteuid():
             raise _others(home)
@@ -36,7 +39,7 @@ def private_folder(path: Path) -> Path:
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file that nobody else can read; one that is there stays.
+    """Create an empty file that nobody else can read; an existing one stays as it is.
 
     Raises:
         SettingsError: it cannot be written.
@@ -44,15 +47,15 @@ def private_file(path: Path) -> None:
     try:
         path.touch(mode=FILE)
     except OSError as error:
-        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another place") from error
+        raise SettingsError("KAIWA_DATA_DIR", f"cannot be written ({error.strerror}); choose another folder") from error
 
 
 def _close_to_others(folder: int, path: Path) -> None:
-    """From the top down: in a folder that is closed nobody can exchange what is looked at."""
+    """Make everything private, from the top down: in a closed folder nobody can swap an entry meanwhile."""
     with suppress(PermissionError):
         os.fchmod(folder, FOLDER)
     if os.fstat(folder).st_mode & OTHERS:
-        raise SettingsError("KAIWA_DATA_DIR", f"{path} cannot be made private on this disk; choose another place")
+        raise SettingsError("KAIWA_DATA_DIR", f"{path} cannot be made private on this disk; choose another folder")
     for name in os.listdir(folder):
         with suppress(FileNotFoundError):  # the server deletes files of its own
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -67,7 +70,7 @@ def _close_to_others(folder: int, path: Path) -> None:
 
 
 def _is_ours(found: os.stat_result, path: Path) -> bool:
-    """Root leaves what it has given away, such as workspaces: nobody gets to it through a closed folder."""
+    """Whether the entry is ours; root skips those of others, such as workspaces: the folder above is closed."""
     if found.st_uid == os.geteuid():
         return True
     if os.geteuid() == 0:
@@ -77,4 +80,6 @@ def _is_ours(found: os.stat_result, path: Path) -> bool:
 
 def _others(path: Path) -> SettingsError:
     fix = f"chown -R {os.geteuid()} {path}"
-    return SettingsError("KAIWA_DATA_DIR", f"{path} belongs to another user, who can read it: {fix}, or another place")
+    return SettingsError(
+        "KAIWA_DATA_DIR", f"{path} belongs to another user, who can read it: {fix}, or choose another folder"
+    )

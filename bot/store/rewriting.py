@@ -1,6 +1,7 @@
-"""The bundled Valkey's files keep what was deleted until they are written anew: soon after somebody was forgotten.
+"""Rewrites of the bundled Valkey's append-only file, which would keep what ``/forget me`` has deleted.
 
-A shard's mark says that this is due. It goes when it is done, so a kill in between only puts it off to the next start.
+A mark of a shard says that a rewrite is due. It is deleted after the rewrite, so a kill only delays that to the next
+start.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from bot.errors import StoreUnavailable
-from bot.store.clients import Client
-from bot.store.connection import connect, translate_errors
+from bot.store.clients import Client, connect, translate_errors
 from bot.store.keys import forgotten_marks, kv_key
 from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
 LOOK_S = 2.0
-SPACING_S = 50  # between two rewrites, whatever the number of processes; with all else it makes less than a minute
+SPACING_S = 50  # between two rewrites of all processes; so deleted data is gone within a minute
 POLL_S = 0.05
 LAST_S = 2.0  # for a rewrite before the server is stopped
 
@@ -33,7 +33,7 @@ end
 
 
 class Rewriting:
-    """Has the server write its append-only file anew when something must not stand there any longer."""
+    """Starts a rewrite when one is due."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -47,7 +47,7 @@ class Rewriting:
             await asyncio.sleep(LOOK_S)
 
     async def finish(self) -> None:
-        """Rewrite now what is due, unless it takes long; then the next start does it."""
+        """Rewrite now if it is due, for at most ``LAST_S``; else the next start does it."""
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(LAST_S):
                 if await self._is_due():
@@ -62,7 +62,7 @@ class Rewriting:
             return bool(await self._client.set(kv_key("rewriting"), b"", nx=True, ex=SPACING_S))
 
     async def _rewrite(self) -> None:
-        await self._wait_until_idle()  # one that the server has begun by itself may have begun too early
+        await self._wait_until_idle()  # one under way may have begun before the deletion
         async with translate_errors():
             seconds, microseconds = await self._client.time()
             await self._client.bgrewriteaof()
@@ -71,10 +71,10 @@ class Rewriting:
             return
         begun = seconds * 1000 + microseconds // 1000
         async with translate_errors():
-            await self._client.ask_each(("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks())
+            await self._client.execute_each(("EVAL", DROP_OLDER, 1, mark, begun) for mark in forgotten_marks())
 
     async def _wait_until_idle(self) -> str:
-        """Wait until no rewrite is under way; how the last one ended."""
+        """Wait until no rewrite is under way; returns the status of the last one."""
         while True:
             async with translate_errors():
                 about = await self._client.info("persistence")
@@ -91,7 +91,7 @@ async def keep_rewriting(url: str) -> AsyncIterator[None]:
 
 
 async def finish_rewriting(url: str) -> None:
-    """Rewrite what is due before the server is stopped."""
+    """Rewrite if it is due, before the server is stopped."""
     async with _open_rewriting(url) as server:
         await server.finish()
 

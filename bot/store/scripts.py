@@ -1,10 +1,10 @@
-"""The Lua scripts in ``lua/``: each is one change of one conversation, done as a whole or not at all.
+"""The Lua scripts in ``lua/``: each changes one conversation, as a whole or not at all.
 
-A script is its file's first line, then names for its keys, lifetimes and bounds, then ``shared.lua``, then the rest of
-the file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token where the script is fenced.
+A script is put together from its file's first line, local names of keys and constants, ``shared.lua``, and the rest of
+its file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token of a fenced script.
 
-Without the flag ``allow-oom`` a full store refuses a script before it begins. Only ``accept`` and ``summarise`` have
-none: a full store takes in nothing new, and lets finish what it has taken in.
+A full store refuses a script without the flag ``allow-oom``. Only ``accept`` and ``summarise`` lack it: a full store
+accepts nothing new, but accepted work is finished.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any, Literal, get_args
 from redis.exceptions import NoScriptError, ResponseError
 
 from bot.errors import LeaseLost
-from bot.store.clients import Client
-from bot.store.connection import translate_errors
+from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
     DEAD_LETTERS,
     DEAD_S,
@@ -86,7 +85,7 @@ class Scripts:
         """Run a script on a conversation.
 
         Args:
-            message_id: whose seen-keys the script gets as its last keys.
+            message_id: its seen-keys are the script's last keys.
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
@@ -105,7 +104,7 @@ class Scripts:
     async def _evaluate(self, script: _Script, key_count: int, *rest: Argument) -> Any:
         try:
             return await self._client.evalsha(script.sha, key_count, *rest)
-        except NoScriptError:  # a server forgets its scripts when it starts
+        except NoScriptError:  # a restarted server has lost its scripts
             return await self._client.eval(script.text, key_count, *rest)
 
 

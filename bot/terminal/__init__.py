@@ -1,7 +1,6 @@
-"""The terminal: a Protocol for what a conversation is shown on, and what every implementation needs.
+"""``kaiwa chat``: the Protocol of a screen, and text helpers that both implementations share.
 
-``rich_screen`` draws on a terminal, ``plain_screen`` writes where the output goes elsewhere; ``machine`` knows the
-computer, ``background`` lets the keyboard have the main thread.
+``rich_screen`` draws on a terminal, ``plain_screen`` writes to pipes and files.
 """
 
 from __future__ import annotations
@@ -15,71 +14,71 @@ from bot.live_events import LiveEvent
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
-TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # directions of text, open until they are closed
-SHORT = 600  # characters of arguments or of a result: more never fits on a line
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of text; each stays in force until it is closed
+SHORT = 600  # characters of arguments or of a result: more does not fit on a line
 
 
 class Drawing(Protocol):
-    """One answer while it is drawn."""
+    """An answer while it is generated."""
 
     def show(self, event: LiveEvent) -> None:
         """Draw one event."""
         ...
 
     def tick(self) -> None:
-        """Time has passed: whatever turns while one waits turns on."""
+        """Draw the next picture of a spinner."""
         ...
 
 
 class Screen(Protocol):
-    """Where a conversation is shown."""
+    """What a conversation is shown on."""
 
-    def answering(self) -> AbstractContextManager[Drawing]:
+    def draw_answer(self) -> AbstractContextManager[Drawing]:
         """Draw an answer while the context is open."""
         ...
 
-    def tell(self, sentence: str) -> None:
-        """Say something of ours, beside the conversation."""
+    def show_notice(self, sentence: str) -> None:
+        """Show a sentence of Kaiwa itself, beside the conversation."""
         ...
 
-    def complain(self, sentence: str, note: str = "") -> None:
-        """Say that something failed; ``note`` is cause and fix for an operator."""
+    def show_error(self, sentence: str, note: str = "") -> None:
+        """Show a failure; ``note`` is cause and fix for the operator."""
         ...
 
-    def give(self, answer: str) -> None:
+    def show_answer(self, answer: str) -> None:
         """Show a whole answer."""
         ...
 
-    def recall(self, question: str, answer: str) -> None:
-        """Show what was said last, before the conversation goes on."""
+    def show_last_turn(self, question: str, answer: str) -> None:
+        """Show the last message and answer of an earlier run."""
         ...
 
 
 def printable(text: str) -> str:
-    """The text without what steers a terminal or turns round what stands after it: models and tools say anything."""
+    """The text without control characters and changes of direction: models and tools may send any."""
     text = text.translate(LINE_ENDS)
-    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in TURNS))
+    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in BIDI))
 
 
 def call_text(name: str, arguments: dict[str, Any]) -> str:
-    """A tool call as code would write it, on one line."""
+    """A tool call, written as in Python, on one line."""
     given = ", ".join(f"{key}={_json(value)}" for key, value in arguments.items())
     return _line(f"{name}({given})")
 
 
 def result_text(response: dict[str, Any]) -> str:
-    """A tool's result on one line; an error's own words."""
+    """A tool's result on one line; of an error, its text."""
     error = response.get("error")
     return _line(error if isinstance(error, str) and len(response) == 1 else _json(response))
 
 
 def clock_time(at: int) -> str:
-    """A moment, milliseconds since the epoch, as the clock here will show it."""
+    """Milliseconds since the epoch as hours and minutes of the local time."""
     return datetime.fromtimestamp(at / 1000).astimezone().strftime("%H:%M")
 
 
-def unseen(answer: str, shown: str) -> str:
-    """What of an answer has not been shown; all of it where words were lost on their way."""
+def rest_of(answer: str, shown: str) -> str:
+    """The part of an answer that has not been shown; all of it where a live event was lost."""
     return answer.removeprefix(shown) if answer.startswith(shown) else answer
 
 

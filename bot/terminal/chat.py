@@ -1,4 +1,4 @@
-"""A conversation at a terminal: says what is typed, shows the answer as it grows, and never loses one."""
+"""``kaiwa chat``: sends each typed line, shows the answer while it is generated, and later the answers nobody saw."""
 
 from __future__ import annotations
 
@@ -11,65 +11,60 @@ from bot.commands import SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
 from bot.live_events import ApprovalAsked, LiveEvent, TurnStarted
 from bot.terminal import Screen, clock_time
-from bot.terminal.background import Background
-from bot.terminal.exchange import Exchange, Talk, answer_to, is_answer
+from bot.terminal.background import BackgroundLoop
+from bot.terminal.exchange import ChatSession, Exchange, answer_to, is_answer
 from bot.transcript import Message
 
-TICK_S = 0.08  # between two pictures of something that turns
-LOOK_S = 2.0
+TICK_S = 0.08  # between two pictures of a spinner
 
 
 class Chat:
-    """One message after another, each followed to its answer or left to be answered later.
+    """Sends one message after the other; Ctrl-C stops waiting for an answer, which is shown once it exists.
 
     Args:
-        words: our own sentences, by key.
-        forget_typed: throws away what was typed before a question could be read, so that it does not answer it.
-        look_s: seconds between two looks into the history, for an answer whose live events got lost.
+        labels: the catalogue's ``terminal`` texts, by key.
+        discard_typeahead: throws away what was typed before a question was on the screen: it was not meant as a reply.
     """
 
     def __init__(
         self,
-        talk: Talk,
-        background: Background,
+        session: ChatSession,
+        loop: BackgroundLoop,
         screen: Screen,
         commands: SpokenCommands,
-        words: Mapping[str, str],
-        *,
-        forget_typed: Callable[[], None] = lambda: None,
-        look_s: float = LOOK_S,
+        labels: Mapping[str, str],
+        discard_typeahead: Callable[[], None] = lambda: None,
     ) -> None:
-        self._talk = talk
-        self._background = background
+        self._session = session
+        self._loop = loop
         self._screen = screen
         self._commands = commands
-        self._words = words
-        self._forget_typed = forget_typed
-        self._look_s = look_s
-        self._unanswered: list[str] = []  # ids of messages whose answers nobody waited for
-        self._asked: ApprovalAsked | None = None  # the next line answers it
+        self._labels = labels
+        self._discard_typeahead = discard_typeahead
+        self._unanswered: list[str] = []  # ids of messages whose answers have not been shown
+        self._question: ApprovalAsked | None = None  # the next line answers it
 
     def resume(self) -> list[str]:
-        """Show how an earlier run ended.
+        """Show the last message and answer of an earlier run.
 
         Returns:
-            What the user has said so far.
+            The texts of the user so far, oldest first.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        past = self._read_history()
-        said = [message.text for message in past if message.role == "user"]
-        answers = [message.text for message in past if is_answer(message)]
-        if said and answers:
-            self._screen.recall(said[-1], answers[-1])
-        return said
+        history = self._read_history()
+        texts = [message.text for message in history if message.role == "user"]
+        answers = [message.text for message in history if is_answer(message)]
+        if texts and answers:
+            self._screen.show_last_turn(texts[-1], answers[-1])
+        return texts
 
-    def hold(self, lines: Iterable[str]) -> bool:
-        """Answer every line until there are no more, or one says /exit.
+    def run(self, lines: Iterable[str]) -> bool:
+        """Send every line, to the last one or to /exit.
 
         Returns:
-            Whether the last message got its answer.
+            Whether the last message was answered.
         """
         answered = True
         self._show_question()
@@ -79,66 +74,66 @@ class Chat:
                 break
             self._show_unanswered()
             if text == "/help":
-                self._screen.tell(self._words["help"])
+                self._screen.show_notice(self._labels["help"])
             elif complaint := self._show_question():
                 if text:
-                    self._screen.tell(self._words[complaint])
+                    self._screen.show_notice(self._labels[complaint])
             elif text:
-                answered = self.ask(text)
-        if self._asked is None:
+                answered = self.send(text)
+        if self._question is None:
             return answered
-        self._screen.tell(self._words["unanswered"].format(time=clock_time(self._asked.until)))
+        self._screen.show_notice(self._labels["unanswered"].format(time=clock_time(self._question.until)))
         return False
 
-    def ask(self, text: str) -> bool:
-        """Send one message and show what happens until it is answered, or Ctrl-C ends the waiting.
+    def send(self, text: str) -> bool:
+        """Send one message and draw its turn until the answer, a question or Ctrl-C.
 
         Returns:
             Whether it was answered, and not with an apology.
         """
         events: SimpleQueue[LiveEvent | None] = SimpleQueue()
         exchange = self._exchange(text, events.put)
-        running = self._background.start(exchange.run())
+        running = self._loop.start(exchange.run())
         running.add_done_callback(lambda _: events.put(None))
         try:
             with suppress(KeyboardInterrupt):
                 self._draw(events)
         finally:
-            self._background.soon(exchange.leave)
+            self._loop.call_soon(exchange.stop_waiting)
             wait([running])
         try:
             running.result()
         except BadInput as error:
-            self._screen.complain(str(error))
+            self._screen.show_error(str(error))
         except StoreUnavailable as error:
-            self._screen.complain(self._words["store_away"], str(error))
+            self._screen.show_error(self._labels["store_away"], str(error))
         self._remember(exchange)
         return exchange.answer is not None and not exchange.answer.failed
 
     def _exchange(self, text: str, show: Callable[[LiveEvent], None]) -> Exchange:
-        """A decision belongs to the turn that waits for it, a command to the turn it stops, or to none at all."""
+        """An approval, /stop, and any command while no turn runs start no turn of their own."""
         command = self._commands.read(text)
-        follows = self._asked is not None or command == "stop" or (command is not None and not self._unanswered)
-        question = self._asked.question_id if self._asked else ""
-        others = self._unanswered if follows else ()
-        return Exchange(self._talk, text, show, self._look_s, follows=follows, others=others, question=question)
+        own_turn = self._question is None and command != "stop" and (command is None or bool(self._unanswered))
+        question_id = self._question.question_id if self._question else ""
+        others = () if own_turn else self._unanswered
+        return Exchange(self._session, text, show, own_turn=own_turn, others=others, question_id=question_id)
 
     def _remember(self, exchange: Exchange) -> None:
-        """Remember what has been left open."""
-        if not exchange.kept:
+        """Note a question or an answer that is still open."""
+        if not exchange.accepted:
             return
-        self._asked = exchange.asked
-        if exchange.asked:
+        self._question = exchange.question
+        if exchange.question:
             self._unanswered.append(exchange.message_id)
-            self._forget_typed()
+            self._discard_typeahead()
         elif exchange.answer is None:
             self._unanswered.append(exchange.message_id)
-            self._screen.tell(self._words["left"])
-        elif exchange.follows:
-            self._unanswered.clear()  # turns come in order: the one that has ended now was the last of them
+            self._screen.show_notice(self._labels["left"])
+        elif not exchange.own_turn:
+            self._unanswered.clear()  # turns run in order: the one that has just ended was the last of them
 
     def _draw(self, events: SimpleQueue[LiveEvent | None]) -> None:
-        with self._screen.answering() as drawing:
+        with self._screen.draw_answer() as drawing:
             while True:
                 try:
                     event = events.get(timeout=TICK_S)
@@ -148,45 +143,45 @@ class Chat:
                 if event is None:
                     return
                 if isinstance(event, TurnStarted):
-                    self._show_unanswered()  # turns come in order: earlier ones have their answers now
+                    self._show_unanswered()  # turns run in order: earlier ones have their answers now
                 drawing.show(event)
 
     def _show_question(self) -> str:
-        """Show the question that is open, where it has not been shown.
+        """Show the open question unless it has been shown.
 
         Returns:
-            Why a line that has been typed is no answer to what was read before; nothing where it may be said.
+            The key of the text that says why a typed line is not sent; empty where it may be.
         """
-        asked, known = self._asked, self._asked
-        with suppress(StoreUnavailable):  # then the line is not taken either, which is told
-            asked = self._open_question()
-        self._asked = asked
-        if asked is None:
+        current, known = self._question, self._question
+        with suppress(StoreUnavailable):  # sending the line fails too, and shows it
+            current = self._read_question()
+        self._question = current
+        if current is None:
             return "asked_over" if known else ""
-        if known and asked.question_id == known.question_id:
+        if known and current.question_id == known.question_id:
             return ""
-        with self._screen.answering() as drawing:
-            drawing.show(asked)
-        self._forget_typed()
+        with self._screen.draw_answer() as drawing:
+            drawing.show(current)
+        self._discard_typeahead()
         return "asked_first"
 
     def _show_unanswered(self) -> None:
-        """Show the answers that nobody waited for, as far as they are there."""
+        """Show late answers, as far as the history has them."""
         if not self._unanswered:
             return
-        with suppress(StoreUnavailable):  # then next time
-            past = self._read_history()
-            found = {message_id: answer_to(message_id, past) for message_id in self._unanswered}
+        with suppress(StoreUnavailable):  # tried again with the next line
+            history = self._read_history()
+            found = {message_id: answer_to(message_id, history) for message_id in self._unanswered}
             self._unanswered = [message_id for message_id, answer in found.items() if not answer]
             for answer in dict.fromkeys(filter(None, found.values())):  # several messages may share one
-                self._screen.tell(self._words["earlier"])
-                self._screen.give(answer)
+                self._screen.show_notice(self._labels["earlier"])
+                self._screen.show_answer(answer)
 
     def _read_history(self) -> Sequence[Message]:
         async def read() -> Sequence[Message]:
-            return await self._talk.read_history(self._talk.conversation)
+            return await self._session.read_history(self._session.conversation)
 
-        return self._background.start(read()).result()
+        return self._loop.start(read()).result()
 
-    def _open_question(self) -> ApprovalAsked | None:
-        return self._background.start(self._talk.client.open_question(self._talk.conversation)).result()
+    def _read_question(self) -> ApprovalAsked | None:
+        return self._loop.start(self._session.client.open_question(self._session.conversation)).result()

@@ -1,4 +1,4 @@
-"""A message of the terminal on its way to its answer, which live events bring, or else the history."""
+"""One message of the terminal and its answer, which comes as live events, or else from the history."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class ConsoleClient(Protocol):
     async def say(
         self, conversation: str, text: str, *, message_id: str | None = None, locale: str = "", time_zone: str = ""
     ) -> str:
-        """Accept what was typed, durably.
+        """Store what was typed; its message id.
 
         Raises:
-            BadInput: with a sentence for whoever typed it.
-            StoreUnavailable: nothing was kept.
+            BadInput: with a sentence for the user.
+            StoreUnavailable: nothing was stored.
         """
         ...
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[LiveEvent]]:
-        """What happens from now on.
+        """The live events from now on.
 
         Raises:
             StoreUnavailable: on entering, or later from the iterator.
@@ -39,22 +39,23 @@ class ConsoleClient(Protocol):
         ...
 
     async def open_question(self, conversation: str) -> ApprovalAsked | None:
-        """The question that is open.
+        """The question that waits for a decision.
 
         Raises:
-            StoreUnavailable: nobody knows.
+            StoreUnavailable: the store does not answer.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ChatSession:
     """The conversation of this terminal.
 
     Attributes:
         read_history: its committed messages, oldest first.
         locale: BCP 47 tag of the person, or empty.
         time_zone: IANA name, or empty.
+        poll_s: seconds between two reads of the history, for an answer whose live events were lost.
     """
 
     conversation: str
@@ -62,129 +63,128 @@ class Talk:
     read_history: ReadHistory
     locale: str = ""
     time_zone: str = ""
+    poll_s: float = 2.0
 
 
 class Exchange:
-    """One message on its way to its answer, in the background.
+    """One message and its answer, in the background loop.
 
     Args:
-        show: is given the events of the turn that answers.
-        look_s: seconds between two looks into the history, for an answer whose live events got lost.
-        follows: the message is no turn's own, but decides about the turn that is there: its end is the message's too.
-        others: ids of messages in that turn.
-        question: the id of the question that the message answers.
+        show: called with the live events of the answering turn.
+        own_turn: False for a message that decides about the turn under way, and ends with that turn.
+        others: ids of the messages in that turn.
+        question_id: of the question that the message answers.
 
     Attributes:
-        kept: the store has the message, so it will be answered.
-        answer: once it is there.
-        asked: what a person has to decide first; the turn waits for that.
+        accepted: the store has the message, so it will be answered.
+        answer: None until it is there.
+        question: what a person has to decide first; the turn is parked until then.
     """
 
     def __init__(
         self,
-        talk: Talk,
+        session: ChatSession,
         text: str,
         show: Callable[[LiveEvent], None],
-        look_s: float,
         *,
-        follows: bool = False,
-        others: Sequence[str] = (),
-        question: str = "",
+        own_turn: bool,
+        others: Sequence[str],
+        question_id: str,
     ) -> None:
         self.message_id = new_id("msg")
-        self.kept = False
+        self.own_turn = own_turn
+        self.accepted = False
         self.answer: Answered | None = None
-        self.asked: ApprovalAsked | None = None
-        self._talk = talk
+        self.question: ApprovalAsked | None = None
+        self._session = session
         self._text = text
         self._show = show
-        self._look_s = look_s
-        self.follows = follows
-        self._awaited = (self.message_id, *others)
-        self._question = question
-        self._over = asyncio.Event()
+        self._awaited_ids = (self.message_id, *others)
+        self._question_id = question_id
+        self._done = asyncio.Event()
 
     async def run(self) -> None:
-        """Say it, and show what happens until it is answered, a question is asked, or nobody waits any more.
+        """Send the message, and show live events until its answer, a question, or ``stop_waiting``.
 
         Raises:
-            BadInput: nothing was said, with a sentence for the user.
-            StoreUnavailable: where ``kept``, the answer will be in the history one day.
+            BadInput: nothing was sent; with a sentence for the user.
+            StoreUnavailable: where ``accepted``, the answer will still come to the history.
         """
-        talk = self._talk
-        async with talk.client.watch(talk.conversation) as events:
-            await talk.client.say(
-                talk.conversation,
+        session = self._session
+        async with session.client.watch(session.conversation) as events:
+            await session.client.say(
+                session.conversation,
                 self._text,
                 message_id=self.message_id,
-                locale=talk.locale,
-                time_zone=talk.time_zone,
+                locale=session.locale,
+                time_zone=session.time_zone,
             )
-            self.kept = True
+            self.accepted = True
             watching = asyncio.create_task(self._watch(events))
             try:
-                await self._end()
+                await self._wait_for_answer()
             finally:
                 watching.cancel()
                 with suppress(asyncio.CancelledError, StoreUnavailable):
                     await watching
 
-    def leave(self) -> None:
-        """Wait no longer; what has been said stays said."""
-        self._over.set()
+    def stop_waiting(self) -> None:
+        """End ``run``; the message stays sent."""
+        self._done.set()
 
     async def _watch(self, events: AsyncIterator[LiveEvent]) -> None:
         ours = False
         async for event in events:
             if isinstance(event, TurnStarted):
-                ours = self.follows or self.message_id in event.user_ids
+                ours = not self.own_turn or self.message_id in event.user_ids
             elif isinstance(event, Joined):
                 ours = ours or self.message_id in event.user_ids
-            # Of a turn that was there before, only what ends it: its words would begin in the middle.
-            if ours or (self.follows and isinstance(event, (Answered, ApprovalAsked, Noticed))):
-                self._pass_on(event)
+            # Of a turn that began earlier, only its end is shown: its text would begin in the middle.
+            if ours or (not self.own_turn and isinstance(event, (Answered, ApprovalAsked, Noticed))):
+                self._forward(event)
 
-    async def _end(self) -> None:
-        """Wait. Live events may get lost; the store knows the answer, and the question, in any case."""
+    async def _wait_for_answer(self) -> None:
+        """Live events may be lost; the store has the answer and the question in any case."""
         found: Answered | ApprovalAsked | None = None
-        while not await self._is_over():
-            if found:  # for a whole pause, so its live event will not come any more
-                self._pass_on(found)
+        while not await self._is_done():
+            if found:  # a whole interval ago, so its live event will not come any more
+                self._forward(found)
                 return
-            found = await self._look()
+            found = await self._poll_store()
 
-    async def _look(self) -> Answered | ApprovalAsked | None:
-        talk = self._talk
-        past = await talk.read_history(talk.conversation)
-        if answer := next(filter(None, (answer_to(message_id, past) for message_id in self._awaited)), ""):
+    async def _poll_store(self) -> Answered | ApprovalAsked | None:
+        session = self._session
+        history = await session.read_history(session.conversation)
+        if answer := next(filter(None, (answer_to(message_id, history) for message_id in self._awaited_ids)), ""):
             return Answered("", answer)
-        asked = await talk.client.open_question(talk.conversation)
-        return asked if asked and asked.question_id != self._question else None
+        question = await session.client.open_question(session.conversation)
+        return question if question and question.question_id != self._question_id else None
 
-    async def _is_over(self) -> bool:
+    async def _is_done(self) -> bool:
+        """Wait ``poll_s``, or until the end."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._look_s):
-                await self._over.wait()
-        return self._over.is_set()
+            async with asyncio.timeout(self._session.poll_s):
+                await self._done.wait()
+        return self._done.is_set()
 
-    def _pass_on(self, event: LiveEvent) -> None:
-        if self._over.is_set():
+    def _forward(self, event: LiveEvent) -> None:
+        if self._done.is_set():
             return
         if isinstance(event, Answered):
             self.answer = event
-            self._over.set()
+            self._done.set()
         elif isinstance(event, ApprovalAsked):
-            self.asked = event
-            self._over.set()
+            self.question = event
+            self._done.set()
         self._show(event)
 
 
-def answer_to(message_id: str, past: Iterable[Message]) -> str:
-    """The model's last word in the turn that took a message, or nothing where there is none yet."""
-    since = dropwhile(lambda message: message.id != message_id, past)
+def answer_to(message_id: str, history: Iterable[Message]) -> str:
+    """The answer of the turn that took a message; empty where there is none yet."""
+    since = dropwhile(lambda message: message.id != message_id, history)
     return next((message.text for message in since if is_answer(message)), "")
 
 
 def is_answer(message: Message) -> bool:
-    """Whether a message is a turn's last word."""
+    """Whether a message ends a turn."""
     return message.role == "model" and not message.calls

@@ -1,4 +1,4 @@
-"""What is typed: lines with editing, and with what was said before under the arrow keys."""
+"""Lines typed at the terminal, with editing, and earlier ones under the arrow keys."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import contextmanager, suppress
 
 PROMPT = "› "
 COLOURED = "\001\x1b[1;36m\002›\001\x1b[0m\002 "  # readline must not count what is between \001 and \002
-LOCAL_MODES = 3  # their place in what tcgetattr gives
+LOCAL_MODES = 3  # their index in the list of tcgetattr
 
 
-def typed(said: Iterable[str]) -> Generator[str]:
+def read_lines(earlier: Iterable[str]) -> Generator[str]:
     """The lines typed at this terminal, until Ctrl-C or Ctrl-D.
 
     Args:
-        said: earlier lines, oldest first.
+        earlier: lines, oldest first.
     """
-    edits = _begin_editing(said)
+    edits = _enable_editing(earlier)
     prompt = COLOURED if edits else PROMPT
-    # A terminal that gathers lines would swallow Ctrl-D; without editing nobody else knows what Ctrl-D means.
+    # With readline, a terminal in line mode would swallow Ctrl-D; without, only the terminal understands it.
     modes = termios.ECHO | termios.ICANON if edits else termios.ECHO
     while True:
         try:
@@ -28,32 +28,32 @@ def typed(said: Iterable[str]) -> Generator[str]:
         except (EOFError, KeyboardInterrupt):
             print()
             return
-        with _without(modes):
+        with _without_modes(modes):
             yield line
 
 
-def forget_typed() -> None:
-    """Throw away what was typed and has not been read."""
+def discard_typeahead() -> None:
+    """Throw away what was typed and not yet read."""
     termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
-def _begin_editing(said: Iterable[str]) -> bool:
+def _enable_editing(earlier: Iterable[str]) -> bool:
     try:
         import readline  # noqa: PLC0415 -- there are Pythons without it, and importing it changes what input() does
     except ImportError:
         return False
-    for line in said:
+    for line in earlier:
         readline.add_history(line)
     return True
 
 
 @contextmanager
-def _without(modes: int) -> Iterator[None]:
-    """What is typed while an answer is drawn waits for the next prompt, and does not get into the drawing."""
+def _without_modes(modes: int) -> Iterator[None]:
+    """Switch terminal modes off: keys typed while an answer is drawn wait for the next prompt, unseen."""
     before = termios.tcgetattr(sys.stdin)
-    quiet = [*before]
-    quiet[LOCAL_MODES] &= ~modes
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+    changed = [*before]
+    changed[LOCAL_MODES] &= ~modes
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, changed)
     try:
         yield
     finally:

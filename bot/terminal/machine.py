@@ -1,4 +1,4 @@
-"""What a terminal's machine tells of the person at it, and what it keeps between two runs."""
+"""This computer: its locale and time zone, and the conversation id kept in the data folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCALTIME = Path("/etc/localtime")
 
 
 def conversation_id(data_dir: Path, *, new: bool) -> str:
-    """The terminal's conversation, the same in every run until a new one is asked for.
+    """The terminal's conversation, the same in every run until ``new``.
 
     Raises:
         SettingsError: the folder cannot be written.
@@ -26,25 +26,25 @@ def conversation_id(data_dir: Path, *, new: bool) -> str:
     file = data_dir / ID_FILE
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = file.read_text("ascii", "replace").strip() if file.exists() else ""
-        if new or not ID.fullmatch(kept):
-            kept = new_id("terminal")
-            file.write_text(f"{kept}\n", "ascii")
+        name = file.read_text("ascii", "replace").strip() if file.exists() else ""
+        if new or not ID.fullmatch(name):
+            name = new_id("terminal")
+            file.write_text(f"{name}\n", "ascii")
     except OSError as error:
         raise SettingsError("KAIWA_DATA_DIR", f"{file} cannot be used; choose a folder that can be written") from error
-    return f"console:{kept}"
+    return f"console:{name}"
 
 
 def language_tag() -> str:
-    """The BCP 47 tag of the system's locale, or nothing where it names no language (``C``)."""
+    """The BCP 47 tag of the system's locale; empty where it names no language (``C``)."""
     named = LOCALE.match(locale.setlocale(locale.LC_CTYPE))
     return "-".join(filter(None, named.groups())) if named else ""
 
 
 def time_zone(localtime: Path = LOCALTIME) -> str:
-    """The system's IANA time zone, or nothing where it has no name.
+    """The system's IANA time zone; empty where it has no name.
 
-    Nothing for UTC too: that is where servers stand, it says nothing of the person, and ``TIMEZONE`` may know better.
+    Empty for UTC too: servers are set to it, wherever the person is, and ``TIMEZONE`` may be right.
     """
     name = localtime.resolve().as_posix().partition("/zoneinfo/")[2]
     try:
@@ -52,6 +52,6 @@ def time_zone(localtime: Path = LOCALTIME) -> str:
     except (KeyError, ValueError, OSError):
         return ""
     now = datetime.now().astimezone()
-    # TZ may say something else than the file; then the name is not to be trusted.
+    # TZ may differ from the file; then the name is wrong.
     same = now.astimezone(zone).utcoffset() == now.utcoffset()
     return name if same and not name.endswith("UTC") else ""

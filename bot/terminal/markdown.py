@@ -1,4 +1,4 @@
-"""Markdown on a terminal: drawn without losing a word, and parted where it can be printed for good while it grows."""
+"""Markdown on a terminal: rendering without losing a word, and which blocks of a growing answer are complete."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = {}  # Rich centres the first level; a chat has no title page
 
 
-class _Chatted(Markdown):
-    """Markdown as people chat in it: line breaks count, HTML is shown as written, links show their address."""
+class _Markdown(Markdown):
+    """Markdown of a chat: line breaks stay, HTML is shown as it is, links show their address."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -34,19 +34,19 @@ class _Chatted(Markdown):
                 token.content = token.content.strip()
 
 
-class Prose:
-    """Markdown without the many empty lines that Rich puts around blocks, and without the spaces behind every line.
+class ChatMarkdown:
+    """Markdown without Rich's many empty lines around blocks, and without its spaces at the end of each line.
 
-    Those spaces would be copied, and break the lines of a window that is made smaller.
+    The spaces would be copied with the text, and wrap lines when the window gets smaller.
 
     Args:
-        last: so many lines from its end, for a place that may be too small; 0 for all.
+        last: how many lines, from the end, to draw; 0 draws all.
     """
 
     def __init__(self, text: str, last: int = 0) -> None:
-        self._markdown = _Chatted(text)
+        self._markdown = _Markdown(text)
         self._last = last
-        self._drawn: tuple[int, list[list[Segment]]] = (0, [])  # for a width; a screen is drawn again with every tick
+        self._drawn: tuple[int, list[list[Segment]]] = (0, [])  # width, lines: every tick draws again
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._drawn[0] != options.max_width:
@@ -57,10 +57,10 @@ class Prose:
             yield Segment.line()
 
 
-def part(text: str) -> tuple[list[str], str]:
-    """The blocks that further words cannot change, and the rest, which still grows."""
+def split_finished(text: str) -> tuple[list[str], str]:
+    """The blocks that further text cannot change, and the rest."""
     lines = [f"{line}\n" for line in text.split("\n")]
-    # An unfinished line may yet become something else: "2" a paragraph, "2. b" an item of the list before it.
+    # An unfinished line may change its meaning: "2" is a paragraph, "2. b" an item of the list before it.
     finished = "".join(lines[:-1])
     starts = [token.map[0] for token in Markdown(finished).parsed if token.level == 0 and token.map]
     edges = [0, *sorted({*starts[1:]} - {0})]
@@ -69,7 +69,7 @@ def part(text: str) -> tuple[list[str], str]:
 
 
 def _trimmed(line: list[Segment]) -> list[Segment]:
-    """A line without the blanks at its end, unless they have a colour of their own."""
+    """A line without the blanks at its end, unless they have a background colour."""
     kept = list(line)
     while kept and not (kept[-1].style and kept[-1].style.bgcolor):
         text = kept[-1].text.rstrip()
@@ -81,6 +81,6 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
 
 
 def _spaced(lines: list[list[Segment]]) -> list[list[Segment]]:
-    """No empty line at the ends, and one at most between others."""
+    """Without empty lines at the start and end, and with at most one between others."""
     kept = [line for line, before in zip(lines, [[], *lines], strict=False) if line or before]
     return kept if not kept or kept[-1] else kept[:-1]

@@ -1,4 +1,4 @@
-"""Writes a conversation where no terminal is: answers to one stream, word by word, everything else to another."""
+"""A screen for pipes and files: answers go to one stream, as they are generated, everything else to another."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, printable, result_text, unseen
+from bot.terminal import Drawing, call_text, clock_time, printable, rest_of, result_text
 
 
 class PlainScreen:
     """A screen (``bot.terminal.Screen``) for pipes and files.
 
     Args:
-        words: our own sentences, by key.
+        labels: the catalogue's ``terminal`` texts, by key.
     """
 
-    def __init__(self, out: TextIO, err: TextIO, words: Mapping[str, str]) -> None:
+    def __init__(self, out: TextIO, err: TextIO, labels: Mapping[str, str]) -> None:
         self._out = out
         self._err = err
-        self._words = words
+        self._labels = labels
 
     @contextmanager
-    def answering(self) -> Iterator[Drawing]:
-        drawing = _PlainDrawing(self, self._words)
+    def draw_answer(self) -> Iterator[Drawing]:
+        drawing = _PlainDrawing(self, self._labels)
         yield drawing
         drawing.end_line()
 
-    def tell(self, sentence: str) -> None:
+    def show_notice(self, sentence: str) -> None:
         print(printable(sentence), file=self._err, flush=True)
 
-    def complain(self, sentence: str, note: str = "") -> None:
+    def show_error(self, sentence: str, note: str = "") -> None:
         for line in filter(None, (sentence, note)):
-            self.tell(line)
+            self.show_notice(line)
 
-    def give(self, answer: str) -> None:
+    def show_answer(self, answer: str) -> None:
         self.write(f"{answer}\n")
 
-    def recall(self, question: str, answer: str) -> None:
-        """Nothing: whoever reads a pipe wants what is new."""
+    def show_last_turn(self, question: str, answer: str) -> None:
+        """Show nothing: the reader of a pipe wants new text only."""
 
-    def write(self, words: str) -> None:
-        """Words of an answer, at once."""
-        print(printable(words), end="", file=self._out, flush=True)
+    def write(self, text: str) -> None:
+        """Write a piece of an answer, unbuffered."""
+        print(printable(text), end="", file=self._out, flush=True)
 
 
 class _PlainDrawing:
-    def __init__(self, screen: PlainScreen, words: Mapping[str, str]) -> None:
+    def __init__(self, screen: PlainScreen, labels: Mapping[str, str]) -> None:
         self._screen = screen
-        self._words = words
+        self._labels = labels
         self._shown: list[str] = []
         self._calls: dict[str, str] = {}
 
@@ -73,25 +73,25 @@ class _PlainDrawing:
                 self._calls[event.call_id] = call_text(event.name, event.arguments)
             case ToolFinished():
                 call = self._calls.pop(event.call_id, event.name)
-                self._screen.tell(
+                self._screen.show_notice(
                     f"{'✗' if event.is_error else '✓'} {call} · {event.ms} ms\n  {result_text(event.response)}"
                 )
             case ApprovalAsked():
                 self._ask(event)
             case Noticed(text):
                 self.end_line()
-                self._screen.tell(text)
+                self._screen.show_notice(text)
             case Answered(_, text, True, note):
                 self.end_line()
-                self._screen.complain(text, note)
+                self._screen.show_error(text, note)
             case Answered(_, text):
-                self._write(unseen(text, "".join(self._shown)))
+                self._write(rest_of(text, "".join(self._shown)))
 
     def tick(self) -> None:
-        """Nothing turns here."""
+        """Draw nothing: a pipe has no spinner."""
 
     def end_line(self) -> None:
-        """Whatever comes next begins on a line of its own."""
+        """Let the next text begin on a new line."""
         if self._shown and not self._shown[-1].endswith("\n"):
             self._screen.write("\n")
         self._shown = []
@@ -104,10 +104,10 @@ class _PlainDrawing:
     def _ask(self, event: ApprovalAsked) -> None:
         self.end_line()
         lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines())]
-        self._screen.tell("\n".join([*lines, self._words["question"].format(time=clock_time(event.until))]))
+        self._screen.show_notice("\n".join([*lines, self._labels["question"].format(time=clock_time(event.until))]))
 
     def _restart(self) -> None:
-        """Written words cannot be taken back; it is said that they are void."""
+        """Say that the text so far is void: it cannot be erased."""
         if self._shown:
             self.end_line()
-            self._screen.tell(self._words["restarted"])
+            self._screen.show_notice(self._labels["restarted"])

@@ -1,4 +1,4 @@
-"""Reports for an operator: aligned on a terminal, plain lines where something else reads them."""
+"""Reports for an operator: aligned on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STYLES = {"✓": "green", "!": "yellow", "✗": "red", "–": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``mark`` is one of ✓ ! ✗ –; ``hint`` says what could be done."""
+    """``mark`` is one of ✓ ! ✗ –; ``hint`` says what to do."""
 
     mark: str
     name: str
@@ -35,10 +35,10 @@ def print_rows(rows: Iterable[Row]) -> None:
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: int = 1) -> None:
-    """One line for each row. Elsewhere than on a terminal: no head, parted by tabs.
+    """Print one line for each row; in a pipe without a head, columns separated by tabs.
 
     Args:
-        elastic: so many columns, the last ones, take what room is left.
+        elastic: how many columns, from the right, shrink to fit the terminal.
     """
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -47,7 +47,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, elastic: 
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for name in head:
-        table.add_column(name, no_wrap=name not in head[-elastic:])  # Rich takes room from columns that wrap
+        table.add_column(name, no_wrap=name not in head[-elastic:])  # Rich narrows only columns that wrap
     for row in rows:
         table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     console.print(table)

@@ -1,4 +1,4 @@
-"""Draws a conversation on a terminal. An answer grows without flicker: what is finished is printed once, for good."""
+"""A screen for terminals. A growing answer does not flicker: a finished block is printed once and stays."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, printable, result_text, unseen
-from bot.terminal.markdown import Prose, part
+from bot.terminal import Drawing, call_text, clock_time, printable, rest_of, result_text
+from bot.terminal.markdown import ChatMarkdown, split_finished
 
-OFTEN = 1_000  # characters up to which a block is drawn with every word, beyond with every tenth of its length
-MARGIN = 3  # lines of the screen left free of what still moves
+OFTEN = 1_000  # characters: up to here a block is redrawn with every piece, beyond with every tenth of its length
+MARGIN = 3  # lines of the screen that the growing block leaves free
 RECALLED = 600  # characters of the last answer, when a conversation goes on
 
 
@@ -34,45 +34,45 @@ class RichScreen:
     """A screen (``bot.terminal.Screen``) on a terminal.
 
     Args:
-        words: our own sentences, by key.
+        labels: the catalogue's ``terminal`` texts, by key.
     """
 
-    def __init__(self, console: Console, words: Mapping[str, str]) -> None:
+    def __init__(self, console: Console, labels: Mapping[str, str]) -> None:
         self._console = console
-        self._words = words
+        self._labels = labels
 
     @contextmanager
-    def answering(self) -> Iterator[Drawing]:
+    def draw_answer(self) -> Iterator[Drawing]:
         self._console.print()
-        # Transient: what still moves is erased at the end, and what is to stay has been printed by then. No automatic
-        # refresh: a second thread that draws would now and then erase lines of the first.
+        # Transient: the live part is erased at the end; by then everything has been printed. No automatic refresh:
+        # a second drawing thread would now and then erase lines of the first.
         with Live(console=self._console, transient=True, auto_refresh=False) as live:
-            drawing = _RichDrawing(live, self._words)
+            drawing = _RichDrawing(live, self._labels)
             try:
                 yield drawing
             finally:
-                drawing.settle()
+                drawing.flush()
                 self._console.print()
 
-    def tell(self, sentence: str) -> None:
+    def show_notice(self, sentence: str) -> None:
         self._console.print(Text(printable(sentence), style="dim"))
         self._console.print()
 
-    def complain(self, sentence: str, note: str = "") -> None:
+    def show_error(self, sentence: str, note: str = "") -> None:
         self._console.print(_complaint(sentence, note))
         self._console.print()
 
-    def give(self, answer: str) -> None:
-        self._console.print(Prose(printable(answer)))
+    def show_answer(self, answer: str) -> None:
+        self._console.print(ChatMarkdown(printable(answer)))
         self._console.print()
 
-    def recall(self, question: str, answer: str) -> None:
+    def show_last_turn(self, question: str, answer: str) -> None:
         answer = answer if len(answer) <= RECALLED else f"{answer[:RECALLED]}…"
         self._console.print(Text(f"› {printable(question)}\n\n{printable(answer)}\n", style="dim"))
 
 
 class _Call:
-    """A tool call on the screen: it turns while it runs, then it has its result beneath."""
+    """A tool call: a spinner while it runs, then its result below it."""
 
     def __init__(self, event: ToolStarted) -> None:
         self.finished: ToolFinished | None = None
@@ -97,23 +97,23 @@ class _Call:
 
 
 class _RichDrawing:
-    """An answer between what is printed and what still moves: running calls, or the last block of words."""
+    """An answer: what is printed, then the live part, which is running calls or the last block of text."""
 
-    def __init__(self, live: Live, words: Mapping[str, str]) -> None:
+    def __init__(self, live: Live, labels: Mapping[str, str]) -> None:
         self._live = live
-        self._words = words
+        self._labels = labels
         self._begun = False  # something has been printed
-        self._printed: list[str] = []  # of the words of this model response
-        self._growing = ""
-        self._more: list[str] = []  # words that are drawn with those that follow
-        self._undrawn = 0  # characters of them
+        self._printed: list[str] = []  # text of this model response
+        self._pending = ""
+        self._more: list[str] = []  # text after _pending that has not been drawn
+        self._undrawn = 0  # its characters
         self._calls: dict[str, _Call] = {}
         self._wait()
 
     def show(self, event: LiveEvent) -> None:
         match event:
             case AnswerText(text):
-                self._grow(printable(text))
+                self._append(printable(text))
             case AnswerRestarted() | TurnStarted():
                 self._restart()
             case ToolStarted():
@@ -125,18 +125,18 @@ class _RichDrawing:
             case Noticed(text):
                 self._print(Text(printable(text), style="dim"))
             case Answered(_, text, True, note):
-                self.settle()
+                self.flush()
                 self._print(_complaint(text, note))
             case Answered(_, text):
-                self._growing, self._more = unseen(printable(text), "".join(self._printed)), []
-                self.settle()
+                self._pending, self._more = rest_of(printable(text), "".join(self._printed)), []
+                self.flush()
 
     def tick(self) -> None:
         self._live.refresh()
 
-    def settle(self) -> None:
-        """Print what still moves, as it stands, and let nothing move."""
-        growing, self._growing = "".join((self._growing, *self._more)), ""
+    def flush(self) -> None:
+        """Print the live part as it is and empty it."""
+        growing, self._pending = "".join((self._pending, *self._more)), ""
         self._more = []
         calls, self._calls = self._calls, {}
         self._live.update(Text())
@@ -147,31 +147,31 @@ class _RichDrawing:
     def _wait(self) -> None:
         self._live.update(Spinner("dots", style="dim"), refresh=True)
 
-    def _grow(self, text: str) -> None:
-        """Draw more words. A long block is read as a whole each time, so not with every word."""
+    def _append(self, text: str) -> None:
+        """Draw more text. Each time the whole block is parsed, so a long one is drawn less often."""
         self._more.append(text)
         self._undrawn += len(text)
-        if self._undrawn * 10 < len(self._growing) - OFTEN:
+        if self._undrawn * 10 < len(self._pending) - OFTEN:
             return
-        blocks, self._growing = part("".join((self._growing, *self._more)))
+        blocks, self._pending = split_finished("".join((self._pending, *self._more)))
         self._more, self._undrawn = [], 0
-        # First the new end, then what stands above it: printing draws both, and nothing is seen twice.
-        self._live.update(Prose(self._growing, last=max(1, self._live.console.height - MARGIN)))
+        # First the new live part, then the blocks above it: printing draws both, and nothing is seen twice.
+        self._live.update(ChatMarkdown(self._pending, last=max(1, self._live.console.height - MARGIN)))
         for block in blocks:
             self._print_block(block)
         self._live.refresh()
 
     def _restart(self) -> None:
-        """Growing words vanish; of printed ones it is said that they are void."""
+        """Erase the live part; say of printed text that it is void."""
         if any(map(str.strip, self._printed)):
-            self._print(Text(self._words["restarted"], style="dim"))
-        self._printed, self._growing, self._more = [], "", []
+            self._print(Text(self._labels["restarted"], style="dim"))
+        self._printed, self._pending, self._more = [], "", []
         self._calls = {}
         self._wait()
 
     def _start_call(self, event: ToolStarted) -> None:
         if not self._calls:
-            self.settle()
+            self.flush()
             self._printed = []
         self._calls[event.call_id] = _Call(event)
         self._live.update(Group(*self._calls.values()), refresh=True)
@@ -180,25 +180,25 @@ class _RichDrawing:
         if call := self._calls.get(event.call_id):
             call.finished = event
         if all(call.finished for call in self._calls.values()):
-            self.settle()
+            self.flush()
             self._wait()
 
     def _ask(self, event: ApprovalAsked) -> None:
-        """The call that is asked about has not been made: the question stands in its place."""
+        """Draw the question in place of its call, which has not been made."""
         self._calls = {key: call for key, call in self._calls.items() if call.finished}
-        self.settle()
+        self.flush()
         given = [Padding(Text(line), (0, 0, 0, 4)) for line in event.shown.splitlines()]
-        sentence = self._words["question"].format(time=clock_time(event.until))
+        sentence = self._labels["question"].format(time=clock_time(event.until))
         head = Text.assemble(("?", "bold yellow"), " ", (event.tool, "cyan"))
         self._print(Group(head, *given, Text(f"  {sentence}", style="dim")))
 
     def _print_block(self, block: str) -> None:
         if block.strip():
-            self._print(Prose(block))
+            self._print(ChatMarkdown(block))
         self._printed.append(block)
 
     def _print(self, content: RenderableType) -> None:
-        """Print for good, after an empty line where something stands already."""
+        """Print, after an empty line unless this is the first."""
         if self._begun:
             self._live.console.print()
         self._begun = True

@@ -1,4 +1,4 @@
-"""Everything we say ourselves, in English and Japanese, from ``en.toml`` and ``ja.toml``."""
+"""The catalogue: every text of Kaiwa itself, in English and Japanese, from ``en.toml`` and ``ja.toml``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def language_of(text: str, default: str) -> str:
 
 
 def preferred_language(tags: str, default: str) -> str:
-    """The first language of an ``Accept-Language`` header, or of a single BCP 47 tag, that we speak."""
+    """The first language of an ``Accept-Language`` header, or of one BCP 47 tag, that the catalogue has."""
     spoken = (tag.strip()[:2].lower() for tag in tags.split(","))
     return next((language for language in spoken if language in LANGUAGES), default)
 

@@ -1,1 +1,1 @@
-"""Routes that are no channel's, who may reach them, and the server under all."""
+"""The web server, its routes beside those of the channels, and access to them."""

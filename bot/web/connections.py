@@ -1,6 +1,6 @@
 """Connection limits: the bytes and seconds of a request, and the number of connections at once.
 
-uvicorn with httptools alone has none: a head may be endless, and a half-sent request or an unread answer is waited for.
+uvicorn with httptools has none of these: a head may be endless, and it waits forever for the rest of a request.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = structlog.stdlib.get_logger(__name__)
 
-MOST_DESCRIPTORS = 65_536  # asked for, where the system grants more
+MOST_DESCRIPTORS = 65_536  # requested, even if the system allows more
 MOST_CONNECTIONS = 4096
-RESERVED = 4096  # descriptors for Redis, models and platforms; half of them where there are few
+RESERVED = 4096  # descriptors for Redis, models and platforms; at most half of all
 LOG_S = 60.0  # between two log lines of one kind
-CLOSED = "those that have kept us waiting longest"
+CLOSED = "those whose clients have been silent longest"
 MIB = 1024 * 1024
 
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -31,14 +31,14 @@ State = Literal["head", "body", "answering", "unread", "idle", "closing"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What connections may cost.
+    """Limits of connections.
 
     Attributes:
         head_bytes: of a request's head, and of the trailers behind its body.
         head_s: from the first byte of a head to its last, and from the connection to the first head's end.
         body_s: from the end of the head to the end of the body.
-        unread_s: how long a client may leave unread what it was sent.
-        closing_s: until a closed connection is cut off.
+        unread_s: how long a client may leave a response unread.
+        closing_s: until a closing connection is aborted.
         connections: at once.
         held_bytes: of all requests that are not complete.
     """
@@ -53,11 +53,11 @@ class Bounds:
 
 
 def bounds_here() -> Bounds:
-    """The bounds of this process, after its limit of open descriptors was raised as far as the system lets it."""
+    """Raise this process's limit of open descriptors as far as the system allows; returns bounds that fit it."""
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, MOST_DESCRIPTORS)
     if limit != resource.RLIM_INFINITY and limit < wanted:
-        with suppress(OSError, ValueError):  # macOS may grant less than it names
+        with suppress(OSError, ValueError):  # macOS may grant less than it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
             limit = wanted
     free = MOST_DESCRIPTORS if limit == resource.RLIM_INFINITY else limit
@@ -93,13 +93,13 @@ class Connections:
         self.release(connection)
 
     def waits(self, connection: Connection) -> None:
-        """The client is to send or to read something now."""
+        """The connection waits for its client, to send or to read."""
         self._waiting.pop(connection, None)
         if connection in self._open:
             self._waiting[connection] = None
 
     def works(self, connection: Connection) -> None:
-        """We are to answer now: the connection cannot be closed for another."""
+        """The server works on a response: the connection is not closed to make room."""
         self._waiting.pop(connection, None)
 
     def hold(self, connection: Connection, count: int) -> None:
@@ -123,7 +123,7 @@ class Connections:
         connection.transport.abort()
 
     def _may_log(self, what: str) -> bool:
-        """One line a minute: whoever fills the server must not fill the log as well."""
+        """One line a minute: a flood of connections must not flood the log too."""
         now = self._clock()
         if now - self._logged_at.get(what, -LOG_S) < LOG_S:
             return False
@@ -132,10 +132,10 @@ class Connections:
 
 
 class Connection(HttpToolsProtocol):
-    """One connection of uvicorn's, within its bounds.
+    """A connection of uvicorn with limits.
 
     Attributes:
-        held: bytes of the request that is not complete, counted by ``Connections``.
+        held: bytes of the incomplete request, counted by ``Connections``.
     """
 
     def __init__(self, connections: Connections, **uvicorns: Any) -> None:
@@ -143,9 +143,9 @@ class Connection(HttpToolsProtocol):
         self.held = 0
         self._connections = connections
         self._bounds = connections.bounds
-        self._part: Literal["head", "body", "none"] = "head"  # what of a request is awaited
+        self._part: Literal["head", "body", "none"] = "head"  # the part of a request that comes next
         self._requests = 0
-        self._silent = 0  # bytes since the parser last made something of them
+        self._silent = 0  # bytes since the parser last made progress
         self._advanced = False
         self._is_refused = False
         self._state: tuple[State, int] = ("answering", 0)
@@ -176,7 +176,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._bounds.head_bytes:
-            self._silent = self._bounds.head_bytes  # with what has just come it is over the limit
+            self._silent = self._bounds.head_bytes  # so that the next check finds it over the limit
             raise ValueError("head too large")  # stops the parser
         self._advanced = True
         self._part = "body"
@@ -198,7 +198,7 @@ class Connection(HttpToolsProtocol):
         self._watch()
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn does when the parser has stopped."""
+        """Called by uvicorn when the parser has stopped; ``_refuse`` has answered an oversized head already."""
         if self._silent < self._bounds.head_bytes:
             super().send_400_response(msg)
 
@@ -212,11 +212,11 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether more of a request has to come."""
+        """Whether a request is not yet complete."""
         return self._part != "none"
 
     def _refuse(self) -> None:
-        """Answer 431, and read on for a moment: a client that is still sending would not see the answer otherwise."""
+        """Answer 431, then keep reading for a moment: else a client that still sends would not see the response."""
         if self._part != "head" or self._is_answering:
             self.transport.abort()
             return
@@ -225,7 +225,7 @@ class Connection(HttpToolsProtocol):
         self.transport.write_eof()
 
     def _watch(self) -> None:
-        """When the state has changed, set its timer and note whose turn it is."""
+        """On a change of state, restart the timer and count the connection as waiting or working."""
         state = self._state_now(), self._requests
         if state == self._state:
             return
@@ -256,7 +256,7 @@ class Connection(HttpToolsProtocol):
             "head": bounds.head_s,
             "body": bounds.body_s,
             "unread": bounds.unread_s,
-            "idle": self.timeout_keep_alive + bounds.closing_s,  # after uvicorn's own, which closes without haste
+            "idle": self.timeout_keep_alive + bounds.closing_s,  # after uvicorn's own timeout, which closes cleanly
             "closing": bounds.closing_s,
         }
         self._timer = self.loop.call_later(seconds[self._state[0]], self._end)
@@ -266,7 +266,7 @@ class Connection(HttpToolsProtocol):
             self._timer.cancel()
 
     def _end(self) -> None:
-        """Cut the connection off, unless it is we who do not read."""
+        """Abort the connection, unless the server itself has paused reading."""
         if self.is_incomplete and self.flow.read_paused and not self.transport.is_closing():
             self._start_timer()
         else:

@@ -1,4 +1,4 @@
-"""The token that opens the page where the operator has set none and loopback proves nothing."""
+"""The generated token of the page, for a server behind webhooks where CONSOLE_TOKEN is not set."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from bot.errors import SettingsError
 
-WHOLE = re.compile(rb"[!-~]{16,}\n?")  # ours has 43 characters; the operator may write another one
+WHOLE = re.compile(rb"[!-~]{16,}\n?")  # a generated one has 43 characters; the operator may edit the file
 
 
 def load_or_create_token(path: Path) -> str:
-    """Read the token from its file, or make one; processes that start at once get the same.
+    """Read the token from its file, or generate one; processes that start at once get the same.
 
     Raises:
-        SettingsError: it cannot be kept.
+        SettingsError: the file cannot be used.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -26,14 +26,14 @@ def load_or_create_token(path: Path) -> str:
         with closing(os.fdopen(file, "r+b", buffering=0)) as opened:
             fcntl.flock(opened, fcntl.LOCK_EX)
             os.fchmod(file, 0o600)
-            kept = opened.read()
-            if not WHOLE.fullmatch(kept):  # new, or lost with the machine's power
-                kept = secrets.token_urlsafe(32).encode() + b"\n"
+            token = opened.read()
+            if not WHOLE.fullmatch(token):  # new, or incomplete after a power failure
+                token = secrets.token_urlsafe(32).encode() + b"\n"
                 opened.seek(0)
                 opened.truncate()
-                opened.write(kept)
+                opened.write(token)
                 os.fsync(file)
     except OSError as error:
-        fix = f"{path} cannot be kept ({error.strerror}); choose another place, or set CONSOLE_TOKEN"
+        fix = f"{path} cannot be written ({error.strerror}); choose another folder, or set CONSOLE_TOKEN"
         raise SettingsError("KAIWA_DATA_DIR", fix) from error
-    return kept.decode().strip()
+    return token.decode().strip()

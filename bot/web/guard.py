@@ -1,4 +1,4 @@
-"""Decides who reaches the page, the console's routes and the metrics: this machine alone, or whoever has the token."""
+"""Access to the page, the console's routes and the metrics: from this machine alone, or with the token."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -39,28 +38,19 @@ class Guard:
     """ASGI middleware around everything that only the operator may see.
 
     Args:
-        token: CONSOLE_TOKEN, or the one that was made in its place; empty lets in this machine alone.
-        trusts_machine: without a token this machine is let in; where a proxy is to be expected, nobody is.
-        secret: SECRET_KEY, part of the key that sign-in cookies are made with.
-        language: of our own sentences, where the visitor names none that we speak.
+        signin: checks the token; without one, requests from this machine alone pass.
+        trusts_machine: False where a proxy is expected: without a token no request passes at all.
+        language: of error messages, unless the browser asks for another one that the catalogue has.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        token: SecretStr,
-        trusts_machine: bool = True,
-        secret: SecretStr,
-        texts: Texts,
-        language: str,
-        bot_name: str,
+        self, app: ASGIApp, *, signin: SignIn, texts: Texts, language: str, trusts_machine: bool = True
     ) -> None:
         self._app = app
         self._texts = texts
         self._language = language
         self._trusts_machine = trusts_machine
-        self._signin = SignIn(token, secret, texts, bot_name) if token.get_secret_value() else None
+        self._signin = signin
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -72,14 +62,14 @@ class Guard:
             await (answer or self._app)(scope, receive, _with_headers(send))
 
     async def _answer(self, request: Request) -> Response | None:
-        """What stands in the way of the request, or None where it may pass."""
-        if self._signin is not None:
-            return await self._token_answer(request, self._signin)
+        """The response that stops the request; None lets it pass."""
+        if self._signin.is_on:
+            return await self._token_answer(request)
         if not self._trusts_machine:
             return self._refusal(request, "closed")
         return None if is_local(request) else self._refusal(request, "only_here")
 
-    async def _token_answer(self, request: Request, signin: SignIn) -> Response | None:
+    async def _token_answer(self, request: Request) -> Response | None:
         path, safe = request.url.path, request.method in SAFE_METHODS
         if safe and path.startswith(PUBLIC):
             return None
@@ -87,11 +77,11 @@ class Guard:
             return self._refusal(request, "cross_site")
         language = self._language_for(request)
         if path == "/signin" and not safe:
-            return await signin.enter(request, language)
-        if (refused := signin.refusal(request, language)) is not None:
+            return await self._signin.enter(request, language)
+        if (refused := self._signin.refusal(request, language)) is not None:
             return refused
         if path == "/signout" and not safe:
-            return signin.leave(request)
+            return self._signin.leave(request)
         return RedirectResponse("/", 303) if path == "/signin" else None
 
     def _refusal(self, request: Request, key: str) -> Response:
@@ -105,11 +95,11 @@ class Guard:
 
 
 def is_local(request: Request) -> bool:
-    """Whether a request comes from a program on this machine that wants this machine, by all that can be known.
+    """Whether a request comes from a program on this machine and is meant for this machine, as far as can be known.
 
-    A proxy would make every visitor a local one, hence none of the headers that proxies add and no Unix sockets, behind
-    which they stand. There are proxies that add none: nobody asks this where one is to be expected. A foreign
-    Host is DNS rebinding; a foreign Origin is a page elsewhere that uses this machine's browser.
+    Behind a proxy every visitor looks local. So a request with a header that proxies add is not local, nor is one from
+    a Unix socket, where proxies connect. Some proxies add no header: this function decides nothing where a proxy is
+    expected. A foreign Host is DNS rebinding; a foreign Origin is a page of another site in a browser on this machine.
     """
     headers = request.headers
     hosts = headers.getlist("host")
@@ -134,7 +124,7 @@ def is_cross_site(headers: Headers) -> bool:
 
 
 def _is_followed_link(request: Request) -> bool:
-    """A link to the page, clicked on somebody's site: nothing is read or done in that site's name."""
+    """Whether a visitor clicked a link on another site: that site can neither read the answer nor change anything."""
     headers = request.headers
     return (
         request.method in SAFE_METHODS

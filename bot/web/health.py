@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import DeadLetter, Store
+from bot.telemetry import Metrics
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 NO_STORE = {"Cache-Control": "no-store"}
@@ -29,7 +29,7 @@ def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
     """``/healthz`` and ``/readyz``.
 
     Args:
-        ready: names what is missing; an empty string means ready.
+        ready: returns the reason why the process is not ready; empty means ready.
     """
 
     async def healthz(_request: Request) -> Response:
@@ -43,7 +43,7 @@ def health_routes(ready: Callable[[], Awaitable[str]]) -> list[Route]:
 
 
 def metrics_route(metrics: Metrics, store: Store) -> Route:
-    """``/metrics``: what this process has counted, and what the store holds."""
+    """``/metrics``: the metrics of this process, and gauges of the store."""
 
     async def exposition(_request: Request) -> Response:
         try:
@@ -56,7 +56,7 @@ def metrics_route(metrics: Metrics, store: Store) -> Route:
 
 
 def dead_letters_route(dead_letters: DeadLetterReader) -> Route:
-    """``count`` of all dead letters, and the time of the ``newest``: milliseconds since the epoch, 0 for none."""
+    """``/dead-letters``: their ``count``, and the time of the ``newest``, milliseconds since the epoch, 0 for none."""
 
     async def undelivered(_request: Request) -> Response:
         try:

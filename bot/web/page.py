@@ -1,4 +1,4 @@
-"""Serves the page: HTML, style and scripts from the package, read once, with an ETag each."""
+"""The page: HTML, style and scripts from the package, read once and served with ETags."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml
 
 
 class PageInfo(Struct, frozen=True):
-    """What the page is told about this bot.
+    """What the page shows of this bot.
 
     Attributes:
-        demo: the demo model answers.
-        language: of the page, where the browser names none that we speak.
-        signs_out: whoever sees the page has signed in.
+        demo: whether the demo model answers.
+        language: of the page, unless the browser asks for another one that the catalogue has.
+        signs_out: whether visitors have signed in, so that the page offers to sign out.
     """
 
     bot_name: str

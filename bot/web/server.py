@@ -1,4 +1,4 @@
-"""uvicorn in this event loop, with signals that let the whole process drain and end with exit code 0."""
+"""uvicorn in this event loop, and signals on which the whole process drains and ends with exit code 0."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from starlette.types import ASGIApp
 from bot.errors import SettingsError
 from bot.web.connections import Bounds, Connection, Connections
 
-LAST_ANSWERS_S = 2  # for requests in flight when the server stops
+GRACE_S = 2  # for requests in flight when the server stops
 
 
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """uvicorn raises a caught signal again at its end, which would make it the exit code; ours are handled here."""
+        """Catch none: uvicorn would raise a caught signal again at its end, which sets the exit code."""
         yield
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the address before anything else starts.
+    """Bind the address, before anything else starts.
 
     Raises:
-        SettingsError: the port is busy, or the host is not ours.
+        SettingsError: the port is in use, or the host is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
@@ -48,16 +48,16 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class Serving:
-    """A server at work."""
+    """A running server."""
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
 
     async def wait_until_ended(self) -> None:
-        """Wait until it serves no more.
+        """Wait until the server has ended.
 
         Raises:
-            Exception: why it has ended by itself.
+            Exception: the error that has ended it.
         """
         await asyncio.wait({self._task})
         self._task.result()
@@ -70,11 +70,11 @@ async def serving(app: ASGIApp, sock: socket.socket, bounds: Bounds | None = Non
         http=partial(Connection, Connections(bounds or Bounds())),  # type: ignore[arg-type]  # it is only called
         ws="none",
         log_config=None,
-        log_level="error",  # a stranger's broken request is no line of the log
+        log_level="error",  # a malformed request is not worth a log line
         access_log=False,
         lifespan="off",
-        proxy_headers=False,  # whoever is on this machine could name any address as theirs
-        timeout_graceful_shutdown=LAST_ANSWERS_S,
+        proxy_headers=False,  # any program on this machine could forge an address
+        timeout_graceful_shutdown=GRACE_S,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[sock]))
@@ -87,19 +87,19 @@ async def serving(app: ASGIApp, sock: socket.socket, bounds: Bounds | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the signals so far have ordered: to stop, then to be quick about it."""
+    """Events set by signals: the first signal sets ``stop``, the second ``hurry``."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
 
     def again(self) -> None:
-        """Take one more signal; those after the second change nothing."""
+        """Handle a signal; those after the second change nothing."""
         (self.hurry if self.stop.is_set() else self.stop).set()
 
 
 @contextmanager
 def stop_signals() -> Iterator[Orders]:
-    """Take SIGTERM and SIGINT as orders while the context is open."""
+    """Handle SIGTERM and SIGINT while the context is open."""
     orders = Orders()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

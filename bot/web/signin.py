@@ -1,4 +1,4 @@
-"""Signing in with the console's token, as a bearer or once in a form that leaves a cookie, and out again."""
+"""Sign-in with the console's token, as a bearer token or in a form that sets a cookie, and sign-out."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from bot.texts import Texts
 COOKIE = "kaiwa_console"
 COOKIE_S = 7 * 24 * 3600
 MAX_FORM = 4096
-TRIES = 10  # wrong ones, per address and window
+TRIES = 10  # wrong ones allowed per address in WINDOW_S
 TRIES_OF_ALL = 100
 WINDOW_S = 60.0
-ADDRESSES = 1024  # remembered at most
+ADDRESSES = 1024  # remembered
 
 
 class SignIn:
-    """Knows the token.
+    """Checks tokens and cookies.
 
     Args:
-        secret: mixed into the cookies' key, so that a cookie does not help in guessing a short token.
+        token: CONSOLE_TOKEN, or the one generated in its place; empty switches sign-in off.
+        secret: SECRET_KEY, part of the cookies' key: a cookie does not help in guessing a short token.
     """
 
     def __init__(self, token: SecretStr, secret: SecretStr, texts: Texts, bot_name: str) -> None:
@@ -43,8 +44,12 @@ class SignIn:
         self._form = Template((files(__package__) / "static" / "signin.html").read_text("utf-8"))
         self._throttle = Throttle()
 
+    @property
+    def is_on(self) -> bool:
+        return bool(self._token)
+
     def refusal(self, request: Request, language: str) -> Response | None:
-        """None for whoever is signed in; else the form, or for programs an error."""
+        """None where the visitor is signed in, else the form; programs get JSON instead of the form."""
         if self._valid_cookie(request.cookies.get(COOKIE, "")):
             return None
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -53,7 +58,7 @@ class SignIn:
         return self._ask(request, 401, "", language)
 
     async def enter(self, request: Request, language: str) -> Response:
-        """Take the form: a right token is answered with a cookie, a wrong one with the form again."""
+        """Answer the form: a right token gets a cookie, a wrong one the form again."""
         body = await read_body(request, MAX_FORM)
         fields = parse_qs((body or b"").decode("utf-8", "replace"))
         if (refused := self._tried(request, fields.get("token", [""])[0].strip(), language)) is not None:
@@ -61,11 +66,11 @@ class SignIn:
         return _with_cookie(RedirectResponse("/", 303), request, self._cookie(), COOKIE_S)
 
     def leave(self, request: Request) -> Response:
-        """Take the browser's cookie back."""
+        """Delete the browser's cookie."""
         return _with_cookie(Response(status_code=204), request, "", 0)
 
     def _tried(self, request: Request, given: str, language: str) -> Response | None:
-        """None for the right token, whatever anybody has tried before: wrong ones shall lock nobody out."""
+        """None for the right token, even after too many wrong ones: nobody can lock the operator out."""
         if hmac.compare_digest(given.encode(), self._token):
             return None
         address = request.client.host if request.client else ""
@@ -103,7 +108,7 @@ class SignIn:
 
 
 class Throttle:
-    """Counts wrong tries, in this process: per address, and of all addresses together, for whoever has many."""
+    """Counts wrong tries in this process, per address and in total: an attacker may have many addresses."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -115,7 +120,7 @@ class Throttle:
         return max(self._rest_s(self._all), self._rest_s(self._wrong.get(address)))
 
     def wrong(self, address: str) -> None:
-        """Note a wrong try; of too many addresses the one that tried longest ago is forgotten."""
+        """Count a wrong try; with more than ``ADDRESSES`` the one that tried longest ago is dropped."""
         now = self._clock()
         self._all.append(now)
         self._wrong.setdefault(address, deque(maxlen=TRIES)).append(now)
@@ -124,12 +129,12 @@ class Throttle:
             self._wrong.popitem(last=False)
 
     def _rest_s(self, tries: deque[float] | None) -> float:
-        """Seconds until the oldest of as many tries as are allowed no longer counts."""
+        """Seconds until the oldest try leaves the window; 0 while there are fewer tries than allowed."""
         return max(0.0, tries[0] + WINDOW_S - self._clock()) if tries and len(tries) == tries.maxlen else 0.0
 
 
 def _with_cookie(response: Response, request: Request, cookie: str, seconds: int) -> Response:
-    # Only this hangs on what a proxy says of the way to it: a visitor who lies harms no other.
+    # A visitor can forge this header, but only the visitor's own cookie depends on it.
     secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").partition(",")[0].strip())
     response.set_cookie(COOKIE, cookie, max_age=seconds, path="/", secure=secure, httponly=True, samesite="strict")
     return response

@@ -23,9 +23,9 @@ from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
 from bot.live_events import LiveEvent
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
@@ -77,7 +77,7 @@ class Mailbox(Channel):
 
 
 class Harness:
-    """A conversation service on a real store, with a model that plays a script."""
+    """A conversation service on a real store, with a model that follows a script."""
 
     def __init__(
         self,
@@ -114,9 +114,9 @@ class Harness:
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))
 
-    async def arrive(self, *arrivals: InboundEvent) -> None:
-        for arrival in arrivals:
-            assert await self.intake(HERE, arrival)
+    async def arrive(self, *events: InboundEvent) -> None:
+        for event in events:
+            assert await self.intake(HERE, event)
 
     async def question(self) -> Question | None:
         """What a person is asked."""

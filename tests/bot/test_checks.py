@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.checks import CheckResult, Traffic, ago
+from bot.channels.traffic import Traffic
+from bot.checks import CheckResult, ago
 
 NOW = 1_763_700_000_000
 MINUTE = 60_000

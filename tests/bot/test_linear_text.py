@@ -31,7 +31,7 @@ from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
 from bot.terminal import call_text, printable, result_text
-from bot.terminal.markdown import Prose, part
+from bot.terminal.markdown import ChatMarkdown, split_finished
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.rich_screen import RichScreen
 from bot.transcript import Author, Message, Text
@@ -55,7 +55,7 @@ def pieces(text: str, size: int = 40) -> list[str]:
 
 def without_a_mention(text: str) -> str | None:
     there = Mention([Mentionee(index, 2, is_self=True) for index in range(0, len(text), 10)])
-    return line_reading.words_for_bot(Content(id="1", type="text", text=text, mention=there))
+    return line_reading.text_for_bot(Content(id="1", type="text", text=text, mention=there))
 
 
 def line_reply(text: str) -> None:
@@ -105,10 +105,14 @@ WORK: dict[str, Callable[[str], object]] = {
     "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),
 }
 BY_LETTER: dict[str, Callable[[str], object]] = {
-    "a question's arguments": lambda text: disclosure.described({"text": text}),
-    "a question's frame": disclosure.fenced,
-    "letters that pose or are not seen": lambda text: (glyphs.posing(text), glyphs.unseen(text), glyphs.in_order(text)),
-    "a display name": lambda text: (names.safe_name(text), names.name_in_words(text)),
+    "a question's arguments": lambda text: disclosure.render_arguments({"text": text}),
+    "a question's frame": disclosure.code_block,
+    "lookalikes, invisible": lambda text: (
+        glyphs.lookalikes(text),
+        glyphs.invisible(text),
+        glyphs.isolate_rtl(text),
+    ),
+    "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
     "what a terminal can show": printable,
     "a call on a terminal": lambda text: (call_text("echo", {"text": text}), result_text({"error": text})),
 }
@@ -127,10 +131,10 @@ def test_what_looks_at_letters_looks_once(work: Callable[[str], object]) -> None
 
 
 def drawn(text: str) -> None:
-    Console(file=io.StringIO(), width=80).print(Prose(text))
+    Console(file=io.StringIO(), width=80).print(ChatMarkdown(text))
 
 
-@pytest.mark.parametrize("work", [part, drawn])
+@pytest.mark.parametrize("work", [split_finished, drawn])
 @pytest.mark.parametrize("shape", MARKDOWN)
 def test_markdown_on_a_terminal_grows_with_its_text(work: Callable[[str], object], shape: str) -> None:
     """The library that reads it is not fast, so it is given the shapes that Markdown has a meaning for."""
@@ -141,7 +145,7 @@ def test_markdown_on_a_terminal_grows_with_its_text(work: Callable[[str], object
 def streamed_on_a_screen(events: Sequence[str]) -> None:
     """One block that grows, which is drawn again and again."""
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
-    with RichScreen(console, TERMINAL).answering() as drawing:
+    with RichScreen(console, TERMINAL).draw_answer() as drawing:
         for words in events:
             drawing.show(AnswerText(words))
             drawing.tick()
@@ -149,7 +153,7 @@ def streamed_on_a_screen(events: Sequence[str]) -> None:
 
 
 def streamed_into_a_pipe(events: Sequence[str]) -> None:
-    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).answering() as drawing:
+    with PlainScreen(io.StringIO(), io.StringIO(), TERMINAL).draw_answer() as drawing:
         for words in events:
             drawing.show(AnswerText(words))
         drawing.show(Answered("t", "".join(events)))

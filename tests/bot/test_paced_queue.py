@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from bot.worker import MOST_ROUNDS, SHORT_ROUND_S, PacedQueue
+from bot.worker import MAX_ROUNDS, SHORT_ROUND_S, PacedQueue
 from tests.waiting import until
 
 
@@ -67,7 +67,7 @@ async def test_what_is_named_while_it_is_at_work_is_looked_at_again() -> None:
         queue.add("a")
         assert queue.waiting == 0
         turns.gate.set()
-        await until(lambda: turns.begun == ["a", "a"] and not list(queue.at_work))
+        await until(lambda: turns.begun == ["a", "a"] and not list(queue.running))
 
 
 async def test_a_busy_loop_begins_less_and_never_nothing() -> None:
@@ -88,4 +88,4 @@ async def test_a_busy_loop_begins_less_and_never_nothing() -> None:
     async with running(queue, turns):
         await queue.empty.wait()
     hog.cancel()
-    assert rounds >= 8 * (MOST_ROUNDS - 1)  # the first two begin before anything is measured
+    assert rounds >= 8 * (MAX_ROUNDS - 1)  # the first two begin before anything is measured

@@ -35,9 +35,9 @@ def test_a_key_turns_gemini_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().chosen_model == "demo"
 
 
-def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`.env` in the working folder counts; an empty line in it changes nothing."""
-    Path(".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
+    (tmp_path / ".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
     monkeypatch.setenv("TIMEZONE", "Europe/Berlin")
     settings = load()
     assert (settings.bot_name, settings.port, settings.timezone) == ("Hana", 8000, "Europe/Berlin")
@@ -77,9 +77,6 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("BOT_NAME", "x" * 65),
         ("DAILY_TOKEN_LIMIT", "-1"),
         ("DAILY_USER_MESSAGES", "few"),
-        ("ALERT_TO", "C0123456789"),
-        ("ALERT_TO", "line:C0123456789"),
-        ("ALERT_TO", "slack:#general"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_and_not_repeated(
@@ -107,17 +104,6 @@ def test_limits_are_on_and_can_be_lifted(monkeypatch: pytest.MonkeyPatch) -> Non
     for variable in ("DAILY_TOKEN_LIMIT", "DAILY_USER_TOKENS", "DAILY_USER_MESSAGES"):
         monkeypatch.setenv(variable, "0")
     assert Limits.of(load()) == Limits(0, 0, 0, 2_000_000, 1_000)
-
-
-@pytest.mark.parametrize("recipient", ["slack:C0123456789", "line:U0123456789abcdef0123456789abcdef"])
-def test_alerts_need_their_platform(monkeypatch: pytest.MonkeyPatch, recipient: str) -> None:
-    """A recipient whom no notice would reach is told at the start, not when it is needed."""
-    monkeypatch.setenv("ALERT_TO", recipient)
-    with pytest.raises(SettingsError, match=r"^ALERT_TO: that platform is off"):
-        load()
-    for variable in ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN"):
-        monkeypatch.setenv(variable, "made-up")
-    assert load().alert_to == recipient
 
 
 def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,10 +171,10 @@ def test_herokus_own_certificate_is_taken(monkeypatch: pytest.MonkeyPatch, url: 
     assert load().store_url == used
 
 
-def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tools_config_comes_from_the_same_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A tool names its variables in lower case; a wrong one is refused by its name."""
     assert tool_config(DiceConfig) == DiceConfig(dice_most=20)
-    Path(".env").write_text("DICE_MOST=3\n")
+    (tmp_path / ".env").write_text("DICE_MOST=3\n")
     assert tool_config(DiceConfig) == DiceConfig(dice_most=3)
     monkeypatch.setenv("DICE_MOST", "none")
     with pytest.raises(SettingsError, match=r"^DICE_MOST: "):

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.metrics import Kind, Metrics
-from bot.telemetry import span
+from bot.telemetry import Kind, Metrics, span
 
 
 def logged(kind: Kind, metrics: Metrics, event: str, outcome: str, name: str = "", **fields: Any) -> dict[str, Any]:

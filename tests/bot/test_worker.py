@@ -38,30 +38,32 @@ async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
     async with (
         open_docket(valkey_url) as there,
         open_docket(valkey_url) as here,
-        Worker(there, store, asyncio.Event()).running(attended),
+        Worker(there, store, asyncio.Event()).run(attended),
     ):
         await DocketJobs(here).add("console:a", "console:a/m1")
         await until(lambda: attended.finished == ["console:a"])
 
 
+@pytest.mark.long
 async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, store: Store) -> None:
     """The due index alone is enough, also after Docket has lost everything it knew."""
     attended = Attended()
     async with open_docket(valkey_url) as docket:
         worker = Worker(docket, store, asyncio.Event())
         assert not worker.alive
-        async with worker.running(attended):
+        async with worker.run(attended):
             assert worker.alive
             await store.inbox.accept("console:lost", "m1", b"{}")
             await until(lambda: "console:lost" in attended.finished)
         assert not worker.alive
 
 
+@pytest.mark.long
 async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, store: Store) -> None:
     """The conversation stays due, so the sweep brings it back."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
-    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).running(attended):
+    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).run(attended):
         await store.inbox.accept("console:again", "m1", b"{}")
         await until(lambda: attended.finished == ["console:again"], seconds=15)
 
@@ -72,7 +74,7 @@ async def test_leaving_waits_for_running_turns(valkey_url: str, store: Store) ->
     attended.hold = asyncio.Event()
     async with open_docket(valkey_url) as docket:
         worker = Worker(docket, store, asyncio.Event())
-        async with worker.running(attended):
+        async with worker.run(attended):
             await DocketJobs(docket).add("console:a", "console:a/m1")
             await until(lambda: attended.conversations == ["console:a"])
             asyncio.get_running_loop().call_later(0.2, attended.hold.set)
@@ -85,7 +87,7 @@ async def test_leaving_does_not_wait_for_ever(valkey_url: str, store: Store) -> 
     attended.hold = asyncio.Event()
     async with (
         open_docket(valkey_url) as docket,
-        Worker(docket, store, asyncio.Event(), drain_s=0.2).running(attended),
+        Worker(docket, store, asyncio.Event(), drain_s=0.2).run(attended),
     ):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.conversations == ["console:a"])
@@ -100,7 +102,7 @@ async def test_leaving_in_a_hurry_waits_for_nobody(valkey_url: str, store: Store
     async with (
         asyncio.timeout(10),
         open_docket(valkey_url) as docket,
-        Worker(docket, store, hurry).running(attended),
+        Worker(docket, store, hurry).run(attended),
     ):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.conversations == ["console:a"])
@@ -115,6 +117,7 @@ async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
             await jobs.add("console:a", "console:a/m1")
 
 
+@pytest.mark.long
 async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Store) -> None:
     """In a flood a hint would cost more than the message: some are given, and the sweep finds all the others."""
     attended: set[str] = set()
@@ -129,7 +132,7 @@ async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Stor
 
     async with (
         open_docket(valkey_url) as docket,
-        Worker(docket, store, asyncio.Event()).running(process),
+        Worker(docket, store, asyncio.Event()).run(process),
         aclosing(DocketJobs(docket)) as jobs,
     ):
         for name in names:
@@ -144,7 +147,7 @@ async def test_a_worker_begins_what_its_own_process_takes_in(valkey_url: str, st
     names = [f"console:{number}" for number in range(50)]
     async with open_docket(valkey_url) as docket:
         worker = Worker(docket, store, asyncio.Event())
-        async with worker.running(attended):
+        async with worker.run(attended):
             for name in names:
                 await worker.add(name, f"{name}/m1")
             await until(lambda: len(attended.finished) == 50)
@@ -154,7 +157,7 @@ async def test_a_worker_begins_what_its_own_process_takes_in(valkey_url: str, st
 async def test_docket_keeps_no_record_of_finished_jobs(valkey_url: str, store: Store, redis: Redis) -> None:
     """Hints are not worth keeping: a job leaves no key behind."""
     attended = Attended()
-    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).running(attended):
+    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).run(attended):
         await DocketJobs(docket).add("console:a", "console:a/m1")
         await until(lambda: attended.finished == ["console:a"])
     assert [key async for key in redis.scan_iter(f"{DOCKET}:*m1*")] == []
@@ -171,7 +174,7 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
 
     async with open_docket(valkey_url) as docket:
         worker = Worker(docket, store, asyncio.Event())
-        async with worker.running(Attended(), [beside]):
+        async with worker.run(Attended(), [beside]):
             await begun.wait()
             assert worker.alive
             broken.set()
@@ -180,11 +183,12 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
             assert not worker.alive
 
 
+@pytest.mark.long
 async def test_docket_keeps_to_few_connections(valkey_url: str, store: Store, redis: Redis) -> None:
     """However many hints are given at once."""
     attended = Attended()
     others = len(await redis.client_list())
-    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).running(attended):
+    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).run(attended):
         givers = [DocketJobs(docket) for _ in range(100)]
         await asyncio.gather(*(jobs.add(f"console:{place}", f"console:{place}/m") for place, jobs in enumerate(givers)))
         await until(lambda: len(attended.finished) == 100)
@@ -197,7 +201,7 @@ async def test_the_terminals_worker_takes_only_its_own_conversation() -> None:
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
     jobs = OwnJobs("console:mine")
-    async with jobs.running(attended):
+    async with jobs.run(attended):
         await until(lambda: len(attended.conversations) == 1)
         await jobs.add("line:bot:user:u1", "x")
         await jobs.add("console:mine", "y")

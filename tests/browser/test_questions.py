@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from bot.live_events import ToolStarted
-from bot.safe_text.arguments import BULLET, described
-from bot.safe_text.glyphs import TURNING
+from bot.safe_text.arguments import BULLET, render_arguments
+from bot.safe_text.glyphs import RTL_RUN
 from bot.transcript import ToolCall
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.browser.visit import expect_thread, say, thread, visit
@@ -104,12 +104,12 @@ async def test_no_argument_looks_like_another(browser: Browser) -> None:
         await (await site.turn()).asks("launch", arguments)
         lines = page.locator(".card li")
         await expect(lines).to_have_count(len(arguments))
-        shown = described(arguments).split("\n")
+        shown = render_arguments(arguments).split("\n")
         for line, places in zip(shown, await lines.evaluate_all(PLACES), strict=True):
             assert "".join(letter for letter, *_ in places) == line
             edge = places[0][2]
             assert [letter for letter, _, left in places if left <= edge + 1] in ([BULLET], [BULLET, " "])
-            turning = {at for match in TURNING.finditer(line) for at in range(*match.span())}
+            turning = {at for match in RTL_RUN.finditer(line) for at in range(*match.span())}
             order = [
                 (top, left)
                 for at, (letter, top, left) in enumerate(places)

@@ -88,7 +88,7 @@ async def test_words_before_a_call_stay_and_void_words_go(browser: Browser) -> N
         await expect(page.locator(".answer")).to_have_text(["One moment.", "It is sunny."])
 
 
-async def test_a_failure_tells_the_operator_cause_and_mend(browser: Browser) -> None:
+async def test_a_failure_tells_the_operator_cause_and_fix(browser: Browser) -> None:
     """The apology is for everybody, the note for whoever runs the bot; an answer that was cut keeps its word on it."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Hello")

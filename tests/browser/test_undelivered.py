@@ -11,8 +11,8 @@ from playwright.async_api import Browser, Locator, Page, expect
 from redis.asyncio import Redis
 from starlette.applications import Starlette
 
-from bot.metrics import Metrics
 from bot.store import Store, open_store
+from bot.telemetry import Metrics
 from bot.web.health import dead_letters_route, metrics_route
 from tests.bot.store.turns import leased
 from tests.browser.visit import say, visit

@@ -57,7 +57,7 @@ class Evidence:
             for talk in self.talks
         }
 
-    def story(self, conversation: str) -> list[Event]:
+    def timeline(self, conversation: str) -> list[Event]:
         """All that concerns a conversation, in order of time."""
         told = [event for event in self.chronicle.events if event.conversation in ("", conversation)]
         shown = [

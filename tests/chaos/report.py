@@ -1,4 +1,4 @@
-"""What is told of a storm: counts, times, and the whole story of every conversation that went wrong."""
+"""What is told of a storm: counts, times, and the timeline of every conversation that went wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(evidence: Evidence) -> Iterator[str]:
     yield take_over(evidence.waits)
     for conversation, verdict in verdicts.items():
         if verdict != Verdict():
-            yield from story(evidence, conversation, verdict)
+            yield from timeline(evidence, conversation, verdict)
 
 
 def is_clean(evidence: Evidence) -> bool:
@@ -49,10 +49,10 @@ def take_over(waits: list[float]) -> str:
     return f"taken over after a kill: p50 {p50:.1f} s, p99 {p99:.1f} s ({len(found)} conversations)"
 
 
-def story(evidence: Evidence, conversation: str, verdict: Verdict) -> Iterator[str]:
+def timeline(evidence: Evidence, conversation: str, verdict: Verdict) -> Iterator[str]:
     """Everything that concerns one conversation."""
     yield ""
     yield f"{conversation}: {verdict}"
-    for event in evidence.story(conversation):
+    for event in evidence.timeline(conversation):
         clock = time.strftime("%H:%M:%S", time.localtime(event.at))
         yield f"  {clock}.{int(event.at % 1 * 1000):03d}  {event.who:<12} {event.what}"

@@ -73,7 +73,7 @@ async def run(conversation: Conversation, cut: Cut) -> tuple[Process, Record, Pr
 
 
 async def run_uninterrupted(conversation: Conversation, never: Cut) -> tuple[Ending, int]:
-    """What becomes of the story where nobody dies, as if the last process had done all of it; and its requests."""
+    """What becomes of the scenario where nobody dies, as if the last process had done all of it; and its requests."""
     first, record, last = await run(conversation, never)
     assert conversation.to_come == []
     ending = await ending_of(conversation, last, record)

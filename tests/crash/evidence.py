@@ -89,7 +89,7 @@ async def record_of(conversation: Conversation) -> Record:
 
 async def ending_of(conversation: Conversation, last: Process, record: Record) -> Ending:
     """Look at everything."""
-    sent = conversation.world.sent
+    sent = conversation.platform.sent
     earlier = sent[: len(sent) - len(last.delivered)]
     again = {delivery.id for delivery in earlier} & {delivery.id for delivery in last.delivered}
     past = await _past(conversation)
@@ -103,7 +103,7 @@ async def ending_of(conversation: Conversation, last: Process, record: Record) -
         repeated=again - record.outbox.keys(),
         marked_twice=conversation.marked_twice,
         left=left if await conversation.due_at() is None else [*left, "due"],
-        by_the_dead=len(conversation.world.sent_by_the_dead),
+        by_the_dead=len(conversation.platform.sent_by_the_dead),
     )
 
 

@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
-from bot.metrics import Metrics
 from bot.store import Store
+from bot.telemetry import Metrics
 from tests.bot.harness import NoHints, texts
 from tests.fakes.tools import Echo, tool_map
 from tests.sampling import Sample

@@ -33,9 +33,9 @@ def presses(press_id: str, *, approved: bool = True, author: str = "u1") -> Inbo
     return InboundEvent(says(press_id, "", author).message, "button", event="decision", approved=approved)
 
 
-def after(done: str, arrival: InboundEvent) -> tuple[Meanwhile, ...]:
+def after(done: str, event: InboundEvent) -> tuple[Meanwhile, ...]:
     """Something that comes in meanwhile."""
-    return ((done, arrival),)
+    return ((done, event),)
 
 
 TOKYO = says("m1", "Tokyo?")

@@ -18,11 +18,11 @@ from bot.conversation.cancellation import TOPIC
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
-from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.store import CLOCK, Store, open_store
 from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
+from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
 from tests.bot.harness import Harness, Mailbox, texts
 from tests.bot.store.turns import key
@@ -68,8 +68,8 @@ class Scenario:
 
 
 @dataclass(slots=True)
-class World:
-    """What stays when a process dies, beside the store.
+class Platform:
+    """The chat platform, which a process that dies leaves as it is.
 
     Attributes:
         busy: the platform's next answers, before it takes a delivery.
@@ -92,12 +92,12 @@ class Process(Mailbox):
 
     def __init__(self, conversation: Conversation, store: Store, wire: CutWire) -> None:
         super().__init__()
-        self.failures = conversation.world.busy
+        self.failures = conversation.platform.busy
         self.requests = wire.requests
         self.called: list[int] = []
         self._wire = wire
-        self._world = conversation.world
-        self._story = scenario = conversation.scenario
+        self._platform = conversation.platform
+        self._scenario = scenario = conversation.scenario
         store.live = conversation.rig.store.live  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
@@ -116,10 +116,10 @@ class Process(Mailbox):
         return len(self.harness.model.requests)
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
-        if self._story.is_mute and delivery.reply.question:
+        if self._scenario.is_mute and delivery.reply.question:
             raise DeliveryRefused("no questions here")
         shown_at = await super().deliver(conversation, delivery, assert_lease)
-        (self._world.sent_by_the_dead if self.is_dead else self._world.sent).append(delivery)
+        (self._platform.sent_by_the_dead if self.is_dead else self._platform.sent).append(delivery)
         return shown_at
 
 
@@ -146,7 +146,7 @@ class Conversation:
         self.name = name
         self.scenario = scenario
         self.rig = rig
-        self.world = World([DeliverLater("busy", after=0) for _ in range(scenario.busy)])
+        self.platform = Platform([DeliverLater("busy", after=0) for _ in range(scenario.busy)])
         self.to_come: list[Meanwhile] = []
         self.redis = rig.redis
         rig.told[name] = self._go_on
@@ -165,21 +165,21 @@ class Conversation:
     @property
     def question(self) -> str:
         """The id of the newest question that people have seen."""
-        ids = [delivery.reply.question.id for delivery in self.world.sent if delivery.reply.question]
+        ids = [delivery.reply.question.id for delivery in self.platform.sent if delivery.reply.question]
         return ids[-1] if ids else ""
 
-    async def receive(self, *arrivals: InboundEvent) -> None:
+    async def receive(self, *events: InboundEvent) -> None:
         """Take messages in, as a web process does that stays alive; a decision is about the newest question."""
-        for arrival in arrivals:
-            about = replaced(arrival, target=self.question) if arrival.event == "decision" else arrival
+        for event in events:
+            about = replaced(event, target=self.question) if event.event == "decision" else event
             assert await self.rig.accept(self.name, about)
 
-    async def knock(self, arrival: InboundEvent, cut: Cut) -> list[str]:
+    async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:
         """Bring a message to a process that dies, before its hint at the latest; its requests."""
         wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
             accept = Intake(store, LastJobs(wire), SpokenCommands(texts()), Metrics())
-            await _until_death(wire, accept(self.name, arrival))
+            await _until_death(wire, accept(self.name, event))
         return wire.requests
 
     async def process(self, cut: Cut = NEVER) -> Process:
@@ -213,18 +213,18 @@ class Conversation:
         return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
 
     async def _live(self, process: Process) -> None:
-        async with process.harness.runner.listening(), self.rig.store.live.subscribe(TOPIC):
+        async with process.harness.runner.cancellations.listen(), self.rig.store.live.subscribe(TOPIC):
             for _ in range(VISITS):
                 if await self.due_at() is not None:
                     await process.harness.runner.process(self.name)
 
     async def _go_on(self, done: str) -> None:
         """What happens meanwhile."""
-        if done == "remove_head" and self.world.sent[-1].reply.question:
+        if done == "remove_head" and self.platform.sent[-1].reply.question:
             done = "asked"
         if self.to_come and self.to_come[0][0] == done:
-            _, arrival = self.to_come.pop(0)
-            await self.receive(arrival)
+            _, event = self.to_come.pop(0)
+            await self.receive(event)
 
 
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:

@@ -16,7 +16,7 @@ from tests.fakes.cut_wire import Cut
 ANSWER, SORRY = "Heard: Tokyo?", "The language model does not answer at the moment. Please try again in a little while."
 RESET = "Done: I have forgotten this conversation. What shall we talk about?"
 
-# A story, what is answered, and what is remembered.
+# A scenario, what is answered, and what is remembered.
 SCENARIOS = {
     "a plain answer": (Scenario((TOKYO,), answers), [ANSWER], ["Tokyo?", ANSWER]),
     "two calls side by side": (Scenario((TOKYO,), asks("lookup", 1, 2)), [ANSWER], ["Tokyo?", ANSWER]),

@@ -1,4 +1,4 @@
-"""Notes within one process, for tests that need no Redis (``bot.channels.kv.KeyValue``)."""
+"""Notes within one process, for tests that need no Redis (``bot.channels.KeyValue``)."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from bot.web.guard import Guard
 from bot.web.health import dead_letters_route
 from bot.web.page import PageInfo, page_routes
 from bot.web.server import listen, serving
+from bot.web.signin import SignIn
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 from tests.waiting import until
@@ -65,11 +66,9 @@ class Site:
         console = Console(self._accept, self.live, self._past, self._question, catalogue, "en")
         guard = Middleware(
             Guard,
-            token=SecretStr(self._token),
-            secret=SecretStr(""),
+            signin=SignIn(SecretStr(self._token), SecretStr(""), catalogue, self._info.bot_name),
             texts=catalogue,
             language="en",
-            bot_name=self._info.bot_name,
         )
         routes = [*page_routes(self._info, catalogue), dead_letters_route(self.letters), *console.routes()]
         self.console = console

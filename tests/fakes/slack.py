@@ -1,7 +1,7 @@
 """A stand-in for Slack on loopback: its Web API, files, response URLs and Socket Mode, as strict as the real one.
 
 with slack_fake() as fake:
-    Options(SECRET, BOT_TOKEN, api_base_url=fake.api_base_url)
+    Config(slack_bot_token=BOT_TOKEN, slack_signing_secret=SECRET, slack_api_base_url=fake.api_base_url)
     …
     assert fake.posted[0]["markdown_text"] == "Hello"
 """

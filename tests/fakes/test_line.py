@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 
 from bot.channels.line.inbound import is_signed
 from tests.fakes.line import LineFake, Trouble, line_fake
@@ -218,4 +219,4 @@ def test_events_look_like_lines_own() -> None:
     [mentionee] = made["message"]["mention"]["mentionees"]
     assert (mentionee["index"], mentionee["length"], mentionee["isSelf"]) == (3, 6, True)
     body, headers = webhook(made)
-    assert is_signed(SECRET.encode(), body, headers["X-Line-Signature"])
+    assert is_signed(SECRET, Headers(headers), body)

@@ -19,6 +19,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *files("docs/*.md")]
 SHELL_BLOCK = re.compile(r"^```(?:sh|bash|shell|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ANY_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
+SLASH = "/kaiwa"  # what people type in Slack
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
@@ -30,7 +31,7 @@ def commands(document: str) -> Iterator[list[str]]:
             words = shlex.split(command, comments=True) if command.count("'") % 2 == 0 else command.split()
             while words and re.match(r"[A-Z_]+=", words[0]):
                 words.pop(0)
-            if words and Path(words[0]).name in ("make", "kaiwa"):
+            if words and words[0] != SLASH and Path(words[0]).name in ("make", "kaiwa"):
                 yield [Path(words[0]).name, *words[1:]]
 
 
@@ -79,3 +80,24 @@ def test_a_wrong_command_is_noticed() -> None:
     assert given == [["make", "nonsense"], ["kaiwa", "nonsense"], ["kaiwa", "chat", "--nonsense"], ["kaiwa", "run"]]
     assert unknown_target(given[0][1:]) == "nonsense"
     assert [unknown_word(words[1:]) for words in given[1:]] == ["nonsense", "--nonsense", ""]
+
+
+LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def anchors(document: str) -> set[str]:
+    """What a link may name of a document: its headings, as GitHub spells them."""
+    headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(document))
+    return {heading.replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_its_links_lead_somewhere(path: Path) -> None:
+    """Every link within the repository leads to a file, and to a heading of it."""
+    lost = []
+    for target, anchor in LINK.findall(ANY_BLOCK.sub("", path.read_text("utf-8"))):
+        file = path.parent / target if target else path
+        if not file.is_file() or (anchor and anchor not in anchors(file.read_text("utf-8"))):
+            lost.append(f"{target}#{anchor}")
+    assert lost == []

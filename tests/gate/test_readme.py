@@ -16,7 +16,7 @@ FILE = re.compile(r"`((?:toolset|schemas)/[\w/]+\.(?:py|json))`.*?\n```(?:python
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path) -> Path:
     """A copy of the code with the README's files added."""
     for folder in ("bot", "toolset", "schemas"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -32,11 +32,11 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kaiwa(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def kaiwa(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The copy's command line."""
     return subprocess.run(
         [sys.executable, "-c", "from bot.cli.main import main; main()", *arguments],
-        cwd=house,
+        cwd=checkout,
         env={"PATH": "/usr/bin:/bin", "DICE_MOST": "3"},
         capture_output=True,
         text=True,
@@ -44,22 +44,22 @@ def kaiwa(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_readmes_tool_can_be_called(house: Path) -> None:
+def test_the_readmes_tool_can_be_called(checkout: Path) -> None:
     """The command the README shows gives two dice."""
-    called = kaiwa(house, "tools", "call", "roll_dice", '{"count": 2}')
+    called = kaiwa(checkout, "tools", "call", "roll_dice", '{"count": 2}')
     assert called.returncode == 0, called.stderr
     rolls = json.loads(called.stdout)["rolls"]
     assert len(rolls) == 2
     assert set(rolls) <= set(range(1, 7))
 
 
-def test_the_readmes_tool_reads_its_own_variable(house: Path) -> None:
+def test_the_readmes_tool_reads_its_own_variable(checkout: Path) -> None:
     """DICE_MOST reaches the tool's Config, and a ToolError comes back as a result."""
-    called = kaiwa(house, "tools", "call", "roll_dice", '{"count": 4}')
+    called = kaiwa(checkout, "tools", "call", "roll_dice", '{"count": 4}')
     assert (called.returncode, json.loads(called.stdout)) == (1, {"error": "at most 3 dice at once"})
 
 
-def test_the_readmes_schema_is_enforced(house: Path) -> None:
+def test_the_readmes_schema_is_enforced(checkout: Path) -> None:
     """What the schema does not allow never reaches the tool."""
-    called = kaiwa(house, "tools", "call", "roll_dice", '{"count": 0}')
+    called = kaiwa(checkout, "tools", "call", "roll_dice", '{"count": 0}')
     assert json.loads(called.stdout)["error"].startswith("invalid parameters: count: ")

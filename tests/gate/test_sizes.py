@@ -1,4 +1,4 @@
-"""The house stays readable: short files, short functions, tests that say what they show."""
+"""The code stays readable: short files, short functions, tests that say what they show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parsed() -> dict[Path, ast.Module]:
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every function of the house with its name in the form of LONG_FUNCTIONS."""
+    """Every function with its name in the form of LONG_FUNCTIONS."""
     for path, module in parsed().items():
         for node in ast.walk(module):
             if isinstance(node, Function):

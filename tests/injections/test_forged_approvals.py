@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bot.agent.tool_runner import ASKED_ENOUGH, MOST_REJECTED
+from bot.agent.tool_runner import ASKED_ENOUGH, MAX_REJECTED
 from bot.conversation.approvals import TOO_LONG
 from bot.providers.scripted import Step
 from bot.safe_text.arguments import SHOWN
@@ -104,23 +104,23 @@ async def test_what_cannot_be_shown_whole_is_not_asked_about(store: Store) -> No
 
 async def test_who_says_no_is_not_asked_for_ever(store: Store) -> None:
     """After three times the model hears so without anybody being asked."""
-    steps = [launching(f"c{n}", what=str(n)) for n in range(MOST_REJECTED + 1)]
+    steps = [launching(f"c{n}", what=str(n)) for n in range(MAX_REJECTED + 1)]
     talk = conversation(store, *steps, Step("I give up"))
     await talk.say("Launch", "m1")
-    for n in range(MOST_REJECTED):
+    for n in range(MAX_REJECTED):
         await talk.press(False, f"p{n}")
     assert await talk.harness.question() is None
-    assert results(talk) == [{"error": ASKED_ENOUGH.format(times=MOST_REJECTED)}]
+    assert results(talk) == [{"error": ASKED_ENOUGH.format(times=MAX_REJECTED)}]
     assert talk.harness.box.texts[-1] == "I give up"
     assert talk.launch.contexts == []
 
 
 async def test_a_new_message_may_be_asked_about_again(store: Store) -> None:
     """The limit is a turn's."""
-    steps = [launching(f"c{n}", what=str(n)) for n in range(MOST_REJECTED)]
+    steps = [launching(f"c{n}", what=str(n)) for n in range(MAX_REJECTED)]
     talk = conversation(store, *steps, Step("I give up"), launching("c9", what="kite"), Step("There it flies"))
     await talk.say("Launch", "m1")
-    for n in range(MOST_REJECTED):
+    for n in range(MAX_REJECTED):
         await talk.press(False, f"p{n}")
     await talk.say("The kite then", "m2")
     await talk.press(True, "p9")

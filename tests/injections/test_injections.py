@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.agent.tool_runner import MOST_REJECTED
-from bot.safe_text.arguments import described
+from bot.agent.tool_runner import MAX_REJECTED
+from bot.safe_text.arguments import render_arguments
 from bot.safe_text.glyphs import HIDDEN, LEFT_TO_RIGHT
 from bot.store import Store
 from tests.fakes.wttr import WttrFake
@@ -55,11 +55,11 @@ async def test_nothing_is_done_and_nothing_leaves(
 
 def assert_shown(place: InjectedGroup) -> None:
     """Few questions, and each shows exactly what it is about, with nothing that hides or turns round."""
-    assert len(place.asked) <= MOST_REJECTED
+    assert len(place.asked) <= MAX_REJECTED
     for asked in place.asked:
         question = asked.reply.question
         assert question is not None
-        assert described(question.arguments) in asked.reply.text
+        assert render_arguments(question.arguments) in asked.reply.text
         assert {
             unicodedata.category(letter) for letter in asked.reply.text if letter not in f" \n{LEFT_TO_RIGHT}"
         }.isdisjoint(HIDDEN)

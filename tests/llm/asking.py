@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from bot.providers import Completed, TextDelta, ToolCallDelta
 from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import COMPATIBLE
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from bot.providers.shared.schema_dialect import adapt
 from bot.transcript import Message
 from tests.bot.providers.asking import Reply

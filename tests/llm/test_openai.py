@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from bot.errors import TooLong
-from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, ToolChoice
-from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.fallback import FallbackProvider
+from bot.telemetry import Metrics
 from bot.transcript import Media, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
 from tests.llm.asking import TOOLS, WEATHER, asked_at, assert_valid, assert_whole

@@ -8,10 +8,10 @@ from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext
 from bot.errors import TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.metrics import Metrics
 from bot.providers import AUTO, Provider, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.json_mode.response import MARKS
+from bot.telemetry import Metrics
 from tests.bot.conversation.tool_rounds import Diary
 from tests.bot.providers.asking import user
 from tests.fakes.wttr import wttr_fake
@@ -28,8 +28,8 @@ BY_EXAMPLE = "What's the weather in Kyoto?"
 
 async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> Turn:
     """The turn of a question, with a tool that asks a stand-in for the weather; nonsense in the end is an apology."""
-    place = TurnContext("console:test", "", "en", "Asia/Tokyo", Diary({}))
-    turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S, choice)
+    place = TurnContext("console:test", "", "en", "Asia/Tokyo", Diary({}), tool_choice=choice)
+    turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S)
     async with wttr_fake() as wttr, http_client() as http:
         wttr.place("Kyoto", temp=21)
         weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))

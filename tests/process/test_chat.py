@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from bot.texts import load
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.fakes.wttr import WttrFake, wttr_fake
@@ -31,7 +31,7 @@ def gemini() -> Iterator[GeminiFake]:
 
 @pytest.fixture
 def wttr() -> Iterator[WttrFake]:
-    with background() as loop, loop.opened(wttr_fake()) as fake:
+    with background_loop() as loop, loop.open(wttr_fake()) as fake:
         yield fake
 
 
@@ -160,7 +160,7 @@ def test_ctrl_c_is_heard_also_where_it_was_ignored_before(opened: Open) -> None:
     assert opened(deaf=True).leave(CTRL_C) == 0
 
 
-def test_a_failure_shows_cause_and_mend(opened: Open) -> None:
+def test_a_failure_shows_cause_and_fix(opened: Open) -> None:
     """Who sits at the terminal is the operator."""
     terminal = opened(GEMINI_API_KEY="wrong-key")
     drawn = terminal.say("hello")
@@ -188,7 +188,7 @@ def test_a_killed_terminal_leaves_nothing_behind(opened: Open, number: signal.Si
     assert opened().kill(number) == 0
 
 
-async def test_a_chat_beside_a_running_house(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
+async def test_a_chat_beside_a_running_kaiwa(tmp_path: Path, variables: dict[str, str], gemini: GeminiFake) -> None:
     """It uses the store that runs, and leaves it running."""
     gemini.say("Here I am")
     gemini.say("Still here")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.store.server import Server
+from bot.store.embedded import ValkeyServer
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import answer_of
@@ -62,7 +62,7 @@ class Talk:
 async def traces(folder: Path, *needles: str) -> list[str]:
     """Where a needle stands: in keys, in values of whatever type, in names and bytes of files."""
     found = []
-    async with Redis.from_url(Server((folder / "data").resolve()).url) as redis:
+    async with Redis.from_url(ValkeyServer((folder / "data").resolve()).url) as redis:
         for key in [key async for key in redis.scan_iter(count=1_000)]:
             held = repr((key, await redis.dump(key), await value_of(redis, key)))
             found += [f"{needle} in {key.decode()}" for needle in needles if needle in held]

@@ -73,7 +73,7 @@ async def test_web_and_worker_apart_share_one_store(tmp_path: Path, gemini: Gemi
             assert "kaiwa_messages_accepted_total" in (await http.get("/metrics")).text
 
 
-async def test_a_refused_key_is_an_apology_with_cause_and_mend(tmp_path: Path, wttr: WttrFake) -> None:
+async def test_a_refused_key_is_an_apology_with_cause_and_fix(tmp_path: Path, wttr: WttrFake) -> None:
     """The user gets one sentence, the operator at the page sees which variable to fix; the key is shown nowhere."""
     async with gemini_fake() as gemini:
         variables = env(gemini, wttr) | {"GEMINI_API_KEY": "a-wrong-key"}
@@ -98,7 +98,7 @@ async def test_nothing_configured_is_a_demo_that_says_so(tmp_path: Path) -> None
     assert left_behind(tmp_path) == []
 
 
-async def test_a_busy_port_is_one_line_with_the_mend(tmp_path: Path) -> None:
+async def test_a_busy_port_is_one_line_with_the_fix(tmp_path: Path) -> None:
     """Nothing is started where nobody could be served."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

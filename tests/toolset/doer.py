@@ -1,4 +1,4 @@
-"""A tool that does what it is told, good or bad, and its schemas."""
+"""A tool whose behaviour a test chooses, good or bad, and its schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANYTHING = {"type": "object"}
 
 
 class Doer:
-    """Does what it is told, good or bad."""
+    """Behaves as the test chooses, good or bad."""
 
     name: ClassVar[str] = "doer"
     description: ClassVar[str] = "Use it to get something done."

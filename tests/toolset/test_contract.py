@@ -21,7 +21,7 @@ from bot.providers.gemini import request as gemini
 from tests.fakes import gemini_rules
 from tests.toolset.arguments import sample
 from tests.toolset.contexts import context
-from toolset.sources import own
+from toolset.sources import own_tools
 from toolset.tool import Tool, ToolDefinition, ToolMap, ToolOutcome, ValidatedTool, read_schemas
 
 ACTING = {
@@ -76,15 +76,16 @@ def outside() -> Outside:
 
 
 @pytest.fixture
-async def tools(outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
-    """All tools, also those that are off by default, with default settings and without a network."""
+async def tools(request: pytest.FixtureRequest, outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
+    """The test's own tool or all, also those that are off by default, with default settings and without a network."""
+    own_tool = request.node.callspec.params.get("tool")
     switches = {"workspace_dir": str(tmp_path)}
 
     def configure(config: type[BaseModel]) -> BaseModel:
         return config(**{name: value for name, value in switches.items() if name in config.model_fields})
 
     async with httpx.AsyncClient(transport=outside) as http:
-        yield toolset.build(own(), http, configure)
+        yield toolset.build((one for one in own_tools() if own_tool in (None, one.tool)), http, configure)
 
 
 @every_tool

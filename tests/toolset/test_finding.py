@@ -8,7 +8,7 @@ import pytest
 
 import toolset
 from tests.toolset.contexts import http_client
-from toolset.sources import gather, own
+from toolset.sources import find_tools, own_tools
 from toolset.tool import Tool, ToolSetupError
 
 ALWAYS_ON = ["calculate", "get_current_time", "get_weather"]
@@ -22,7 +22,7 @@ def test_the_folders_tools_are_found_in_the_order_of_their_names() -> None:
 
 def test_every_tool_knows_its_file_and_its_schemas() -> None:
     """For ``kaiwa tools``, and for whoever has to fix one."""
-    (weather,) = (found for found in own() if found.tool.name == "get_weather")
+    (weather,) = (found for found in own_tools() if found.tool.name == "get_weather")
     assert weather.origin == "toolset/weather.py"
     assert weather.schemas.joinpath("get_weather", "parameters.json").is_file()
 
@@ -36,7 +36,7 @@ async def test_built_tools_are_configured_and_stand_between_their_schemas() -> N
         return config()
 
     async with http_client() as http:
-        tools = toolset.build(gather(), http, configure)
+        tools = toolset.build(find_tools(), http, configure)
     assert list(tools) == ALWAYS_ON
     assert tools["get_weather"].origin == "toolset/weather.py"
     assert configured == [tool.Config for tool in toolset.find()]
@@ -58,7 +58,7 @@ def refuse(*_: object) -> None:
 )
 async def test_a_tool_that_cannot_be_offered_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
     """In one line that says where it comes from."""
-    (weather,) = (found for found in own() if found.tool.name == "get_weather")
+    (weather,) = (found for found in own_tools() if found.tool.name == "get_weather")
     bad: type[Tool] = type("Bad", (weather.tool,), declared)
     async with http_client() as http:
         with pytest.raises(ToolSetupError, match=complaint) as stopped:

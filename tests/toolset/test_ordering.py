@@ -44,7 +44,7 @@ class Recorder:
 @given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
 @settings(max_examples=50, deadline=None)
 async def test_calls_of_a_response_go_in_its_order(started: list[int], steps: list[int]) -> None:
-    """However they were started, and however long each takes; nothing is kept of them."""
+    """However they were started, and however long each takes; afterwards no memory is used."""
     recorder = Recorder()
     await asyncio.gather(*(recorder.hold("a", call(index), steps[index]) for index in started))
     assert recorder.held == [f"batch_{index}" for index in range(6)]

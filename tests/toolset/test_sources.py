@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolset.clock import GetCurrentTime
-from toolset.sources import Found, gather, installed, tools_in
+from toolset.sources import FoundTool, find_tools, installed_tools, tools_in
 from toolset.testing import call_tool
 from toolset.tool import ToolOutcome, ToolSetupError
 
@@ -66,7 +66,7 @@ def module(**members: Any) -> ModuleType:
     return made
 
 
-def names(found: list[Found]) -> list[str]:
+def names(found: list[FoundTool]) -> list[str]:
     return [one.tool.name for one in found]
 
 
@@ -88,7 +88,7 @@ def test_a_tool_imported_from_elsewhere_is_not_found_twice() -> None:
     ],
 )
 def test_a_class_that_is_nearly_a_tool_stops_start_up(declared: dict[str, Any], complaint: str) -> None:
-    """Whoever forgets a part is told which."""
+    """The error names the missing part."""
     bases = (GetCurrentTime,) if declared.keys() <= {"call", "Config"} else ()
     nearly = type("Nearly", bases, {"call": GetCurrentTime.call, **declared})
     with pytest.raises(ToolSetupError, match=rf"toolset/new\.py: {complaint}"):
@@ -105,8 +105,8 @@ def test_the_operators_tools_join_kaiwas_own(tmp_path: Path) -> None:
     path = write_tool(tmp_path)
     (tmp_path / "_helper.py").write_text("raise RuntimeError", "utf-8")
     (tmp_path / "notes.txt").write_text("no tool", "utf-8")
-    found = gather(tmp_path)
-    assert names(found) == sorted([*names(gather()), "greet"])
+    found = find_tools(tmp_path)
+    assert names(found) == sorted([*names(find_tools()), "greet"])
     (greet,) = (one for one in found if one.tool.name == "greet")
     assert (greet.origin, greet.schemas) == (str(path), tmp_path / "schemas")
 
@@ -146,7 +146,7 @@ def test_a_broken_file_stops_start_up(tmp_path: Path, text: str, complaint: str)
     path = tmp_path / "broken.py"
     path.write_text(text, "utf-8")
     with pytest.raises(ToolSetupError, match=f"{path} {complaint}") as stopped:
-        gather(tmp_path)
+        find_tools(tmp_path)
     assert "\n" not in str(stopped.value)
 
 
@@ -154,7 +154,7 @@ def test_two_tools_of_one_name_stop_start_up(tmp_path: Path) -> None:
     """Both places are named."""
     path = write_tool(tmp_path, "get_weather")
     with pytest.raises(ToolSetupError) as stopped:
-        gather(tmp_path)
+        find_tools(tmp_path)
     assert str(stopped.value) == (f"two tools are named get_weather: in toolset/weather.py and in {path}; rename one")
 
 
@@ -183,7 +183,7 @@ def test_installed_packages_offer_tools(site: Path, named: str) -> None:
     package = f"pack_{'class' if named else 'module'}"
     folder = install(site, package, f"{package}.greet{named}")
     write_tool(folder)
-    (found,) = installed()
+    (found,) = installed_tools()
     assert (found.tool.name, found.origin) == ("greet", f"{package} ({package}.greet{named})")
     assert call_tool("greet", {}) == ToolOutcome({"text": "Hello!"})
 
@@ -193,7 +193,7 @@ def test_a_class_brings_no_other_tool_of_its_module(site: Path) -> None:
     folder = install(site, "pack_two", "pack_two.greet:Greet")
     path = write_tool(folder)
     path.write_text(path.read_text("utf-8") + "\n\nclass Second(Greet):\n    name = 'second'\n", "utf-8")
-    assert names(list(installed())) == ["greet"]
+    assert names(list(installed_tools())) == ["greet"]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_broken_entry_point_stops_start_up(site: Path, package: str, value: st
     """The package is named, and what it promised."""
     install(site, package, value)
     with pytest.raises(ToolSetupError, match=rf"{package} \({value}\) {complaint}"):
-        list(installed())
+        list(installed_tools())
 
 
 def test_a_module_without_a_package_has_no_place_for_schemas(site: Path) -> None:
@@ -217,10 +217,10 @@ def test_a_module_without_a_package_has_no_place_for_schemas(site: Path) -> None
     install(site, "pack_single", "single_greet")
     write_tool(site, "single_greet")
     with pytest.raises(ToolSetupError, match="single_greet must be in a package, with its schemas/ beside it"):
-        list(installed())
+        list(installed_tools())
 
 
 def test_a_tool_that_is_switched_off_cannot_be_called_in_a_test() -> None:
-    """Rather than nothing at all, its test is told why."""
+    """The test of such a tool gets the reason."""
     with pytest.raises(ToolSetupError, match="read_file is switched off by its settings"):
         call_tool("read_file", {})

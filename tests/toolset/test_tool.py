@@ -154,7 +154,7 @@ async def test_a_response_that_is_no_json_is_an_error(unwritable: object, caplog
 
 
 async def test_a_response_too_large_is_cut_and_says_so() -> None:
-    """64 KiB are kept, never half a character."""
+    """64 KiB stay, never half a character."""
     words = "雨" * 30_000
     outcome = await answer_to({"do": "it", "with": words})
     whole = len(json.dumps({"done": words}, ensure_ascii=False).encode())

@@ -95,7 +95,7 @@ async def test_conditions_are_asked_for_in_the_users_language(
 
 
 async def test_snow_is_told_where_any_may_fall(wttr: WttrFake, get_weather: ValidatedTool) -> None:
-    """Elsewhere it would only take room."""
+    """Elsewhere it would be useless text."""
     wttr.place("札幌", area="Sapporo", region="Hokkaido", country="Japan", snow=80)
     report = await weather(get_weather, "札幌")
     assert report["days"][0]["snow_chance"] == dict.fromkeys(("night", "morning", "afternoon", "evening"), "80")

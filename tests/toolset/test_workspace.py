@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import toolset
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from tests.toolset.contexts import http_client
 from tests.toolset.workspaces import NAMES, WorkspaceTools, workspace_tools
-from toolset.confined.workspace import FILE_CAP, FULL, MOST_ENTRIES, NOBODY, TOTAL_CAP
-from toolset.sources import own
+from toolset.confined.workspace import FILE_CAP, FULL, MAX_ENTRIES, NOBODY, TOTAL_CAP
+from toolset.sources import own_tools
 from toolset.tool import ToolSetupError
 from toolset.workspace import ListFiles, WorkspaceConfig
 
@@ -27,7 +27,7 @@ async def tools(tmp_path: Path) -> WorkspaceTools:
 async def test_without_a_folder_the_tools_are_not_offered() -> None:
     """Nobody gets files and commands by an update."""
     async with http_client() as http:
-        tools = toolset.build(own(), http, lambda config: config())
+        tools = toolset.build(own_tools(), http, lambda config: config())
     assert not set(NAMES) & set(tools)
     assert tools
 
@@ -99,8 +99,8 @@ async def test_a_long_list_says_that_there_is_more(tools: WorkspaceTools) -> Non
     """And one that is far too long is refused."""
     for number in range(301):
         (tools.folder / f"{number:04}").touch()
-    listed = await tools.call("list_files")
-    assert (len(listed["entries"]), listed["more"]) == (300, True)
+    list_entries = await tools.call("list_files")
+    assert (len(list_entries["entries"]), list_entries["more"]) == (300, True)
     for number in range(2_000):
         (tools.folder / f"x{number}").touch()
     assert await tools.call("list_files") == {"error": "there are too many files, or folders nested too deeply"}
@@ -157,7 +157,7 @@ async def test_a_full_workspace_takes_nothing_more_but_may_shrink(tools: Workspa
         big.truncate(TOTAL_CAP)
     assert await tools.call("write_file", path="b", content="x") == {"error": FULL}
     assert await tools.call("write_file", path="big", content="x") == {"path": "big", "bytes": 1}
-    for number in range(MOST_ENTRIES - 1):
+    for number in range(MAX_ENTRIES - 1):
         (tools.folder / f"{number}").touch()
     assert await tools.call("write_file", path="b", content="x") == {"error": FULL}
     assert await tools.call("write_file", path="big", content="y") == {"path": "big", "bytes": 1}
@@ -278,5 +278,5 @@ async def test_a_deletion_that_was_cut_short_is_finished_the_next_time(tools: Wo
 
 def test_an_approval_shows_a_command_word_by_word() -> None:
     """What is one argument is seen to be one; what could turn the text round is seen too."""
-    shown = described({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})
+    shown = render_arguments({"command": ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]})
     assert shown == r'▸ command: ["grep", "-n", "two words; rm -rf /", "a\nb\u202e.txt"]'

@@ -112,18 +112,16 @@ async def test_kaiwas_own_folders_are_not_in_the_box(
     """Wherever they lie: installation, current folder, data, other conversations; also among the programs."""
     if not os.access("/usr/share", os.W_OK):
         pytest.skip("nothing can be laid among the programs here")
-    with TemporaryDirectory(dir="/usr/share") as among, TemporaryDirectory(dir="/usr") as beside:
+    with TemporaryDirectory(dir="/usr/share") as among, TemporaryDirectory(dir="/usr") as watch:
         os.chmod(among, 0o755)  # noqa: S103 -- as folders among the programs are
         places = {name: Path(among, name) for name in ("app", "data", "work", "home", "other")}
-        for place in (*places.values(), Path(beside)):
+        for place in (*places.values(), Path(watch)):
             place.mkdir(exist_ok=True)
             (place / ".env").write_text(KEY)
         monkeypatch.chdir(places["app"])
         monkeypatch.setenv("HOME", str(places["home"]))
         inside = await workspace_tools(places["work"], COMMANDS, kaiwa_data_dir=str(places["data"]))
-        told = await inside.run(
-            "sh", "-c", f"cat {among}/*/.env {beside}/.env 2>&1; touch {among}/app/x {among}/data/x"
-        )
+        told = await inside.run("sh", "-c", f"cat {among}/*/.env {watch}/.env 2>&1; touch {among}/app/x {among}/data/x")
         assert told["output"].count(KEY) == 1, "only what is nobody's of Kaiwa's"
         assert "Read-only file system" in told["output"]
         assert (await inside.run("cat", f"{among}/other/.env"))["output"] == KEY
@@ -135,24 +133,24 @@ async def test_there_is_no_network_in_the_box(box: WorkspaceTools) -> None:
     """Not even this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        said = await python(box, f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)")
-    assert "ConnectionRefusedError" in said or "unreachable" in said
+        total = await python(box, f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)")
+    assert "ConnectionRefusedError" in total or "unreachable" in total
 
 
 async def test_only_the_folder_can_be_written_to(box: WorkspaceTools) -> None:
     """And a little memory."""
     places = ["/x", "/usr/x", "/usr/bin/x", "/dev/x", "/dev/shm/x", "/etc/x", "/tmp/x", f"{ENVIRONMENT['HOME']}/x"]  # noqa: S108
-    said = await python(
+    total = await python(
         box,
         f"for path in {places}:\n  try: open(path, 'w'); print(path)\n  except OSError: pass\n",
     )
-    assert said.split() == ["/tmp/x", f"{ENVIRONMENT['HOME']}/x"]  # noqa: S108
+    assert total.split() == ["/tmp/x", f"{ENVIRONMENT['HOME']}/x"]  # noqa: S108
 
 
 async def test_a_fork_bomb_comes_to_an_end(box: WorkspaceTools) -> None:
     """Processes are counted, root's too."""
-    said = await python(box, FORK_BOMB)
-    assert 0 < int(said) < 16
+    total = await python(box, FORK_BOMB)
+    assert 0 < int(total) < 16
 
 
 async def test_memory_and_files_have_limits(box: WorkspaceTools) -> None:
@@ -164,12 +162,12 @@ async def test_memory_and_files_have_limits(box: WorkspaceTools) -> None:
 
 async def test_the_box_cannot_be_built_upon(box: WorkspaceTools) -> None:
     """No other box inside, no rights, no older ones back."""
-    said = await python(
+    total = await python(
         box,
         "import ctypes, os\nlibc = ctypes.CDLL(None)\nprint(libc.unshare(0x10000000), libc.unshare(0x20000), "
         "libc.mount(b'none', b'/tmp', b'tmpfs', 0, None), libc.setuid(0) if os.getuid() else -1)",
     )
-    assert said == "-1 -1 -1 -1\n"
+    assert total == "-1 -1 -1 -1\n"
 
 
 async def test_a_command_cannot_fill_the_disk(box: WorkspaceTools) -> None:
@@ -244,9 +242,9 @@ async def test_what_a_command_leaves_running_ends_with_it(box: WorkspaceTools) -
 
 async def test_a_flood_of_words_ends_the_command_and_keeps_nothing(box: WorkspaceTools) -> None:
     """It was stopped in the middle of its work."""
-    said = await box.run("sh", "-c", "echo x >made; while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done")
-    assert said["exit_code"] == 128 + 9
-    assert said["output"].endswith(f"[stopped: {NOTHING_KEPT}]")
+    total = await box.run("sh", "-c", "echo x >made; while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done")
+    assert total["exit_code"] == 128 + 9
+    assert total["output"].endswith(f"[stopped: {NOTHING_KEPT}]")
     assert os.listdir(box.folder) == []
 
 

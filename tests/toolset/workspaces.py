@@ -9,7 +9,7 @@ from typing import Any
 import toolset
 from tests.toolset.contexts import context, http_client
 from toolset.confined.workspace import Workspace
-from toolset.sources import own
+from toolset.sources import own_tools
 from toolset.tool import ToolMap
 
 NAMES = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
@@ -36,7 +36,7 @@ async def workspace_tools(root: Path, commands: str = "", **more: str) -> Worksp
     """The tools of the family on a folder."""
     given = {"workspace_dir": str(root)} | more | ({"workspace_commands": commands} if commands else {})
     async with http_client() as http:
-        family = (found for found in own() if found.tool.name in NAMES)
+        family = (found for found in own_tools() if found.tool.name in NAMES)
         tools = toolset.build(family, http, lambda config: config(**given))
     workspace = Workspace.at(str(root))
     with workspace.folder("console:test"):

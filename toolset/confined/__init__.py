@@ -1,1 +1,1 @@
-"""One folder per conversation that nothing leads out of: for the workspace tools."""
+"""The workspace tools' folders, one per conversation, and the sandbox for commands; nothing leads out of either."""

@@ -1,4 +1,4 @@
-"""Runs a program to its end or stops it: too long, too much said, or no longer wanted."""
+"""Runs a program to its end, or stops it: after a timeout, too much output, or a cancellation."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 from toolset.tool import ToolError
 
-OUTPUT_CAP = 32 * 1024  # bytes kept
-FLOOD = 1024 * 1024  # bytes after which a program is stopped
+OUTPUT_CAP = 32 * 1024  # bytes returned
+FLOOD = 1024 * 1024  # bytes of output after which a program is stopped
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """What came of a program.
+class CommandResult:
+    """The result of a program.
 
     Attributes:
-        code: its exit code; 128 and the number of the signal where one ended it.
-        output: what it said on both channels, with a word where that is not all.
-        is_whole: whether it came to its own end, with all it has started.
+        code: its exit code, or 128 plus the number of the signal that ended it.
+        output: stdout and stderr, with a note at the end where something was cut.
+        is_whole: whether it ended by itself, with all processes it had started.
     """
 
     code: int
@@ -33,20 +33,20 @@ class Finished:
 
 
 async def run(
-    argv: Sequence[str], seconds: float, beside: Callable[[], Awaitable[None]], stdin: socket.socket | None = None
-) -> Finished:
-    """Run a program without an environment.
+    argv: Sequence[str], seconds: float, watch: Callable[[], Awaitable[None]], stdin: socket.socket | None = None
+) -> CommandResult:
+    """Run a program with an empty environment.
 
     Args:
-        beside: runs meanwhile and may end earlier; what it raises stops the program.
-        stdin: also open in the program under its own number; None gives it no input.
+        watch: runs beside it and may end earlier; an exception stops the program.
+        stdin: also inherited under its own descriptor number; None gives no input.
 
     Raises:
         ToolError: it took too long.
     """
-    process = await _started(argv, stdin)
-    ending = asyncio.create_task(_end_of(process))
-    guard = asyncio.ensure_future(beside())
+    process = await _start(argv, stdin)
+    ending = asyncio.create_task(_collect_output(process))
+    guard = asyncio.ensure_future(watch())
     try:
         async with asyncio.timeout(seconds):
             await asyncio.wait({ending, guard}, return_when=asyncio.FIRST_COMPLETED)
@@ -61,8 +61,8 @@ async def run(
         await asyncio.gather(ending, guard, return_exceptions=True)
 
 
-async def _started(argv: Sequence[str], stdin: socket.socket | None) -> Process:
-    """A start that is cancelled half way would leave behind what the program has started by then."""
+async def _start(argv: Sequence[str], stdin: socket.socket | None) -> Process:
+    """Start the program; a cancellation waits for the start, then kills it, so that no process is left."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
@@ -82,18 +82,18 @@ async def _started(argv: Sequence[str], stdin: socket.socket | None) -> Process:
         raise
 
 
-async def _end_of(process: Process) -> Finished:
-    kept, said = bytearray(), 0
+async def _collect_output(process: Process) -> CommandResult:
+    data, total = bytearray(), 0
     while chunk := await _read(process):
-        kept += chunk[: OUTPUT_CAP - len(kept)]
-        said += len(chunk)
-        if said > FLOOD:
+        data += chunk[: OUTPUT_CAP - len(data)]
+        total += len(chunk)
+        if total > FLOOD:
             _kill(process)
     code = await process.wait()
-    output = kept.decode(errors="replace")
-    if dropped := said - len(kept):
+    output = data.decode(errors="replace")
+    if dropped := total - len(data):
         output += f"[truncated: {dropped} bytes dropped, refine your query]"
-    return Finished(code if code >= 0 else 128 - code, output, is_whole=code >= 0)
+    return CommandResult(code if code >= 0 else 128 - code, output, is_whole=code >= 0)
 
 
 async def _read(process: Process) -> bytes:
@@ -101,7 +101,7 @@ async def _read(process: Process) -> bytes:
 
 
 def _kill(process: Process) -> None:
-    """With all it has started: a box goes with the program that made it."""
+    """Kill the program with its process group; a sandbox ends with the program that made it."""
     if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):  # gone, on some systems with its name still there
+        with suppress(ProcessLookupError, PermissionError):  # already gone; some systems still know its group
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """Folders and files, opened one name at a time from an open folder: no symlink is followed, no swap leads out.
 
-Whoever runs commands in the folder may plant links, pipes and devices there, and exchange names while we look. So
-nothing is ever opened by a path, and what was opened is looked at again before it is used.
+A command may have left links, pipes and devices there, and may swap names meanwhile. So nothing is opened by a path,
+and an opened file is checked again before it is used.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from toolset.confined.paths import DEEPEST
 from toolset.tool import ToolError
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-MOST_SEEN = 2_000  # entries; a folder of more is not looked through
+DEEPEST = 16  # folders within folders
+MAX_WALK = 2_000  # entries; a larger tree is an error
 
 NOT_PLAIN = "not a plain file"
 REASONS = {
@@ -38,12 +38,12 @@ Kind = Literal["file", "folder", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What stands in a folder.
+    """An entry of a folder.
 
     Attributes:
-        names: from the top; a command may have made names that no text can hold, as Python escapes them.
+        names: from the top; bytes that are not UTF-8 are surrogate escapes.
         size: bytes of a file.
-        parent: descriptor of the folder it stands in, open while the walk rests here.
+        parent: descriptor of its folder, open until the walk goes on.
     """
 
     names: tuple[str, ...]
@@ -57,11 +57,11 @@ class Entry:
 
 
 @contextmanager
-def plainly(path: str) -> Iterator[None]:
-    """What the system says about a path, in words for the model.
+def translate_errors(path: str) -> Iterator[None]:
+    """Turn system errors about a path into text for the model.
 
     Raises:
-        ToolError: in place of any ``OSError``.
+        ToolError: for any ``OSError``.
     """
     try:
         yield
@@ -70,19 +70,19 @@ def plainly(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(top: int, names: Sequence[str], *, make: bool = False, owner: int | None = None) -> Iterator[int]:
-    """The folder at the end of these names.
+def open_folder(top: int, names: Sequence[str], *, make: bool = False, owner: int | None = None) -> Iterator[int]:
+    """Open the folder at the end of these names.
 
     Args:
-        make: folders that are missing, for ``owner``.
+        make: create missing folders, for ``owner``.
 
     Raises:
-        OSError: one of them is no folder.
+        OSError: one of them is not a folder.
     """
     here = os.dup(top)
     try:
         for name in names:
-            below = _made(here, name, owner) if make else os.open(name, FOLDER, dir_fd=here)
+            below = _make_folder(here, name, owner) if make else os.open(name, FOLDER, dir_fd=here)
             os.close(here)
             here = below
         yield here
@@ -90,7 +90,7 @@ def opened(top: int, names: Sequence[str], *, make: bool = False, owner: int | N
         os.close(here)
 
 
-def _made(parent: int, name: str, owner: int | None) -> int:
+def _make_folder(parent: int, name: str, owner: int | None) -> int:
     made = False
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
@@ -102,13 +102,13 @@ def _made(parent: int, name: str, owner: int | None) -> int:
 
 
 @contextmanager
-def opened_file(parent: int, name: str) -> Iterator[int]:
-    """A regular file that has this one name; a second one could lie elsewhere.
+def open_file(parent: int, name: str) -> Iterator[int]:
+    """Open a regular file without further hard links, which could lie elsewhere.
 
     Raises:
         OSError: it is something else.
     """
-    _require_plain(os.stat(name, dir_fd=parent, follow_symlinks=False))  # opening a device may already do something
+    _require_plain(os.stat(name, dir_fd=parent, follow_symlinks=False))  # opening a device may already have an effect
     file = os.open(name, FILE, dir_fd=parent)
     try:
         _require_plain(os.fstat(file))
@@ -118,10 +118,10 @@ def opened_file(parent: int, name: str) -> Iterator[int]:
 
 
 def size_of(parent: int, name: str) -> int | None:
-    """Bytes of a plain file, None where there is none.
+    """Bytes of a plain file; None where there is none.
 
     Raises:
-        OSError: something else stands there.
+        OSError: it is something else.
     """
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -132,13 +132,11 @@ def size_of(parent: int, name: str) -> int | None:
 
 
 def walk(top: int, names: tuple[str, ...] = ()) -> Generator[Entry, None, None]:
-    """Everything below a folder, folders before what is in them, each folder in the order of its names.
-
-    Links are shown, never followed.
+    """All entries below a folder, each folder before its content, sorted by name. Links are not followed.
 
     Raises:
-        OSError: a folder may not be opened.
-        ToolError: there is too much, or it is too deep.
+        OSError: a folder is unreadable.
+        ToolError: there are too many entries, or folders are nested too deeply.
     """
     seen = 0
 
@@ -148,7 +146,7 @@ def walk(top: int, names: tuple[str, ...] = ()) -> Generator[Entry, None, None]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 seen += 1
-                if seen > MOST_SEEN or len(names) >= DEEPEST:
+                if seen > MAX_WALK or len(names) >= DEEPEST:
                     raise ToolError("there are too many files, or folders nested too deeply")
                 with suppress(FileNotFoundError):
                     found.append((entry.name, entry.stat(follow_symlinks=False)))
@@ -156,30 +154,35 @@ def walk(top: int, names: tuple[str, ...] = ()) -> Generator[Entry, None, None]:
             here = Entry((*names, name), _kind(about.st_mode), about.st_size, folder)
             yield here
             if here.kind == "folder":
-                with suppress(FileNotFoundError, NotADirectoryError), opened(folder, [name]) as inner:  # else: swapped
+                with (
+                    suppress(FileNotFoundError, NotADirectoryError),
+                    open_folder(folder, [name]) as inner,
+                ):  # else: swapped
                     yield from below(inner, here.names)
 
     return below(top, names)
 
 
-def removed(top: int, name: str) -> int:
-    """Delete a folder with all that is in it; how many files and links it held. None there is none to delete.
+def remove_tree(top: int, name: str) -> int:
+    """Delete a folder with its content; returns the number of files and links in it, 0 where there is no folder.
 
-    Folders in it are moved up beside it before it goes, so that none is too deep. Nobody else may be at work in it.
+    Inner folders are first moved up beside it, so that none is too deep. Nobody else may use the folder meanwhile.
 
     Raises:
-        OSError: something may not be deleted.
+        OSError: something cannot be deleted.
     """
     files = 0
-    waiting = [found for found in os.listdir(top) if found == name or found.startswith(f"{name}.")]  # one cut short too
+    waiting = [
+        found for found in os.listdir(top) if found == name or found.startswith(f"{name}.")
+    ]  # also of a deletion cut short
     while waiting:
-        with suppress(FileNotFoundError), _cleared(top, waiting[-1]) as folder:
+        with suppress(FileNotFoundError), _open_cleared(top, waiting[-1]) as folder:
             for entry in os.listdir(folder):
                 if stat.S_ISDIR(os.stat(entry, dir_fd=folder, follow_symlinks=False).st_mode):
                     os.chmod(entry, 0o700, dir_fd=folder)
-                    beside = f"{name}.{secrets.token_hex(8)}"
-                    os.rename(entry, beside, src_dir_fd=folder, dst_dir_fd=top)
-                    waiting.insert(0, beside)
+                    watch = f"{name}.{secrets.token_hex(8)}"
+                    os.rename(entry, watch, src_dir_fd=folder, dst_dir_fd=top)
+                    waiting.insert(0, watch)
                 else:
                     os.unlink(entry, dir_fd=folder)
                     files += 1
@@ -189,8 +192,8 @@ def removed(top: int, name: str) -> int:
 
 
 @contextmanager
-def _cleared(top: int, name: str) -> Iterator[int]:
-    """An open folder that may be changed, whatever a command has made of its mode."""
+def _open_cleared(top: int, name: str) -> Iterator[int]:
+    """Open a folder for changes, whatever mode a command has given it."""
     os.chmod(name, 0o700, dir_fd=top)
     folder = os.open(name, FOLDER, dir_fd=top)
     try:

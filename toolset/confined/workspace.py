@@ -1,4 +1,4 @@
-"""The conversations' folders under one, and how much they may hold."""
+"""The folders of all conversations under one root, and their limits."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from toolset.confined.tree import opened, plainly, removed, walk
+from toolset.confined.tree import open_folder, remove_tree, translate_errors, walk
 from toolset.tool import ToolError, ToolSetupError
 
 FILE_CAP = 1024 * 1024  # bytes
 TOTAL_CAP = 20 * 1024 * 1024  # bytes of a conversation's files together
-MOST_ENTRIES = 500  # files and folders of a conversation
+MAX_ENTRIES = 500  # files and folders of a conversation
 
-NOBODY = 65_534  # user and group; commands never run as root, so what root makes here is given away
-FULL = f"the workspace is full: at most {MOST_ENTRIES} files and {TOTAL_CAP // 1024 // 1024} MiB"
+NOBODY = 65_534  # user and group; commands never run as root, so root gives its files to this one
+FULL = f"the workspace is full: at most {MAX_ENTRIES} files and {TOTAL_CAP // 1024 // 1024} MiB"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a folder holds."""
+    """Number of entries and total bytes of a folder."""
 
     entries: int
     size: int
@@ -30,20 +30,20 @@ class Usage:
     @property
     def is_over(self) -> bool:
         """Whether it is over the limits."""
-        return self.entries > MOST_ENTRIES or self.size > TOTAL_CAP
+        return self.entries > MAX_ENTRIES or self.size > TOTAL_CAP
 
     def exceeds(self, other: Usage) -> bool:
-        """Whether it is over the limits in something that has grown since; what shrinks is let through."""
-        return (self.entries > MOST_ENTRIES and self.entries > other.entries) or (
+        """Whether a limit is exceeded by a value that is larger than in ``other``."""
+        return (self.entries > MAX_ENTRIES and self.entries > other.entries) or (
             self.size > TOTAL_CAP and self.size > other.size
         )
 
 
 class Workspace:
-    """A folder for each conversation, made when it is first used.
+    """A folder for each conversation, created on first use.
 
     Args:
-        owner: of all that is made; None leaves it to the user Kaiwa runs as.
+        owner: of all files created; None for the user Kaiwa runs as.
     """
 
     def __init__(self, root: Path, owner: int | None) -> None:
@@ -52,10 +52,10 @@ class Workspace:
 
     @classmethod
     def at(cls, root: str) -> Workspace:
-        """The workspace in a folder, made if need be.
+        """Create the root folder if it is missing.
 
         Raises:
-            ToolSetupError: it cannot be made.
+            ToolSetupError: it cannot be created.
         """
         path = Path(root).expanduser().absolute()
         try:
@@ -65,49 +65,43 @@ class Workspace:
         return cls(path, NOBODY if os.geteuid() == 0 else None)
 
     def path_of(self, conversation: str) -> Path:
-        """Where the folder of a conversation is; its name tells nothing about the conversation."""
+        """The folder of a conversation; its name is a digest."""
         return self.root / sha256(conversation.encode()).hexdigest()[:32]
 
     @contextmanager
     def folder(self, conversation: str) -> Iterator[int]:
-        """The open folder of a conversation.
+        """Open the folder of a conversation.
 
         Raises:
             ToolError: it cannot be opened.
         """
-        with plainly(""):
+        with translate_errors(""):
             root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with plainly(""), opened(root, [self.path_of(conversation).name], make=True, owner=self.owner) as folder:
+            with (
+                translate_errors(""),
+                open_folder(root, [self.path_of(conversation).name], make=True, owner=self.owner) as folder,
+            ):
                 yield folder
         finally:
             os.close(root)
 
     def forget(self, conversation: str) -> int:
-        """Delete the folder of a conversation, however a command has left it; how many files were in it.
+        """Delete the folder of a conversation; returns the number of its files.
 
         Raises:
             ToolError: it cannot be deleted.
         """
-        with plainly(""):
+        with translate_errors(""):
             root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                return removed(root, self.path_of(conversation).name)
+                return remove_tree(root, self.path_of(conversation).name)
             finally:
                 os.close(root)
 
-    def usage(self, conversation: str) -> Usage:
-        """What the folder of a conversation holds.
-
-        Raises:
-            ToolError: it cannot be measured.
-        """
-        with self.folder(conversation) as folder:
-            return usage(folder)
-
 
 def usage(folder: int) -> Usage:
-    """What an open folder holds, links and the like included.
+    """Measure an open folder; links and special files count too.
 
     Raises:
         ToolError: it cannot be measured.

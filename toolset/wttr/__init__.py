@@ -1,1 +1,1 @@
-"""Speaks to wttr.in: asks within a time budget, reads its answer, keeps it a while, and judges which place it means."""
+"""wttr.in: its client, the parser of its reports, a cache, and the check which place a report is for."""

@@ -1,4 +1,4 @@
-"""Keeps results for a while; callers who want the same one at the same moment share one making."""
+"""A cache of results with a lifetime; concurrent calls for the same key share one task."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[T]):
-    making: asyncio.Task[T]
+    task: asyncio.Task[T]
     until: float
 
 
 class SharedCache(Generic[T]):
-    """A bounded cache; failures reach everybody who waits for them and are not kept.
+    """A bounded cache; a failure is raised for all callers that wait for it, and not cached.
 
     Args:
-        keep_s: seconds a result stays good.
-        size: results kept at most; the oldest goes first.
+        keep_s: lifetime of a result, in seconds.
+        size: maximum number of results; the oldest is dropped first.
         clock: seconds, monotonic.
     """
 
@@ -34,13 +34,13 @@ class SharedCache(Generic[T]):
         self._entries: OrderedDict[Hashable, _Entry[T]] = OrderedDict()
 
     async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result under ``key``, made by ``make`` where there is none."""
+        """The result of ``key``; ``make`` creates a missing one."""
         entry = self._entries.get(key)
         if entry is None or self._clock() >= entry.until:
             entry = self._begin(key, make)
-        # Waiting on the task instead of awaiting it: one caller's cancellation must not end what others wait for.
-        await asyncio.wait([entry.making])
-        return entry.making.result()
+        # asyncio.wait does not cancel the task with the caller: others may wait for it.
+        await asyncio.wait([entry.task])
+        return entry.task.result()
 
     def _begin(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, T]]) -> _Entry[T]:
         entry = _Entry(asyncio.create_task(make()), self._clock() + self._keep_s)
@@ -48,11 +48,11 @@ class SharedCache(Generic[T]):
         self._entries[key] = entry
         if len(self._entries) > self._size:
             self._entries.popitem(last=False)
-        entry.making.add_done_callback(lambda making: self._forget_failure(key, making))
+        entry.task.add_done_callback(lambda task: self._drop_failure(key, task))
         return entry
 
-    def _forget_failure(self, key: Hashable, making: asyncio.Task[T]) -> None:
-        failed = making.cancelled() or making.exception() is not None
+    def _drop_failure(self, key: Hashable, task: asyncio.Task[T]) -> None:
+        failed = task.cancelled() or task.exception() is not None
         entry = self._entries.get(key)
-        if failed and entry is not None and entry.making is making:
+        if failed and entry is not None and entry.task is task:
             del self._entries[key]

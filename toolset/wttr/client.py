@@ -1,4 +1,4 @@
-"""Asks wttr.in for one place within one time budget, and says in words why there is no answer."""
+"""HTTP client of wttr.in: one place, one time limit, and an error text for every kind of failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RETRY_PAUSE_S = 0.2
 RETRIED = frozenset({500, 502, 504})
 NOT_FOUND = "location not found"
 
-# How bodies begin that are no report. The server gives some of them with status 200 and as application/json.
+# First bytes of bodies that are not reports; the service sends some of them with status 200 as application/json.
 REFUSALS = {
     b"location not found": NOT_FOUND,
     b"Unknown location": "location not found (or the service's quota is used up: it answers both alike)",
@@ -27,16 +27,16 @@ REFUSALS = {
 }
 
 
-class _Passing(ToolError):
-    """A failure that one more attempt may fix."""
+class _Temporary(ToolError):
+    """A failure for which one more attempt makes sense."""
 
 
 class WttrClient:
     """A client of one server.
 
     Args:
-        base_url: scheme, host and port; the place can change nothing of it.
-        timeout_s: for everything together: connecting, a dripping body, the second attempt.
+        base_url: scheme, host and port; the place cannot change them.
+        timeout_s: for everything: connection, a slow body, the second attempt.
     """
 
     def __init__(self, http: httpx.AsyncClient, base_url: str, timeout_s: float) -> None:
@@ -62,7 +62,7 @@ class WttrClient:
         half_time = loop.time() + self._timeout_s / 2
         try:
             return await self._ask(place, language)
-        except _Passing:
+        except _Temporary:
             if loop.time() + RETRY_PAUSE_S > half_time:
                 raise
         await asyncio.sleep(RETRY_PAUSE_S)
@@ -72,11 +72,11 @@ class WttrClient:
         try:
             status, body = await self._exchange(place, language)
         except httpx.ConnectError as error:
-            raise _Passing("API request failed: connection failed") from error
+            raise _Temporary("API request failed: connection failed") from error
         except httpx.HTTPError as error:
-            raise _Passing("API request failed: connection closed") from error
+            raise _Temporary("API request failed: connection closed") from error
         if refusal := _refusal(status, body):
-            raise (_Passing if status in RETRIED and refusal != NOT_FOUND else ToolError)(refusal)
+            raise (_Temporary if status in RETRIED and refusal != NOT_FOUND else ToolError)(refusal)
         return body
 
     async def _exchange(self, place: str, language: str) -> tuple[int, bytes]:
@@ -84,8 +84,8 @@ class WttrClient:
             "GET",
             f"{self._base_url}/{quote(place, safe='')}",
             params={"format": "j1", "lang": language} if language else {"format": "j1"},
-            headers={"Accept-Encoding": "identity"},  # nothing may swell by decompression: the cap counts what arrives
-            timeout=None,  # httpx counts each phase and each read anew; the budget around all of it is report()'s
+            headers={"Accept-Encoding": "identity"},  # no compression: the cap counts bytes as they arrive
+            timeout=None,  # httpx would limit each read separately; report() limits the whole request
         )
         response = await self._http.send(request, stream=True, follow_redirects=False)
         try:
@@ -100,7 +100,7 @@ class WttrClient:
 
 
 def _refusal(status: int, body: bytes) -> str:
-    """Why this is no report; empty where it may be one."""
+    """The reason why this is not a report; empty where it may be one."""
     for beginning, text in REFUSALS.items():
         if body.startswith(beginning):
             return text.format(status=status)

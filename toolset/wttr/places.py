@@ -1,9 +1,8 @@
-"""Judges whether the place that was found is the one that was asked for; where that is open, says what to ask back.
+"""Compares the place that was found with the one asked for, and writes a note for the model where they may differ.
 
-The service finds a place by name, silently picks one where several share it, and then names the spot on the map nearest
-to it: often a suburb or a neighbouring village. What it says is enough to notice a wrong prefecture, a name that
-several well-known places share, and a name with no likeness at all. The last is not yet an error, so the model, which
-knows the map, is told to judge.
+The service finds a place by name, picks one of several with the same name, and reports the nearest spot on its map:
+often a suburb or a neighbouring village. That is enough to notice a wrong prefecture, a name that several well-known
+places share, and a name without any similarity. The last is not always an error, so the note asks the model to judge.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from difflib import SequenceMatcher
 
 from toolset.wttr.report import Place
 
-LIKENESS = 0.5  # Wien and Vienna, Praha and Prague are as near as this
+SIMILARITY = 0.5  # about that of Wien and Vienna, Praha and Prague
 SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
 AIRPORT = re.compile(r"[a-z]{3}")
 
@@ -41,7 +40,7 @@ class Namesakes:
     Attributes:
         names: the name, in the forms people write.
         regions: the region or country of each, as the service spells it.
-        usual: the region nearly everybody means; empty where that is open.
+        usual: the region that nearly everybody means; empty where there is none.
     """
 
     names: tuple[str, ...]
@@ -72,7 +71,7 @@ NAMESAKES = (
 
 
 def note(asked: str, found: Place) -> str:
-    """What the model should know about the place; empty where the found one is plainly the one asked for."""
+    """A note about the place for the model; empty where the place found is clearly the one asked for."""
     if not str(found):
         return "The service does not say which place this is for."
     name, regions = _parts(asked)
@@ -93,7 +92,7 @@ def note(asked: str, found: Place) -> str:
 
 
 def _parts(asked: str) -> tuple[str, list[str]]:
-    """The folded name, and what is written with it to tell it from others: regions, countries."""
+    """The folded name, and the regions or countries written with it."""
     pieces = [piece.strip() for piece in SEPARATORS.split(_folded(asked)) if piece.strip()]
     regions: list[str] = []
     names: list[str] = []
@@ -108,7 +107,7 @@ def _parts(asked: str) -> tuple[str, list[str]]:
 
 
 def _prefecture(piece: str) -> tuple[str, str]:
-    """The prefecture a Japanese name is or begins with, and the rest of the name."""
+    """The prefecture that a Japanese name is or begins with, and the rest of the name."""
     for kanji, spelling in PREFECTURES.items():
         following = piece.removeprefix(kanji)
         if following != piece and (not following or following[0] in "都道府県市"):
@@ -117,17 +116,17 @@ def _prefecture(piece: str) -> tuple[str, str]:
 
 
 def _is_known(region: str, namesakes: Namesakes | None) -> bool:
-    """True where we know how the service spells a folded region: then another spelling is another region."""
+    """Whether the service's spelling of a folded region is known: then another spelling is another region."""
     return region in map(_folded, (*PREFECTURES.values(), *(namesakes.regions if namesakes else ())))
 
 
 def _is_alike(name: str, found: Place) -> bool:
-    """True where the names resemble each other, or cannot be compared: another script, a postal or airport code."""
+    """Whether the names are similar, or cannot be compared: another script, a postal or airport code."""
     if not name.isascii() or not re.search("[a-z]", name) or AIRPORT.fullmatch(name):
         return True
     there = [_folded(part) for part in (found.area, found.region, found.country)]
     candidates = {*there, *" ".join(there).split()}
-    return any(SequenceMatcher(None, name, candidate).ratio() >= LIKENESS for candidate in candidates)
+    return any(SequenceMatcher(None, name, candidate).ratio() >= SIMILARITY for candidate in candidates)
 
 
 def _folded(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads a ``format=j1`` answer, whose every field may be absent, empty, a string or a number."""
+"""Parser of a ``format=j1`` response, in which any field may be absent, empty, a string or a number."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 
 from toolset.tool import ToolError
 
-TEXT_CAP = 200  # characters of a name or a condition; likeness takes the product of two lengths to judge
+TEXT_CAP = 200  # characters of a name or condition: comparing two names takes the product of their lengths
 OBSERVED = "%Y-%m-%d %I:%M %p"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place an answer is for, in the service's own (mostly English) names; empty where it does not say."""
+    """The place of a report, in the service's (mostly English) names; empty where unknown."""
 
     area: str = ""
     region: str = ""
@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Three hours of a day, from ``hour`` on; chances in percent, None where the service does not say."""
+    """Three hours of a day, from ``hour`` on; chances in percent, None where unknown."""
 
     hour: int
     condition: str
@@ -51,7 +51,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One answer; readings are decimal strings, empty where absent. ``observed`` is the place's local time."""
+    """One response; readings are decimal strings, empty where absent. ``observed`` is local time."""
 
     place: Place
     observed: datetime | None
@@ -68,15 +68,15 @@ class Report:
 
 
 def read(body: bytes, language: str) -> Report:
-    """Read an answer, with conditions in ``language`` (the service's code) where it has them.
+    """Parse a response, with conditions in ``language`` (the service's code) where it has them.
 
     Raises:
-        ToolError: there is no current weather in it.
+        ToolError: it has no current weather.
     """
     answer = _decoded(body)
     now = _first(answer.get("current_condition"))
     condition, temp_c = _condition(now, language), _reading(now.get("temp_C"))
-    if not condition or not temp_c:  # a mock, or an upstream failure, is all zeros and empty texts
+    if not condition or not temp_c:  # a failure behind the service gives zeros and empty texts
         raise ToolError("no weather data available")
     return Report(
         place=_place(answer),

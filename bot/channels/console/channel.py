@@ -1,4 +1,4 @@
-"""The console behind the channels' Protocol: what people say here, what they decide, and what they are shown."""
+"""The console behind the channels' Protocol: what people write and decide here, and what they are shown."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 from starlette.routing import BaseRoute
 
 from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Question
-from bot.channels.console.inbound import ID, Endpoints, Past
+from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput
 from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, Watcher
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Message, Text, new_id
 
@@ -26,27 +26,35 @@ STYLE = "You write in a chat window that renders Markdown. Be concise: the answe
 LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 
-Open = Callable[[str], Awaitable[Question | None]]
+ReadQuestion = Callable[[str], Awaitable[Question | None]]
 
 
 class Console(Channel):
     """The channel of page and terminal (``bot.channels.Channel``).
 
     Args:
-        past: the committed messages of a conversation, oldest first.
-        question: the one that is open in a conversation.
-        language: of our own sentences, where the sender names none that we speak.
+        read_history: reads the committed messages of a conversation, oldest first.
+        read_question: reads the open question of a conversation.
+        language: of catalogue sentences, where the sender names none that the catalogue has.
     """
 
     name = "console"
     style = STYLE
     is_prompt = True
 
-    def __init__(self, accept: Accept, live: Live, past: Past, question: Open, texts: Texts, language: str) -> None:
+    def __init__(
+        self,
+        accept: Accept,
+        live: Live,
+        read_history: ReadHistory,
+        read_question: ReadQuestion,
+        texts: Texts,
+        language: str,
+    ) -> None:
         self._accept = accept
         self._live = live
-        self._past = past
-        self._question = question
+        self._read_history = read_history
+        self._read_question = read_question
         self._texts = texts
         self._language = language
         self._watchers: WeakValueDictionary[str, BufferedWatcher] = WeakValueDictionary()
@@ -62,17 +70,17 @@ class Console(Channel):
         time_zone: str = "",
         author: str = "",
     ) -> str:
-        """Accept what somebody typed, durably; a message id counts once, however often it comes.
+        """Accept a message, durably; the same message id is accepted once.
 
         Args:
-            locale: as the device tells it, like ``time_zone``; what cannot be used is left out.
+            locale: of the device, like ``time_zone``; a value that cannot be used is left out.
 
         Returns:
             The message's id.
 
         Raises:
             BadInput: with a sentence in the sender's language.
-            StoreUnavailable: nothing was kept.
+            StoreUnavailable: nothing was stored.
         """
         text = text.replace("\r\n", "\n").strip()
         if complaint := _complaint(text):
@@ -85,21 +93,21 @@ class Console(Channel):
         return message.id
 
     async def open_question(self, conversation: str) -> ApprovalAsked | None:
-        """The question that is open.
+        """The open question of a conversation.
 
         Raises:
-            StoreUnavailable: nobody knows.
+            StoreUnavailable: it cannot be read.
         """
-        question = await self._question(conversation)
+        question = await self._read_question(conversation)
         return _approval_asked(question) if question else None
 
     async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool:
-        """Accept a decision, durably; false where that question is not open. The first decision counts.
+        """Accept a decision, durably; false if that question is not open. The first decision counts.
 
         Raises:
-            StoreUnavailable: nothing was kept.
+            StoreUnavailable: nothing was stored.
         """
-        question = await self._question(conversation)
+        question = await self._read_question(conversation)
         if question is None or question.id != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
@@ -107,17 +115,17 @@ class Console(Channel):
         return True
 
     async def stop(self, conversation: str) -> None:
-        """End the turn under way; the wish is kept durably.
+        """Accept a stop of the turn under way, durably.
 
         Raises:
-            StoreUnavailable: nothing was kept.
+            StoreUnavailable: nothing was stored.
         """
         wish = _message(new_id("stop"), Author(_person(conversation)))
         await self._accept(conversation, InboundEvent(wish, event="stop"))
 
     @asynccontextmanager
     async def watch(self, conversation: str) -> AsyncGenerator[AsyncIterator[LiveEvent]]:
-        """What happens from now on: enter it, then say something, and nothing of the answer is missed.
+        """The live events from now on. Who enters the context before ``say`` misses nothing of the answer.
 
         Raises:
             StoreUnavailable: on entering, or later from the iterator.
@@ -127,18 +135,18 @@ class Console(Channel):
 
     @asynccontextmanager
     async def live_view(self, conversation: str, address: str) -> AsyncGenerator[Watcher]:
-        """Where a turn shows itself; the viewers see its end by the answer."""
+        """A watcher that shows a running turn to all viewers; the answer ends the view."""
         yield self.watcher(conversation)
 
     def watcher(self, conversation: str) -> BufferedWatcher:
-        """One watcher per conversation, so that words and their end stay in order."""
+        """The conversation's watcher. There is one, so that text and answer stay in order."""
         watcher = self._watchers.get(conversation)
         if watcher is None:
             watcher = self._watchers[conversation] = BufferedWatcher(self._live, conversation)
         return watcher
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
-        """Tell whoever watches. The committed history is the truth: an answer nobody sees is delivered too."""
+        """Show the reply to all viewers. An answer without viewers is delivered too: the history holds it."""
         reply, shown_at = delivery.reply, now_ms()
         event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note)
         if reply.question is not None:
@@ -155,14 +163,14 @@ class Console(Channel):
         self._closing.set()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions and wishes to stop in; history and live events out."""
-        return Endpoints(self, self._live, self._past, self._closing).routes()
+        """Messages, decisions and stops in; history and live events out."""
+        return Endpoints(self, self._live, self._read_history, self._closing).routes()
 
     def sentence(self, key: str, languages: str) -> str:
         """A sentence of the catalogue.
 
         Args:
-            languages: as a browser or a device tells them.
+            languages: of a browser (Accept-Language) or a device.
         """
         language = preferred_language(languages, self._language)
         return self._texts.get(f"console.{key}", language, limit=f"{MAX_CHARACTERS:,}")
@@ -173,12 +181,12 @@ def _message(message_id: str, author: Author, *parts: Text) -> Message:
 
 
 def _approval_asked(question: Question) -> ApprovalAsked:
-    shown = described(question.arguments)
+    shown = render_arguments(question.arguments)
     return ApprovalAsked(question.id, question.call_id, question.tool, shown, question.until)
 
 
 def _complaint(text: str) -> str:
-    """Key of what is wrong with a text, or nothing."""
+    """Key of the sentence about what is wrong with a text; empty if nothing is."""
     if not any(character.isprintable() and not character.isspace() for character in text):
         return "empty"
     if len(text) > MAX_CHARACTERS:
@@ -188,7 +196,7 @@ def _complaint(text: str) -> str:
 
 
 def _person(conversation: str) -> str:
-    """Who talks here, where nobody says who it is: a conversation is one person's."""
+    """The author's id where none is given: a conversation is one person's."""
     return conversation.partition(":")[2]
 
 
@@ -197,7 +205,7 @@ def _locale(tag: str) -> str:
 
 
 def _zone(name: str) -> str:
-    """The name where this system knows the zone: a device's list may be newer than ours."""
+    """The name, empty if this system does not know the zone: a device's list may be newer."""
     try:
         return ZoneInfo(name).key if name else ""
     except (KeyError, ValueError, OSError):

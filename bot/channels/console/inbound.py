@@ -28,12 +28,12 @@ MAX_BODY = 64 * 1024
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 RETRY_AFTER_S = 2
 
-Past = Callable[[str], Awaitable[Sequence[Message]]]
+ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Refused(KaiwaError):
-    """A request that is answered with a status and a sentence of the catalogue."""
+    """A refused request: the answer is a status and a sentence of the catalogue."""
 
     def __init__(self, status: int, key: str) -> None:
         self.status = status
@@ -41,7 +41,7 @@ class Refused(KaiwaError):
 
 
 class PostedMessage(Struct):
-    """What the page posts as a message."""
+    """A message of the page."""
 
     text: str
     id: str | None = None
@@ -50,14 +50,14 @@ class PostedMessage(Struct):
 
 
 class PostedDecision(Struct):
-    """What it posts as a decision."""
+    """A decision of the page."""
 
     question: str
     approved: bool
 
 
 class PostedStop(Struct):
-    """What it posts to stop."""
+    """A stop of the page."""
 
 
 decode_message = Decoder(PostedMessage).decode
@@ -69,9 +69,9 @@ async def read_posted(request: Request, decode: Callable[[bytes], T], complaint:
     """The body of a request.
 
     Args:
-        complaint: key of the sentence that says what should have been sent.
+        complaint: key of the sentence that says what to send.
     """
-    # Pages of other sites can send forms and plain text here, but no JSON without asking first.
+    # Pages of other sites can post forms and plain text here; JSON needs a CORS preflight, which fails.
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, complaint)
     body = await read_body(request, MAX_BODY)
@@ -84,7 +84,7 @@ async def read_posted(request: Request, decode: Callable[[bytes], T], complaint:
 
 
 class ConsoleActions(Protocol):
-    """What the endpoints need of the console (``bot.channels.console.channel``)."""
+    """The part of ``bot.channels.console.channel.Console`` that the endpoints use."""
 
     async def say(
         self,
@@ -107,21 +107,21 @@ class ConsoleActions(Protocol):
 
 
 class Endpoints:
-    """What the page calls.
+    """The endpoints of the page.
 
     Args:
-        past: the committed messages of a conversation, oldest first.
+        read_history: reads the committed messages of a conversation, oldest first.
         closing: once set, the event streams end.
     """
 
-    def __init__(self, console: ConsoleActions, live: Live, past: Past, closing: asyncio.Event) -> None:
+    def __init__(self, console: ConsoleActions, live: Live, read_history: ReadHistory, closing: asyncio.Event) -> None:
         self._console = console
         self._live = live
-        self._past = past
+        self._read_history = read_history
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions and wishes to stop in; history and live events out."""
+        """Messages, decisions and stops in; history and live events out."""
         return (
             Route("/console/{id}", self._answer_errors(self._history)),
             Route("/console/{id}/events", self._answer_errors(self._events)),
@@ -131,7 +131,7 @@ class Endpoints:
         )
 
     def _answer_errors(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint, with what it raises made into an answer."""
+        """The endpoint; its exceptions become responses."""
 
         async def answer(request: Request) -> ASGIApp:
             try:
@@ -149,9 +149,9 @@ class Endpoints:
         return answer
 
     async def _history(self, request: Request) -> Response:
-        """All entries, or those after the one the page has already: what is sent grows with what is new."""
+        """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        entries = entries_of(await self._past(conversation))
+        entries = entries_of(await self._read_history(conversation))
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0

@@ -1,4 +1,4 @@
-"""Live events on their way between processes: lossy, merged when they leave, decoded when they arrive."""
+"""Live events between processes: lossy, merged before they are sent, decoded after."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bot.errors import StoreUnavailable
 from bot.live_events import AnswerText, LiveEvent, decode_event
 from bot.transcript import encode
 
-FLUSH_S = 0.04  # words of a fast stream are merged for so long
+FLUSH_S = 0.04  # text of a fast stream is merged for so long
 
 
 class Live(Protocol):
-    """Carries encoded live events from the process that runs a turn to those that watch it."""
+    """Carries encoded live events from the process that runs a turn to those that show it."""
 
     async def publish(self, conversation: str, *events: bytes) -> None:
-        """Pass events to whoever watches now.
+        """Send events to the current subscribers.
 
         Raises:
-            StoreUnavailable: nobody was reached.
+            StoreUnavailable: nothing was sent.
         """
         ...
 
     def subscribe(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Everything published from the moment the context is entered.
+        """The events published after the context is entered.
 
         Raises:
             StoreUnavailable: on entering, or later from the iterator.
@@ -38,9 +38,9 @@ class Live(Protocol):
 
 
 class BufferedWatcher:
-    """Publishes a conversation's events in their order, those of a moment at once.
+    """Publishes a conversation's events in order, several at once.
 
-    Nobody is waited for, and a store that does not answer costs the viewers, not the turn.
+    ``show`` waits for nothing. If the store does not answer, events are lost and the turn goes on.
     """
 
     def __init__(self, live: Live, conversation: str) -> None:
@@ -51,7 +51,7 @@ class BufferedWatcher:
         self._flushing: asyncio.Task[None] | None = None
 
     async def show(self, event: LiveEvent) -> None:
-        """Pass one event on: words with those that follow soon, anything else at once."""
+        """Publish an event: text together with the text that soon follows, anything else at once."""
         self._events.append(event)
         if not isinstance(event, AnswerText):
             self._urgent.set()
@@ -67,22 +67,22 @@ class BufferedWatcher:
                 self._urgent.clear()
                 events, self._events = self._events, []
                 with suppress(StoreUnavailable):
-                    await self._live.publish(self._conversation, *map(encode, _merge_words(events)))
+                    await self._live.publish(self._conversation, *map(encode, _merge_text(events)))
         finally:
             self._flushing = None
 
 
-def _merge_words(events: list[LiveEvent]) -> Iterator[LiveEvent]:
-    """The events, words that follow each other as one."""
-    for is_words, group in groupby(events, lambda event: isinstance(event, AnswerText)):
-        if is_words:
+def _merge_text(events: list[LiveEvent]) -> Iterator[LiveEvent]:
+    """The events, neighbouring pieces of text as one."""
+    for is_text, group in groupby(events, lambda event: isinstance(event, AnswerText)):
+        if is_text:
             yield AnswerText("".join(event.text for event in group if isinstance(event, AnswerText)))
         else:
             yield from group
 
 
 async def decode_events(events: AsyncIterator[bytes]) -> AsyncIterator[LiveEvent]:
-    """The events, without those that only a newer process knows."""
+    """The events, without kinds that only a newer version knows."""
     async for event in events:
         with suppress(DecodeError):
             yield decode_event(event)

@@ -1,4 +1,4 @@
-"""Server-sent events: a stream of JSON lines as a response that stays alive while nothing happens, and ends in time."""
+"""Server-sent events: a response that sends JSON lines, stays alive in silence, and ends at shutdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from bot.errors import StoreUnavailable
 
 HEARTBEAT_S = 15.0  # proxies cut a connection that is silent for about a minute
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would gather the events
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would buffer the events
 COMMENT = b":\n\n"
 
 
@@ -21,7 +21,7 @@ class EventStream:
 
     Args:
         events: JSON without line breaks.
-        resources: given back when the response is over, however it ends.
+        resources: closed when the response ends, for whatever reason.
         closing: once set, the stream ends; a server that shuts down waits for its open responses.
     """
 
@@ -38,7 +38,7 @@ class EventStream:
         self._heartbeat_s = heartbeat_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(StoreUnavailable):  # of no consequence any more when the resources are given back
+        with suppress(StoreUnavailable):  # closing the resources may raise it, and nobody reads on
             async with self._resources, aclosing(self._frames()) as frames:
                 response = StreamingResponse(frames, media_type="text/event-stream", headers=HEADERS)
                 await response(scope, receive, send)
@@ -60,7 +60,7 @@ class EventStream:
                     yield b"data: " + event + b"\n\n"
                     coming = asyncio.ensure_future(anext(self._events, None))
         except StoreUnavailable:
-            return  # the reader comes back, and then gets the history
+            return  # the page reconnects, and then reads the history
         finally:
             closing.cancel()
             coming.cancel()

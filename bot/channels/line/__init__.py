@@ -1,11 +1,13 @@
 """LINE: people and groups, by webhook.
 
-    channel     the Protocol's class        types       LINE's data as structs
-    inbound     the webhook endpoint        events      from an event to what stands in the inbox
-    client      the API, by LINE's SDK      lookups     people's names, and the images they send
-    formatting  a reply as messages         text        Markdown made plain, and split
-    approvals   questions with buttons      delivery    reply token or push, and the month's quota
-    presence    read, and loading           doctor      for kaiwa doctor
+    channel     the Protocol's class        types      LINE's data as structs
+    inbound     the webhook endpoint        events     from an event to what stands in the inbox
+    client      the API, by LINE's SDK      lookups    people
+    formatting  a reply as messages         files      the images people send
+    approvals   questions with buttons      delivery   reply token or push, and the month's quota
+    presence    read, and loading           doctor     for kaiwa doctor
+
+    text        Markdown as plain text, and long texts in pieces
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """
@@ -13,14 +15,16 @@ This module is light: what it opens is imported then. Its docs: https://develope
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from pydantic import BaseModel, SecretStr
 
-from bot.channels import Channel, Host
+from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
 from bot.settings import BaseURL, Names, Secret
+
+RECIPIENT = Recipient(r"[UCR][0-9a-f]{32}", "line:U… (a person's, group's or room's id)")
 
 
 class Config(BaseModel):
@@ -46,32 +50,26 @@ class Config(BaseModel):
         return bool(self.line_channel_secret.get_secret_value())
 
 
+def describe(config: Config) -> CheckResult:
+    """LINE's line of the start report."""
+    if not config.is_on:
+        return CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on")
+    who = "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
+    fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
+    return CheckResult("ok", "LINE", f"answers {who} at /webhooks/line", fix)
+
+
 @asynccontextmanager
 async def open(config: Config, host: Host) -> AsyncIterator[Channel]:
     """The channel, while the context is open."""
     from bot.channels.line.channel import Line
 
-    async with aclosing(Line(config, host)) as line:
+    async with Line(config, host) as line:
         yield line
 
 
 async def checks(config: Config, host: Host) -> list[CheckResult]:
     """What ``kaiwa doctor`` says of LINE."""
-    from bot.channels.line.client import open_client
     from bot.channels.line.doctor import run_checks
 
-    async with open_client(config.line_channel_access_token.get_secret_value(), config.line_api_base_url) as client:
-        return await run_checks(client, host.kv)
-
-
-async def set_webhook(config: Config, url: str) -> list[CheckResult]:
-    """Have LINE post to Kaiwa at this address, and let LINE try.
-
-    Raises:
-        BadInput: LINE cannot post to such an address.
-    """
-    from bot.channels.line import doctor
-    from bot.channels.line.client import open_client
-
-    async with open_client(config.line_channel_access_token.get_secret_value(), config.line_api_base_url) as client:
-        return await doctor.set_webhook(client, url)
+    return await run_checks(config, host.kv)

@@ -1,29 +1,29 @@
-"""Approvals: the question with its two buttons, and what a pressed button decides."""
+"""Questions about calls that act: their messages, their buttons, and the decision a press makes."""
 
 from __future__ import annotations
 
 from bot.channels import Question
 from bot.channels.line.text import split
 from bot.channels.line.types import Button, LineMessage
-from bot.safe_text.names import name_in_words, safe_name
+from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts
 
-NAME_LIMIT = 40  # UTF-16 code units of a name, in a sentence of at most 240 characters
+NAME_LIMIT = 40  # UTF-16 code units; the sentence has at most 240 characters
 SIGNS = {"approve": True, "reject": False}
 
 
 def approval_messages(
     text: str, question: Question, texts: Texts, language: str, *, is_group: bool
 ) -> list[LineMessage]:
-    """The question whole, then the buttons, under a sentence that says who has asked and so decides.
+    """The question as one message, then the buttons below a sentence that names the person who decides.
 
-    A question too long for one message stays one: LINE refuses it, and nobody decides about half of a call.
+    A question that is too long for one message is not cut: LINE refuses it, and nobody approves half of a call.
     """
     buttons = tuple(
         Button(texts.get(f"line.{sign}", language), texts.get(f"line.{sign}", language), f"{sign}:{question.id}")
         for sign in SIGNS
     )
-    name = name_in_words(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
+    name = isolated_name(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
     if not is_group:
         key = "confirm"
     elif not question.asker_id:
@@ -35,6 +35,6 @@ def approval_messages(
 
 
 def read_press(data: str) -> tuple[str, bool] | None:
-    """The question that a postback's data decides, and how; None where it is not of these buttons."""
+    """The id of the question a postback decides, and whether it is approved; None for a button that is not ours."""
     sign, _, question = data.partition(":")
     return (question, SIGNS[sign]) if sign in SIGNS and question else None

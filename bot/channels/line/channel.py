@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
-from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
 from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Take
@@ -14,15 +13,16 @@ from bot.channels.line import Config
 from bot.channels.line.client import Client
 from bot.channels.line.delivery import Allowance, OutboundMessage, Sender
 from bot.channels.line.events import Reader
+from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
-from bot.channels.line.lookups import NOBODY, People, fetch_image
-from bot.channels.line.presence import show_presence
-from bot.channels.line.types import KINDS, Chat, Person, chat_of, read_address
-from bot.channels.traffic import Records
+from bot.channels.line.lookups import Enricher, People
+from bot.channels.line.presence import Presence
+from bot.channels.line.types import KINDS, Chat, chat_of, read_address
+from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.live_events import Watcher
-from bot.transcript import Author, Media
+from bot.transcript import Media
 
 STYLE = (
     "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no tables, no headings. "
@@ -32,7 +32,7 @@ STYLE = (
 
 
 class Line(Channel):
-    """The channel of LINE (``bot.channels.Channel``).
+    """The channel of LINE (``bot.channels.Channel``); its connections end with the context.
 
     Args:
         clock: milliseconds since the epoch.
@@ -46,25 +46,24 @@ class Line(Channel):
         self, config: Config, host: Host, *, clock: Callable[[], int] = now_ms, timeout_s: float = 10.0
     ) -> None:
         self._clock = clock
-        self._client = Client(
-            config.line_channel_access_token.get_secret_value(),
-            config.line_api_base_url,
-            config.line_data_api_base_url,
-            timeout_s,
-        )
-        self._traffic = Records(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        reader = Reader(config.allowed_users, config.allowed_groups)
-        secret = config.line_channel_secret.get_secret_value()
-        self._receiver = WebhookReceiver(host.accept, secret, reader, self._traffic, clock)
+        token = config.line_channel_access_token.get_secret_value()
+        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s)
+        self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
+        self._enricher = Enricher(People(self._client, host.kv))
         self._formatter = Formatter(host.texts, host.language)
-        self._people = People(self._client, host.kv)
         allowance = Allowance(self._client, host.kv, partial(host.notify, "line_month", platform=self.name))
         self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
+        self._files = Files(self._client)
+        self._presence = Presence(self._client)
+        secret = config.line_channel_secret.get_secret_value()
+        self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock)
 
-    async def aclose(self) -> None:
-        """Write what the doctor reads of the traffic, and close the connections."""
+    async def __aenter__(self) -> Line:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         await self._traffic.aclose()
-        await self._client.aclose()
+        await self._client.__aexit__()
 
     def routes(self) -> Sequence[BaseRoute]:
         """The webhook."""
@@ -72,38 +71,27 @@ class Line(Channel):
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
-        return show_presence(self._client, chat_of(conversation), read_address(address))
+        return self._presence.live_view(chat_of(conversation), read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
-        """Send one reply, in as many messages as it needs and a reader bears."""
+        """Send one reply as one to three messages."""
         reply = delivery.reply
-        if reply.settles:  # what LINE has shown cannot be changed, and a message more would cost
+        if reply.settles:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
         messages = self._formatter.messages(reply, chat)
         outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
         await self._sender.send(outbound, assert_lease)
-        self._traffic.delivery(self._clock())
-
-    def notice_target(self, recipient: str) -> tuple[str, str]:
-        """A chat by its id alone, which begins with a letter for its kind."""
-        return Chat("notices", KINDS[recipient[0]], recipient).conversation, ""
+        self._traffic.record_delivery(self._clock())
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        """Names of the speakers, and in 1:1 their language."""
-        users = [arrival.message.author.id for arrival in arrivals if arrival.message.author]
-        people = await self._people.find(chat_of(conversation), users)
-        return [_with_profile(arrival, people) for arrival in arrivals]
+        """Names of the authors, and in 1:1 their language."""
+        return await self._enricher.enrich(conversation, arrivals)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Hand over an image that somebody sent."""
-        return await fetch_image(self._client, media.ref, take)
+        """Pass on an image that somebody sent."""
+        return await self._files.fetch(media, take)
 
-
-def _with_profile(arrival: InboundEvent, people: dict[str, Person]) -> InboundEvent:
-    author = arrival.message.author
-    if author is None:
-        return arrival
-    person = people.get(author.id, NOBODY)
-    known = Author(author.id, person.name or author.name, person.language or author.locale, author.time_zone)
-    return replace(arrival, message=replace(arrival.message, author=known))
+    def notice_target(self, recipient: str) -> tuple[str, str]:
+        """A chat by its id alone; the first letter of the id names the kind."""
+        return Chat("notices", KINDS[recipient[0]], recipient).conversation, ""

@@ -1,15 +1,14 @@
-"""The Messaging API through LINE's SDK, its failures translated once.
+"""LINE's Messaging API. The SDK's exceptions and LINE's refusals are translated here.
 
-Importing ``linebot.v3.messaging`` takes a second and 35 MB. It is loaded by the first call, in a thread: neither the
-start nor a webhook waits for it.
+Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call imports it, in a thread: neither the start
+nor a webhook waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +25,13 @@ CONNECTIONS = 50
 
 
 class Failure(Exception):
-    """LINE did not do what it was asked to.
+    """A call of LINE's API has failed.
 
     Args:
         reason: LINE's words or ours; no secrets.
-        status: of the HTTP answer, 0 where there was none.
-        maybe_done: it may have been done all the same.
-        after: seconds that LINE asks to wait, where it says so.
+        status: of the HTTP response, 0 without one.
+        maybe_done: LINE may have done what was asked.
+        after: seconds to wait, if LINE says so.
     """
 
     def __init__(self, reason: str, status: int = 0, *, maybe_done: bool = False, after: float | None = None) -> None:
@@ -43,45 +42,48 @@ class Failure(Exception):
 
     @property
     def is_dead_token(self) -> bool:
-        """The reply token was used already, or its minute is over; LINE does not say which."""
+        """The reply token is used or expired; LINE does not say which."""
         return self.status == 400 and "invalid reply token" in str(self).lower()
 
     @property
     def is_used_up(self) -> bool:
-        """The month's messages are used up; another 429 means too many at once."""
+        """The month's messages are used up; any other 429 means too many calls."""
         return self.status == 429 and "monthly limit" in str(self).lower()
 
 
 class Client:
-    """The calls Kaiwa makes. Every method raises ``Failure`` and nothing else.
+    """The API with the channel's access token. Every method raises ``Failure`` and nothing else.
 
     Args:
+        data_base_url: of the images people send.
         timeout_s: of one request.
     """
 
-    def __init__(self, access_token: str, base_url: str, data_base_url: str, timeout_s: float = 10.0) -> None:
-        self._access_token = access_token
+    def __init__(self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0) -> None:
+        self._token = token
         self._base_url = base_url
-        self._data_url = data_base_url
+        self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
         self._opening = asyncio.Lock()
         self._sdk: Any = None
         self._http: Any = None
         self._api: AsyncMessagingApi = None
 
-    async def aclose(self) -> None:
-        """Close the connections."""
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         if self._http is not None:
             await self._http.close()
 
     async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
-        """Answer an event; the token serves once, for about a minute."""
+        """Answer an event; the token works once, for about a minute."""
         sdk = await self.load()
         request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
         await self._call(self._api.reply_message, request)
 
     async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
-        """Send without being asked; LINE takes one retry key (a UUID) once, and answers 409 afterwards."""
+        """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
         sdk = await self.load()
         request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
         await self._call(self._api.push_message, request, x_line_retry_key=retry_key)
@@ -98,22 +100,22 @@ class Client:
         request = sdk.MarkMessagesAsReadByTokenRequest(markAsReadToken=token)
         await self._call(self._api.mark_messages_as_read_by_token, request)
 
-    async def quota(self) -> Quota:
-        """How many messages may be pushed this month, and how many were."""
+    async def get_quota(self) -> Quota:
+        """The month's quota of pushed messages, and its use."""
         await self.load()
         quota = await self._call(self._api.get_message_quota)
         consumption = await self._call(self._api.get_message_quota_consumption)
         return Quota(quota.value if quota.type == "limited" else None, int(consumption.total_usage))
 
-    async def members(self, chat: Chat) -> int:
-        """How many people read along in a group or room."""
+    async def count_members(self, chat: Chat) -> int:
+        """The number of people in a group or room."""
         await self.load()
         is_group = chat.kind == "group"
         get = self._api.get_group_member_count if is_group else self._api.get_room_member_count
         return int((await self._call(get, chat.id)).count)
 
-    async def person(self, chat: Chat, user: str) -> Person:
-        """Somebody's profile, as it may be seen in a chat."""
+    async def get_person(self, chat: Chat, user: str) -> Person:
+        """A person's profile, as far as a chat shows it."""
         await self.load()
         if not chat.is_group:
             profile = await self._call(self._api.get_profile, user)
@@ -122,23 +124,23 @@ class Client:
         get = self._api.get_group_member_profile if is_group else self._api.get_room_member_profile
         return Person((await self._call(get, chat.id, user)).display_name)
 
-    async def content(self, message_id: str, most: int, take: Take) -> bool | None:
-        """Hand over an image: whether all of it was wanted, or None while LINE still prepares it.
+    async def fetch_content(self, message_id: str, most: int, take: Take) -> bool | None:
+        """Pass an image to ``take``: whether it took all of it, or None while LINE still prepares the image.
 
         Args:
-            most: bytes; a larger file, and one that is no image, is a ``Failure``.
+            most: bytes; a larger file is a ``Failure``, and so is one that is no image.
         """
         sdk = await self.load()
         is_whole: bool | None = await _translate_failures(sdk, self._fetch(message_id, most, take))
         return is_whole
 
-    async def bot(self) -> BotInfo:
-        """Which account the access token belongs to."""
+    async def get_bot(self) -> BotInfo:
+        """The account of the access token."""
         await self.load()
         info = await self._call(self._api.get_bot_info)
         return BotInfo(info.user_id, info.display_name, info.basic_id, info.chat_mode == "chat")
 
-    async def webhook(self) -> WebhookEndpoint | None:
+    async def get_webhook(self) -> WebhookEndpoint | None:
         """The webhook's address, if one is set."""
         await self.load()
         try:
@@ -162,16 +164,16 @@ class Client:
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
     async def load(self) -> Any:
-        """Import LINE's SDK, once; ``_api`` and ``_http`` are there afterwards."""
+        """Import LINE's SDK, once; sets ``_api`` and ``_http``."""
         async with self._opening:
             if self._sdk is None:
                 sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
-                configuration = sdk.Configuration(host=self._base_url, access_token=self._access_token)
+                configuration = sdk.Configuration(host=self._base_url, access_token=self._token)
                 configuration.connection_pool_maxsize = CONNECTIONS
                 self._http = sdk.AsyncApiClient(configuration)
                 self._api = sdk.AsyncMessagingApi(self._http)
                 self._sdk = sdk
-                gc.freeze()  # the SDK's thousands of classes stay: no full collection need look at them again
+                gc.freeze()  # no full collection looks at the SDK's thousands of classes again
             return self._sdk
 
     async def _call(self, method: Any, *arguments: Any, **options: Any) -> Any:
@@ -203,16 +205,6 @@ class Client:
             return True
 
 
-@asynccontextmanager
-async def open_client(access_token: str, base_url: str) -> AsyncIterator[Client]:
-    """A client while the context is open."""
-    client = Client(access_token, base_url, base_url)
-    try:
-        yield client
-    finally:
-        await client.aclose()
-
-
 def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
     quotes = [quote_token or None, *[None] * len(messages)]
     return [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
@@ -229,13 +221,13 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
 
 def _action(sdk: Any, button: Button) -> Any:
     if button.data:
-        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.says)
-    return sdk.MessageAction(label=button.label, text=button.says)
+        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.text)
+    return sdk.MessageAction(label=button.label, text=button.text)
 
 
 async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:
-    """The answer of a call, or what went wrong in our own words."""
-    import aiohttp  # noqa: PLC0415 -- loaded with the SDK, which takes its time
+    """The result of a call; its exceptions become ``Failure``."""
+    import aiohttp  # noqa: PLC0415 -- imported with the SDK, which takes a second
 
     try:
         return await request
@@ -246,7 +238,7 @@ async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:
     except (TimeoutError, aiohttp.ClientError) as error:
         raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
     except ValueError as error:
-        # The SDK cannot read the answer: something between LINE and us spoke in its place.
+        # The SDK cannot read the response: a proxy has answered instead of LINE.
         raise Failure("an answer from LINE that cannot be read", maybe_done=True) from error
 
 

@@ -1,9 +1,9 @@
-"""How a reply leaves: by reply token while it lives, by push where that is allowed and paid for, and never twice.
+"""How a reply leaves: by its reply token while that is valid, else by push, if allowed and paid for; never twice.
 
-What is known of an attempt decides the next one. An attempt whose outcome is unknown is repeated with the same token,
-and "Invalid reply token" on a young token then means that it was delivered. A push carries a retry key made of the
-delivery's id, so LINE itself drops the second one. Pushes are counted against the month's quota, which is read from
-LINE, cached, counted along, and warned about in time.
+The outcome of an attempt decides the next one. An attempt whose outcome is unknown is repeated with the same token;
+"Invalid reply token" for a young token then means that the message was delivered. A push carries a retry key made of
+the delivery's id, so LINE itself drops a second one. Pushes count against the month's quota, which is read from LINE,
+cached, and counted in between.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Literal
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease
-from bot.channels.kv import KeyValue
+from bot.channels import AssertLease, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
@@ -25,10 +24,12 @@ from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
 
-MINUTE_MS = 60_000  # a reply token's life
-MARGIN_MS = 10_000  # for the way here and back, and the difference of two clocks
-KEEP_S = 86_400  # as long as LINE knows a retry key
-RETRY_KEYS = uuid.UUID("0d4b4a2c-6f0e-5b51-9b7a-5a3d8f5c7c11")  # any constant: it makes delivery ids into UUIDs
+MINUTE_MS = 60_000  # a reply token is valid so long
+MARGIN_MS = 10_000  # for the network, and for the difference of two clocks
+KEEP_S = 86_400  # LINE remembers a retry key so long
+RETRY_KEYS = uuid.UUID(
+    "0d4b4a2c-6f0e-5b51-9b7a-5a3d8f5c7c11"
+)  # any constant: namespace of UUIDs made from delivery ids
 PUSHING = b"pushing"
 LONGEST_WAIT_S = 600.0
 SPARE_S = 2.0  # of a token's minute, for the attempt itself
@@ -43,12 +44,12 @@ PushMode = Literal["auto", "always", "never"]
 
 @dataclass(frozen=True, slots=True)
 class OutboundMessage:
-    """What is to be sent, and where.
+    """The messages of one delivery, and where they go.
 
     Attributes:
         id: the delivery's, the same at every attempt.
         attempt: from 1.
-        private: of use to one person, at once: never pushed to everybody in its place.
+        private: for one person alone: it is never pushed to a group instead.
     """
 
     id: str
@@ -60,12 +61,12 @@ class OutboundMessage:
 
     @property
     def key(self) -> str:
-        """Names what became of earlier attempts in the store: ``PUSHING``, or the last one known to have failed."""
+        """The key of what earlier attempts did: ``PUSHING``, or the number of the last that surely failed."""
         return f"line:sent:{self.id}"
 
     @property
     def quote(self) -> str:
-        """Where several talk, an answer shows what it answers."""
+        """The quote token: in a group an answer shows what it answers."""
         return self.address.quote_token if self.chat.is_group else ""
 
 
@@ -92,7 +93,7 @@ class Sender:
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
-            StoreUnavailable: it is not known what became of earlier attempts, or cannot be noted for later ones.
+            StoreUnavailable: the outcome of earlier attempts cannot be read, or this one's cannot be stored.
         """
         past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
         maybe_done = past != str(message.attempt - 1).encode()
@@ -104,13 +105,13 @@ class Sender:
         await self._push(message, assert_lease, again=past == PUSHING)
 
     def _has_token(self, address: Address, maybe_done: bool) -> bool:
-        """Whether the reply token may be used; one that may have been used tells so for the whole of its minute."""
+        """Whether the reply token may be used. If it may have been used before, it shows that for its whole minute."""
         life = MINUTE_MS if maybe_done else MINUTE_MS - MARGIN_MS
         is_young = self._clock() - address.received_at < life
         return self._push_mode != "always" and bool(address.reply_token) and is_young
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
-        """Use the reply token; false where it is of no use any more."""
+        """Use the reply token; false if it is used or expired."""
         try:
             await self._client.reply(message.address.reply_token, message.messages, message.quote)
         except Failure as failure:
@@ -120,23 +121,23 @@ class Sender:
                 await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
             later = await self._consequence(failure, message.attempt)
             if (maybe_done or failure.maybe_done) and type(later) is DeliverLater:
-                later = DeliverLater(str(later), min(later.after, self._telling_s(message.address)))
+                later = DeliverLater(str(later), min(later.after, self._token_wait_s(message.address)))
             raise later from failure
         return True
 
-    def _telling_s(self, address: Address) -> float:
-        """How long a token may be waited with so that it can still tell whether it was used."""
+    def _token_wait_s(self, address: Address) -> float:
+        """How long the next attempt may wait and still learn from the token whether the message was delivered."""
         age = self._clock() - address.received_at
-        left = (MINUTE_MS - age) / 1000 - SPARE_S
-        return max(left, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
+        remaining_s = (MINUTE_MS - age) / 1000 - SPARE_S
+        return max(remaining_s, SOON_S) if age < MINUTE_MS else LONGEST_WAIT_S
 
     async def _push(self, message: OutboundMessage, assert_lease: AssertLease, *, again: bool) -> None:
-        await self._client.load()  # takes a second, which must not pass between the lease and the push
-        cost = await self._allowance.cost(message.chat)
+        await self._client.load()  # importing takes a second, which must not pass between the lease check and the push
+        cost = await self._allowance.count_recipients(message.chat)
         if not again:
             await self._allow_push(cost)
-        # Another process may have used the reply token meanwhile, which is why it was dead for us: it must not find
-        # that we push.
+        # The token may be dead because another process has used it meanwhile. That process then holds the lease, and
+        # must not find ``PUSHING``.
         await assert_lease()
         if not again:
             await self._kv.set(message.key, PUSHING, KEEP_S)
@@ -171,10 +172,10 @@ _decode_quota = Decoder(Quota).decode
 
 
 class Allowance:
-    """Decides whether a push may be sent. What LINE does not tell is taken as leave: LINE itself has the last word.
+    """Decides whether a push may be sent. If LINE does not say, it may: LINE itself refuses one too many.
 
     Args:
-        notify_used_up: called when nothing is left.
+        notify_used_up: called when the quota is used up.
     """
 
     def __init__(self, client: Client, kv: KeyValue, notify_used_up: Callable[[], Awaitable[None]]) -> None:
@@ -182,8 +183,8 @@ class Allowance:
         self._kv = kv
         self._notify_used_up = notify_used_up
 
-    async def cost(self, chat: Chat) -> int:
-        """A push counts once for everybody who gets it."""
+    async def count_recipients(self, chat: Chat) -> int:
+        """How many messages a push counts as: one for each person who gets it."""
         if not chat.is_group:
             return 1
         name = f"line:members:{chat.id}"
@@ -191,7 +192,7 @@ class Allowance:
         if known is not None:
             return int(known)
         try:
-            members = await self._client.members(chat)
+            members = await self._client.count_members(chat)
         except Failure as failure:
             log.info("line.member_count_unknown", cause=str(failure))
             return 1
@@ -199,7 +200,7 @@ class Allowance:
         return members
 
     async def covers(self, cost: int) -> bool:
-        """Whether so many messages are left."""
+        """Whether the quota has so many messages left."""
         quota = await self._read_quota()
         if quota is None or quota.limit is None:
             return True
@@ -213,7 +214,7 @@ class Allowance:
         await self._kv.set(PUSHED, str(await self._read_pushed() + cost).encode(), HOUR_S)
 
     async def mark_used_up(self) -> None:
-        """LINE says that nothing is left, whatever we counted."""
+        """Store that the quota is used up: LINE says so, whatever we counted."""
         quota = await self._read_quota() or Quota(0, 0)
         limit = quota.limit or 0
         await self._kv.set(READ, encode(Quota(limit, limit)), HOUR_S)
@@ -224,7 +225,7 @@ class Allowance:
             quota = _decode_quota(known)
             return Quota(quota.limit, quota.used + await self._read_pushed())
         try:
-            quota = await self._client.quota()
+            quota = await self._client.get_quota()
         except Failure as failure:
             log.warning("line.quota_unknown", cause=str(failure))
             return None

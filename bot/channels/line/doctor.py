@@ -1,4 +1,4 @@
-"""What ``kaiwa doctor`` checks of LINE, and the one thing it can fix: the webhook's address."""
+"""What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from bot.channels.kv import KeyValue
+from bot.channels import KeyValue
+from bot.channels.line import Config
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.delivery import WARN_AT
 from bot.channels.line.inbound import PATH
 from bot.channels.line.types import BotInfo, Quota, WebhookEndpoint, WebhookTest
-from bot.channels.traffic import Redelivery, redelivery, traffic
+from bot.channels.traffic import Traffic, read_traffic
 from bot.checks import CheckResult, ago
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
 
-AGAIN_MS = 3_600_000  # what LINE has not delivered again by then does not come
+AGAIN_MS = 3_600_000  # LINE redelivers no later
 SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
 TEST_FIXES = {
     400: "LINE_CHANNEL_SECRET is probably wrong",
@@ -28,45 +29,54 @@ TEST_FIXES = {
 AnswerT = TypeVar("AnswerT")
 
 
-async def run_checks(client: Client, kv: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
-    """What LINE says of the channel, and what is known of its traffic.
+async def run_checks(config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms) -> list[CheckResult]:
+    """Check the token, the account, the webhook, the quota, and the recorded traffic.
 
     Args:
         clock: milliseconds since the epoch.
     """
-    bot, webhook, test, quota = await asyncio.gather(
-        _catch(client.bot()), _catch(client.webhook()), _catch(client.test_webhook()), _catch(client.quota())
-    )
-    seen = await _judge_traffic(kv, clock())
+    async with _client(config) as client:
+        bot, webhook, test, quota = await asyncio.gather(
+            _catch(client.get_bot()),
+            _catch(client.get_webhook()),
+            _catch(client.test_webhook()),
+            _catch(client.get_quota()),
+        )
+    seen = await _check_traffic(kv, clock())
     if isinstance(bot, Failure):
-        return [_unusable(bot), *seen]
+        return [_bad_token(bot), *seen]
     is_set = webhook is not None
     return [
         CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
-        _judge_chat(bot),
-        _judge_webhook(webhook),
-        *([_judge_test(test)] if is_set else []),
-        _judge_quota(quota),
+        _check_chat(bot),
+        _check_webhook(webhook),
+        *([_check_test(test)] if is_set else []),
+        _check_quota(quota),
         *seen,
     ]
 
 
-async def set_webhook(client: Client, url: str) -> list[CheckResult]:
+async def set_webhook(config: Config, url: str) -> list[CheckResult]:
     """Have LINE post to Kaiwa at this address, and let LINE try.
 
     Raises:
         BadInput: LINE cannot post to such an address.
     """
     address = _webhook_of(url)
-    try:
-        await client.set_webhook(address)
-    except Failure as failure:
-        if failure.status == 401:
-            return [_unusable(failure)]
-        return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
-    # LINE takes a minute to use a new address by itself, so the test names it.
-    webhook, test = await asyncio.gather(_catch(client.webhook()), _catch(client.test_webhook(address)))
-    return [CheckResult("ok", "LINE", f"webhook set to {address}"), _judge_webhook(webhook), _judge_test(test)]
+    async with _client(config) as client:
+        try:
+            await client.set_webhook(address)
+        except Failure as failure:
+            if failure.status == 401:
+                return [_bad_token(failure)]
+            return [CheckResult("failure", "LINE webhook", f"not set to {address}: {failure}", "is the address right?")]
+        # LINE takes a minute to use a new address by itself, so the test names it.
+        webhook, test = await asyncio.gather(_catch(client.get_webhook()), _catch(client.test_webhook(address)))
+    return [CheckResult("ok", "LINE", f"webhook set to {address}"), _check_webhook(webhook), _check_test(test)]
+
+
+def _client(config: Config) -> Client:
+    return Client(config.line_channel_access_token.get_secret_value(), config.line_api_base_url)
 
 
 def _webhook_of(url: str) -> str:
@@ -88,21 +98,21 @@ async def _catch(question: Awaitable[AnswerT]) -> AnswerT | Failure:
         return failure
 
 
-def _unusable(failure: Failure) -> CheckResult:
+def _bad_token(failure: Failure) -> CheckResult:
     if failure.status == 401:
         fix = "issue a new channel access token in LINE's console"
         return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", fix)
     return CheckResult("failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?")
 
 
-def _judge_chat(bot: BotInfo) -> CheckResult:
+def _check_chat(bot: BotInfo) -> CheckResult:
     if bot.is_chat_on:
         fix = "switch Chat off under Response settings in LINE Official Account Manager"
         return CheckResult("warning", "LINE chat", "on: people's messages wait for a person to answer them, too", fix)
     return CheckResult("ok", "LINE chat", "off: the bot answers alone")
 
 
-def _judge_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
+def _check_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
     name = "LINE webhook"
     if isinstance(webhook, Failure):
         return CheckResult("warning", name, f"not known: {webhook}")
@@ -116,7 +126,7 @@ def _judge_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
     return CheckResult("ok", name, f"{webhook.url}, in use")
 
 
-def _judge_test(test: WebhookTest | Failure) -> CheckResult:
+def _check_test(test: WebhookTest | Failure) -> CheckResult:
     name = "LINE test"
     if isinstance(test, Failure):
         return CheckResult("warning", name, f"not made: {test}")
@@ -126,7 +136,7 @@ def _judge_test(test: WebhookTest | Failure) -> CheckResult:
     return CheckResult("failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix)
 
 
-def _judge_quota(quota: Quota | Failure) -> CheckResult:
+def _check_quota(quota: Quota | Failure) -> CheckResult:
     name = "LINE messages"
     if isinstance(quota, Failure):
         return CheckResult("warning", name, f"not known: {quota}")
@@ -140,20 +150,20 @@ def _judge_quota(quota: Quota | Failure) -> CheckResult:
     return CheckResult("ok", name, detail)
 
 
-async def _judge_traffic(kv: KeyValue, now: int) -> list[CheckResult]:
+async def _check_traffic(kv: KeyValue, now: int) -> list[CheckResult]:
     try:
-        seen, again = await traffic(kv, "line"), await redelivery(kv, "line")
+        seen = await read_traffic(kv, "line")
     except StoreUnavailable:
         return [CheckResult("warning", "LINE traffic", "not known: the store does not answer")]
-    return [_judge_redelivery(again, now), seen.check("LINE traffic", "LINE_CHANNEL_SECRET", now)]
+    return [_check_redelivery(seen, now), seen.check("LINE traffic", "LINE_CHANNEL_SECRET", now)]
 
 
-def _judge_redelivery(again: Redelivery, now: int) -> CheckResult:
-    """LINE does not tell whether it is on; what it does after a refusal, does."""
+def _check_redelivery(seen: Traffic, now: int) -> CheckResult:
+    """LINE says nowhere whether it is on; only what it does after a refusal shows it."""
     name = "LINE redelivery"
-    if again.last_refused > again.last_redelivery and now - again.last_refused > AGAIN_MS:
-        detail = f"a webhook refused {ago(again.last_refused, now)} has not come again"
+    if seen.last_refused > seen.last_redelivery and now - seen.last_refused > AGAIN_MS:
+        detail = f"a webhook refused {ago(seen.last_refused, now)} has not come again"
         return CheckResult("warning", name, detail, SWITCH_REDELIVERY)
-    if again.last_redelivery:
-        return CheckResult("ok", name, f"on, last {ago(again.last_redelivery, now)}")
+    if seen.last_redelivery:
+        return CheckResult("ok", name, f"on, last {ago(seen.last_redelivery, now)}")
     return CheckResult("ok", name, "LINE does not tell whether it is on", SWITCH_REDELIVERY)

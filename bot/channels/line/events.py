@@ -1,15 +1,15 @@
-"""From a LINE event to what stands in the inbox: who is answered, with which words, and who is not."""
+"""From LINE's event to an inbox event, without any I/O."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
 
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
+from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
-from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee
+from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
@@ -19,19 +19,14 @@ FIRST_TIME = DeliveryContext()
 
 
 class Reader:
-    """Reads events, one by one.
+    """Turns LINE's events into inbox events."""
 
-    Args:
-        users: ids of those who may talk to the bot; empty for everybody.
-        groups: ids of the groups and rooms where it answers; empty for all.
-    """
+    def __init__(self, config: Config) -> None:
+        self._users = frozenset(config.allowed_users)
+        self._groups = frozenset(config.allowed_groups)
 
-    def __init__(self, users: Collection[str], groups: Collection[str]) -> None:
-        self._users = frozenset(users)
-        self._groups = frozenset(groups)
-
-    def read(self, bot: str, event: Event, received_at: int) -> tuple[str, InboundEvent] | None:
-        """The conversation and what arrives in it, or None for an event without consequence.
+    def read_event(self, bot: str, event: Event, received_at: int) -> tuple[str, InboundEvent] | None:
+        """The conversation and the inbox event; None for an event that is not for the bot.
 
         Args:
             bot: the bot's own user id.
@@ -45,7 +40,7 @@ class Reader:
 
     def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
-        # What only takes away or corrects never makes the bot speak: neither standby nor an allow-list is in its way.
+        # Deletions and edits get no answer, so neither standby nor an allow-list holds them up.
         if event.type == "unsend":
             unsent = event.unsend.message_id if event.unsend else ""
             return replace(_bare_event(event, chat, received_at), event="unsent", target=unsent) if unsent else None
@@ -68,17 +63,17 @@ class Reader:
         user = event.source.user_id if event.source else None
         if chat.is_group and self._groups and chat.id not in self._groups:
             return False
-        # A group's own event (join) has no speaker to ask for.
+        # A group's own event (join) has no author.
         return not self._users or user in self._users or event.type == "join"
 
 
-def words_for_bot(content: Content) -> str | None:
-    """The words of a text without the mention of the bot, or None where it is not mentioned."""
+def text_for_bot(content: Content) -> str | None:
+    """The text without the mention of the bot; None if the bot is not mentioned."""
     text = content.text or ""
     mentions = [mentionee for mentionee in (content.mention.mentionees if content.mention else ()) if mentionee.is_self]
     if not mentions:
         return None
-    # Nothing but the mention is a call too: then the mention is the words.
+    # A bare mention calls the bot too: then the mention is the text.
     return _without(text, mentions) or text
 
 
@@ -105,10 +100,10 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
 
 
 def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
-    """What of a message a model can take; in a group only what is addressed to the bot."""
+    """The parts of a message that a model can read; in a group only of a message to the bot."""
     if content.type == "text":
-        words = words_for_bot(content) if is_group else content.text
-        return (Text(words),) if words else ()
+        text = text_for_bot(content) if is_group else content.text
+        return (Text(text),) if text else ()
     if is_group:
         return ()
     if content.type == "sticker":
@@ -116,7 +111,7 @@ def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
     if content.type == "location":
         where = [content.title, content.address, f"{content.latitude}, {content.longitude}"]
         return (Text(_bracketed("location", where)),)
-    # Content elsewhere than on LINE's own servers is at an address of the sender's choice: it is not fetched.
+    # An image that is not on LINE's servers is at a URL of the sender's choice: it is not fetched.
     is_ours = content.content_provider is None or content.content_provider.type == "line"
     if content.type == "image" and content.id and is_ours:
         return (Media(content.id, "image/jpeg"),)
@@ -124,23 +119,23 @@ def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
 
 
 def _bracketed(kind: str, details: list[str | None]) -> str:
-    said = ", ".join(filter(None, details))
-    return f"[{kind}: {said}]" if said else f"[{kind}]"
+    text = ", ".join(filter(None, details))
+    return f"[{kind}: {text}]" if text else f"[{kind}]"
 
 
 def _edit(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
-    words = content.text or ""
+    text = content.text or ""
     if chat.is_group:
-        words = words_for_bot(content) or words
-    if not words or not content.id:
+        text = text_for_bot(content) or text
+    if not text or not content.id:
         return None
     bare = _bare_event(event, chat, received_at)
-    message = replace(bare.message, parts=(Text(words),))
+    message = replace(bare.message, parts=(Text(text),))
     return replace(bare, message=message, event="edited", target=content.id)
 
 
 def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = "") -> InboundEvent:
-    """Our own sentence. What is said once has an id of its own, which the inbox takes once."""
+    """A canned answer. One that comes ``daily`` or once ``ever`` has an id of its own, which the inbox takes once."""
     arrival = _message_event(event, chat, received_at, ())
     if once:
         day = f"_{received_at // DAY_MS}" if once == "daily" else ""
@@ -149,12 +144,12 @@ def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = ""
 
 
 def _decision(event: Event, chat: Chat, received_at: int, question: str, approved: bool) -> InboundEvent:
-    """A pressed button; the core knows who may press it."""
+    """A pressed button. Whether this person may decide is checked later."""
     return replace(_message_event(event, chat, received_at, ()), event="decision", target=question, approved=approved)
 
 
 def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:
-    """A message under its own id, with the way back."""
+    """A message under its own id, with the address of its answer."""
     bare = _bare_event(event, chat, received_at)
     content = event.message or NOTHING
     address = Address(
@@ -165,27 +160,27 @@ def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part
     )
     message = replace(bare.message, id=content.id or bare.message.id, parts=parts)
     album = content.image_set or NO_ALBUM
-    return replace(bare, message=message, address=encode(address).decode(), album=album.id, album_size=album.total)
+    return replace(bare, message=message, address=write_address(address), album=album.id, album_size=album.total)
 
 
 def _token_since(event: Event, received_at: int) -> int:
-    """When the reply token's minute began: an event that comes again brings the token of the first time."""
+    """When the reply token's minute began: a redelivered event brings the token of the first delivery."""
     comes_again = event.delivery_context.is_redelivery and event.timestamp
     return min(event.timestamp, received_at) if comes_again else received_at
 
 
 def _bare_event(event: Event, chat: Chat, received_at: int) -> InboundEvent:
-    """An event without words, under the event's id: the message it speaks of has its own."""
+    """An event without text, under the event's own id, which is not the message's."""
     user = event.source.user_id if event.source else None
     author = Author(user) if user else None
-    # What comes again without its own time was written at some time before, whenever that was.
+    # A redelivered event without a timestamp happened at an unknown time.
     at = event.timestamp or (0 if event.delivery_context.is_redelivery else received_at)
     message = Message(_event_id(event), "user", (), max(at, 0), author=author)
     return InboundEvent(message, group=chat.is_group)
 
 
 def _event_id(event: Event) -> str:
-    """LINE's id, else one made of what stays the same when the event is delivered again."""
+    """LINE's id, else a hash of the fields that are the same in a redelivery."""
     if event.webhook_event_id:
         return event.webhook_event_id
     same = replace(event, reply_token=None, delivery_context=FIRST_TIME)

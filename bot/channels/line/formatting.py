@@ -1,4 +1,4 @@
-"""A reply as LINE messages: plain text, and the buttons that go with it."""
+"""Text for LINE: a reply as messages, with its buttons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.channels.line.types import Button, Chat, LineMessage
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
 
-# UTF-16 code units that are formatted: with their marks gone they still fill the messages.
+# UTF-16 code units that are formatted: without its marks, so long a text still fills the messages.
 MOST = (MAX_MESSAGES + 2) * LIMIT
 OFFERS = {"greeting": ("weather", "time", "sum", "help"), "help": ("weather", "time", "sum")}
 
@@ -18,7 +18,7 @@ class Formatter:
     """Formats replies.
 
     Args:
-        language: of our own words, where those around them have none.
+        language: of catalogue sentences, where the reply's text shows none.
     """
 
     def __init__(self, texts: Texts, language: str) -> None:
@@ -26,10 +26,10 @@ class Formatter:
         self._language = language
 
     def messages(self, reply: Reply, chat: Chat) -> list[LineMessage]:
-        """The reply as at most three messages; of a very long one the beginning.
+        """The reply as at most three messages; a longer reply is cut and offers to go on.
 
         Raises:
-            DeliveryRefused: it has no words.
+            DeliveryRefused: the reply is empty.
         """
         whole = reply.text.strip()
         written = next(split(whole, MOST))
@@ -44,7 +44,7 @@ class Formatter:
         if not pieces:
             raise DeliveryRefused("there are no words in it")
         offers = ("more",) if pieces[-1].endswith(more) else OFFERS.get(reply.kind, ())
-        # What a button says comes without a mention, and so is not answered in a group.
+        # A button's text comes back without a mention, so in a group nobody would answer it.
         quick = () if chat.is_group else tuple(self._button(name, language) for name in offers)
         return [*map(LineMessage, pieces[:-1]), LineMessage(pieces[-1], quick=quick)]
 

@@ -1,6 +1,6 @@
-"""The webhook endpoint: signature, reading, the durable write, 200. Nothing else happens before the answer.
+"""The webhook: signature over the raw body, JSON, then the reader. The event is stored before the 200.
 
-The body is read in two steps: an event that cannot be read costs itself, not its neighbours.
+Events are decoded one by one: an event that cannot be read does not cost the others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 import structlog
@@ -22,7 +22,7 @@ from bot.body import read_body
 from bot.channels import Accept
 from bot.channels.line.events import Reader
 from bot.channels.line.types import Event, Webhook
-from bot.channels.traffic import Records
+from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
@@ -39,9 +39,11 @@ class WebhookReceiver:
         clock: milliseconds since the epoch.
     """
 
-    def __init__(self, accept: Accept, secret: str, reader: Reader, traffic: Records, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, accept: Accept, secret: str, reader: Reader, traffic: TrafficRecorder, clock: Callable[[], int]
+    ) -> None:
         self._accept = accept
-        self._secret = secret.encode()
+        self._secret = secret
         self._reader = reader
         self._traffic = traffic
         self._clock = clock
@@ -51,8 +53,8 @@ class WebhookReceiver:
         body = await read_body(request, MAX_BODY)
         if body is None:
             return Response(status_code=413)
-        if not is_signed(self._secret, body, request.headers.get("x-line-signature", "")):
-            self._traffic.bad_signature(self._clock())
+        if not is_signed(self._secret, request.headers, body):
+            self._traffic.record_bad_signature(self._clock())
             return Response(status_code=400)
         try:
             webhook = read_webhook(body)
@@ -63,15 +65,15 @@ class WebhookReceiver:
 
     async def _accept_events(self, webhook: Webhook) -> Response:
         received_at = self._clock()
-        self._traffic.webhook(received_at)
+        self._traffic.record_webhook(received_at)
         try:
             for event in read_events(webhook):
                 if event.delivery_context.is_redelivery:
-                    self._traffic.redelivery(received_at)
-                if read := self._reader.read(webhook.destination, event, received_at):
+                    self._traffic.record_redelivery(received_at)
+                if read := self._reader.read_event(webhook.destination, event, received_at):
                     await self._accept(*read)
         except StoreUnavailable:
-            self._traffic.refused(received_at)
+            self._traffic.record_refusal(received_at)
             return Response(status_code=503, headers={"Retry-After": RETRY_AFTER_S})
         return Response()
 
@@ -80,19 +82,19 @@ _decode_webhook = Decoder(Webhook).decode
 _decode_event = Decoder(Event).decode
 
 
-def is_signed(secret: bytes, body: bytes, signature: str) -> bool:
-    """Whether a body was signed with the channel secret."""
-    expected = base64.b64encode(hmac.digest(secret, body, hashlib.sha256))
-    return hmac.compare_digest(expected, signature.encode())
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether LINE signed this body with the channel secret."""
+    expected = base64.b64encode(hmac.digest(secret.encode(), body, hashlib.sha256))
+    return hmac.compare_digest(expected, headers.get("x-line-signature", "").encode())
 
 
 def read_webhook(body: bytes) -> Webhook:
-    """The body's outside.
+    """The body, with its events not decoded yet.
 
     Raises:
-        ValueError: it is not JSON in UTF-8, or not of a webhook's form.
+        ValueError: the body is not JSON in UTF-8, or not a webhook.
     """
-    text = body.decode()  # the events are decoded one by one, but a broken encoding is the whole body's fault
+    text = body.decode()  # the events are decoded later, but broken UTF-8 spoils the whole body
     try:
         return _decode_webhook(body)
     except ValidationError:
@@ -104,10 +106,10 @@ def read_webhook(body: bytes) -> Webhook:
 
 
 def _read_leniently(text: str) -> Webhook:
-    r"""The body with each event written anew: half a character (``\ud83d`` alone) is no JSON to msgspec anywhere.
+    r"""The body, its events encoded again: msgspec refuses half a surrogate pair (``\ud83d`` alone), ``json`` takes it.
 
     Raises:
-        ValueError: that is not all that is wrong.
+        ValueError: something else is wrong too.
     """
     try:
         found = json.loads(text, parse_constant=_no_number)

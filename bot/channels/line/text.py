@@ -1,4 +1,4 @@
-"""The text of a reply as LINE shows it: Markdown made plain, then split where a reader would pause."""
+"""The text of a reply as LINE shows it: Markdown as plain text, split where a reader would pause."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from itertools import islice
 from bot.channels.utf16 import fits, head, units
 
 LIMIT = 5_000  # UTF-16 code units of one message
-MAX_MESSAGES = 3  # more are a wall: the reader is asked whether to go on
+MAX_MESSAGES = 3  # then the reader is asked whether to go on
 
-# Where a text may be parted, best first: after a paragraph, a line, a sentence, a word.
+# Where a text may be split, best first: after a paragraph, a line, a sentence, a word.
 SEAMS = (
     re.compile(r"\n[ \t]*\n\s*"),
     re.compile(r"\n\s*"),
@@ -22,19 +22,19 @@ SEAMS = (
     re.compile(r"\s+|[、，]"),
 )
 WHOLE_URL = re.compile(r"(?<![a-z])[a-z][a-z0-9+.-]{0,30}://[^\s<>\"「」（）]+", re.IGNORECASE)
-LEAST = 0.3  # of a message: a seam that comes earlier leaves too little
+LEAST = 0.3  # of a message: a split that comes earlier leaves too short a message
 
 JOINER = "\u200d"
 FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 SKIN_TONES = range(0x1F3FB, 0x1F400)
 TAGS = range(0xE0020, 0xE0080)
 
-# Noncharacters, so that no text holds them: they stand around the number of a piece that is not to be touched.
+# Noncharacters, which no text contains: they enclose the number of a piece that stays as it is.
 OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HELD = re.compile(f"{OPEN}(\\d+){CLOSE}")
 
-# Every pattern reads a text once: what may be long is never tried again from each of its letters, nor parted in more
-# than one way. A model can be made to write anything (tests/growth.py).
+# Every pattern takes linear time: possessive quantifiers keep it from trying a long run again from each of its
+# characters, or in more than one way. A model can be made to write anything (tests/growth.py).
 FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL)
 TICKS = re.compile(r"`+|\n\n")
 URL = r"(?:(?<![a-z])[a-z][a-z0-9+.-]{0,30}://|www\.|mailto:|tel:)"
@@ -55,7 +55,7 @@ CELL = re.compile(r"(?<!\\)\|")
 
 MARKS = re.compile(r"\*+|_+|~+|\n")
 PAIRED = ("*", "**", "***", "_", "__", "___", "~~")
-FORMULA = re.compile(r"[0-9A-Za-z\\]")  # an opening star follows none of it: 2**3 stays. Japanese needs no such space.
+FORMULA = re.compile(r"[0-9A-Za-z\\]")  # before it no star opens: 2**3 stays. Japanese has no space before the star.
 WORD = re.compile(r"[\w\\]")
 ESCAPE = re.compile(r"\\")
 ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~])")
@@ -64,12 +64,12 @@ GAPS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def plain_text(markdown: str) -> str:
-    """The text without its marks."""
+    """The text of Markdown, without its marks."""
     held = _Held()
     text = markdown.replace("\r\n", "\n").replace(OPEN, "").replace(CLOSE, "")
     text = FENCE.sub(lambda match: held.put(match[2].removesuffix("\n")), text)
     text = _without_code(text, held)
-    for _ in range(2):  # an image may be the words of a link
+    for _ in range(2):  # an image may be the label of a link
         text = LINK.sub(lambda match: _link(match, held), text)
     text = ANGLED.sub(lambda match: held.put(match[1]), text)
     text = BARE.sub(lambda match: _bare(match[0], held), text)
@@ -79,25 +79,25 @@ def plain_text(markdown: str) -> str:
 
 
 class _Held:
-    """Code and addresses, kept out of the way while marks are removed."""
+    """Code and URLs, replaced by placeholders while marks are removed."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
 
     def put(self, piece: str) -> str:
-        """What stands for the piece until it comes back."""
+        """The placeholder of a piece."""
         self._pieces.append(piece)
         return f"{OPEN}{len(self._pieces) - 1}{CLOSE}"
 
     def back(self, text: str) -> str:
-        """The text with its pieces."""
-        while HELD.search(text):  # an address may hold code
+        """The text with its pieces in place of the placeholders."""
+        while HELD.search(text):  # a URL may contain code
             text = HELD.sub(lambda match: self._pieces[int(match[1])], text)
         return text
 
 
 def _link(match: re.Match[str], held: _Held) -> str:
-    """Words and address; a space behind it, where LINE would take what follows for a part of it."""
+    """Label and URL, with a space where LINE would take the next character for a part of the URL."""
     label, url = match[1].strip(), match[2]
     after = match.string[match.end() : match.end() + 1]
     space = "" if not after or after.isspace() or after in AFTER_URL else " "
@@ -117,7 +117,7 @@ def _bare(url: str, held: _Held) -> str:
 
 
 def _without_code(text: str, held: _Held) -> str:
-    """The text with its code put away: what stands in a paragraph between two runs of as many backticks."""
+    """The text with placeholders for code: whatever is between two equal runs of backticks in one paragraph."""
     ticks = list(TICKS.finditer(text))
     closing: dict[int, re.Match[str]] = {}  # by the position of the opening run
     ahead: dict[str, re.Match[str]] = {}
@@ -173,7 +173,7 @@ def _line(line: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """The text without the marks that stand around words of one line: each goes with the nearest one like it."""
+    """The text without the marks around words of one line; a mark pairs with the nearest one like it."""
     opened: dict[str, list[re.Match[str]]] = {mark: [] for mark in PAIRED}
     gone: list[re.Match[str]] = []
     for mark in MARKS.finditer(text):
@@ -205,7 +205,7 @@ def _may_close(mark: re.Match[str], text: str) -> bool:
 
 
 def _beside(mark: re.Match[str], text: str) -> tuple[str, str]:
-    """The characters on both sides; empty where there is none."""
+    """The characters on both sides; empty if there is none."""
     start, end = mark.span()
     return text[max(start - 1, 0) : start], text[end : end + 1]
 
@@ -214,8 +214,8 @@ def split_messages(text: str, more: str, limit: int = LIMIT, *, goes_on: bool = 
     """The text as messages, none of them empty.
 
     Args:
-        more: ends the last message where the text goes on beyond it.
-        goes_on: the text does so in any case.
+        more: ends the last message if the text is longer than the messages.
+        goes_on: the text has been cut before.
     """
     pieces = list(islice(filter(None, map(str.strip, split(text, limit))), MAX_MESSAGES + 1))
     if not pieces or (len(pieces) <= MAX_MESSAGES and not goes_on):
@@ -242,7 +242,7 @@ def _end(text: str, most: int) -> int:
         for end in reversed(ends):
             if not _inside(end, links) and not _joined(text, end):
                 return end
-    # An address that would be cut goes whole into the next piece, where it fits into one.
+    # A URL that would be cut goes whole into the next piece if it fits there.
     end = next((start for start, stop in links if 0 < start < most < stop and stop - start <= most), most)
     while end > 1 and _joined(text, end):
         end -= 1
@@ -255,7 +255,7 @@ def _inside(position: int, links: Sequence[tuple[int, int]]) -> bool:
 
 
 def _joined(text: str, position: int) -> bool:
-    """Whether the characters on both sides are one for the reader's eye."""
+    """Whether the characters on both sides are shown as one (a grapheme cluster)."""
     before, after = text[position - 1], text[position]
     code = ord(after)
     if JOINER in (before, after) or unicodedata.category(after) in ("Mn", "Me", "Mc"):

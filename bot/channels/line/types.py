@@ -1,4 +1,4 @@
-"""LINE's data as structs: chats, webhook events, outgoing messages, and what LINE says of accounts.
+"""LINE's events, messages and account data, as far as the bot reads them, and the address of an answer.
 
 Webhooks: https://developers.line.biz/en/reference/messaging-api/#webhooks
 Almost every field may be absent, and new kinds of events come without notice.
@@ -11,11 +11,13 @@ from typing import NamedTuple
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
+from bot.transcript import encode
+
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
 
 
 class Chat(NamedTuple):
-    """Where people talk; ``id`` is what a push is addressed to."""
+    """Where people talk; a push is addressed to ``id``."""
 
     bot: str
     kind: str  # user, group or room
@@ -39,11 +41,11 @@ def chat_of(conversation: str) -> Chat:
 
 
 class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What the answer to one event needs.
+    """Where an answer goes.
 
     Attributes:
-        received_at: our receipt, or the event's own time where it came again; milliseconds since the epoch. The reply
-            token's minute begins no later.
+        received_at: when the event came in, or the event's own time if it is a redelivery; milliseconds since the
+            epoch. The reply token's minute begins no later.
     """
 
     received_at: int = 0
@@ -56,30 +58,35 @@ _decode_address = Decoder(Address).decode
 
 
 def read_address(text: str) -> Address:
-    """An address from its JSON; one without tokens where there is none, as for a notice."""
+    """The address in its stored JSON; one without tokens if the text is empty, as a notice's is."""
     return _decode_address(text) if text else Address()
 
 
+def write_address(address: Address) -> str:
+    """The address as JSON, for the store."""
+    return encode(address).decode()
+
+
 class Button(NamedTuple):
-    """Something to press.
+    """A button.
 
     Attributes:
-        label: what stands on it, 20 characters at most.
-        says: what then stands in the chat, as said by whoever has pressed it.
-        data: comes to the webhook as a postback; with none, what it says comes as a message like any other.
+        label: 20 characters at most.
+        text: what a press posts in the person's name.
+        data: of the postback that a press sends to the webhook; without it the webhook gets ``text`` as a message.
     """
 
     label: str
-    says: str
+    text: str
     data: str = ""
 
 
 class LineMessage(NamedTuple):
-    """One outgoing message, as people see it.
+    """One outgoing message.
 
     Attributes:
-        choice: two buttons below a text of at most 240 characters; both stay as long as the chat does.
-        quick: at most 13 buttons above the keyboard, which go as soon as something is said.
+        choice: two buttons below a text of at most 240 characters; they stay in the chat.
+        quick: at most 13 buttons above the keyboard; they disappear with the next message.
     """
 
     text: str
@@ -88,26 +95,26 @@ class LineMessage(NamedTuple):
 
 
 class Person(Struct, frozen=True):
-    """A profile; ``language`` is a BCP 47 tag, and told only where the person talks to the bot alone."""
+    """A profile; ``language`` is a BCP 47 tag, and empty in groups."""
 
     name: str = ""
     language: str = ""
 
 
 class Quota(Struct, frozen=True):
-    """Messages pushed this month; ``limit`` is None where there is none."""
+    """Messages pushed this month; ``limit`` is None if there is none."""
 
     limit: int | None
     used: int
 
     @property
     def percent(self) -> int:
-        """How much is used."""
+        """The used part of the limit."""
         return 0 if self.limit is None else 100 if self.limit == 0 else self.used * 100 // self.limit
 
 
 class BotInfo(Struct, frozen=True):
-    """The official account; with ``is_chat_on`` a person answers in LINE's own manager, beside the bot."""
+    """The official account; ``is_chat_on``: people answer in LINE's own manager too, beside the bot."""
 
     user_id: str
     name: str
@@ -116,14 +123,14 @@ class BotInfo(Struct, frozen=True):
 
 
 class WebhookEndpoint(Struct, frozen=True):
-    """Where LINE posts events; ``is_active`` is the console's switch “Use webhook”."""
+    """Where LINE posts events; ``is_active`` is the switch “Use webhook” in LINE's console."""
 
     url: str
     is_active: bool
 
 
 class WebhookTest(Struct, frozen=True):
-    """What came of LINE's own test; ``status`` is what our side answered, 0 or less for nothing."""
+    """The result of LINE's own test; ``status`` is our side's answer, 0 or less for none."""
 
     success: bool
     status: int
@@ -132,7 +139,7 @@ class WebhookTest(Struct, frozen=True):
 
 
 class Source(Struct, rename="camel"):
-    """Where an event comes from."""
+    """The origin of an event."""
 
     type: str = ""
     user_id: str | None = None
@@ -140,13 +147,13 @@ class Source(Struct, rename="camel"):
     room_id: str | None = None
 
     def chat(self, bot: str) -> Chat | None:
-        """The chat, where it can be told."""
+        """The chat; None for an unknown kind."""
         chat = {"user": self.user_id, "group": self.group_id, "room": self.room_id}.get(self.type)
         return Chat(bot, self.type, chat) if chat else None
 
 
 class Mentionee(Struct, rename="camel"):
-    """Somebody mentioned; ``index`` and ``length`` count UTF-16 code units of the text."""
+    """A mention; ``index`` and ``length`` count UTF-16 code units of the text."""
 
     index: int = 0
     length: int = 0
@@ -154,13 +161,13 @@ class Mentionee(Struct, rename="camel"):
 
 
 class Mention(Struct):
-    """Everybody mentioned in a text."""
+    """The mentions of a text."""
 
     mentionees: list[Mentionee] = []
 
 
 class ContentProvider(Struct):
-    """Who keeps a file: ``line``, or ``external`` at an address of somebody's choice."""
+    """Where a file is: on LINE's servers (``line``), or at a URL of the sender's choice (``external``)."""
 
     type: str = "line"
 
@@ -191,19 +198,19 @@ class Content(Struct, rename="camel"):
 
 
 class Unsend(Struct, rename="camel"):
-    """The message somebody has taken back."""
+    """The id of an unsent message."""
 
     message_id: str = ""
 
 
 class Postback(Struct):
-    """What comes of a pressed button: the data we gave it, or those of a menu made elsewhere."""
+    """The data of a pressed button; a menu made in LINE's console sends its own."""
 
     data: str = ""
 
 
 class DeliveryContext(Struct, rename="camel", frozen=True):
-    """Whether LINE has posted this event before, and got no 200."""
+    """Whether LINE sends this event again, because it got no 200."""
 
     is_redelivery: bool = False
 

@@ -1,35 +1,46 @@
-"""The Slack channel: mentions answered in their threads, 1:1 conversations, slash commands; by webhook or Socket Mode.
+"""Slack: mentions answered in their threads, 1:1 conversations, slash commands; by webhook or Socket Mode.
 
-    channel      the channel itself         types             Slack's events, and addresses
-    inbound      the webhook endpoint       transport         Bolt, and Socket Mode
-    events       what is meant for the bot  lookups           people, threads, the bot's own ids
-    client       Slack's Web API            files             images that people send
-    delivery     replies on their way       messages          one message, posted once
-    approvals    questions with buttons     formatting        mrkdwn, and long answers in pieces
-    streaming    an answer as it grows      stream_delivery   the stream becomes the answer
-    presence     status and stop button     assistant         the assistant's pane
-    options      settings, scopes, timing   doctor            for kaiwa doctor
-    tasks        work that nobody waits for
+    channel     the Protocol's class        types      Slack's data as structs
+    inbound     the webhook endpoint        events     from an event to what stands in the inbox
+    client      the API, by Slack's SDK     lookups    people, earlier messages, the bot's own ids
+    formatting  mrkdwn, and long answers    files      the images people send
+    approvals   questions with buttons      delivery   post, or finish the stream
+    presence    status line, stop button    doctor     for kaiwa doctor
 
-Its docs: https://docs.slack.dev/
+    transport   Bolt, and Socket Mode       messages   one message, posted once
+    streaming   an answer as it is written  assistant  the assistant's pane
+    tasks       background tasks
+
+This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
-from bot.channels import Channel, Host
-from bot.channels.slack.options import Options
+from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
 from bot.settings import Names, Secret, SlackURL
 
 NO_SECRET = SecretStr("")
 
+RECIPIENT = Recipient(r"[CDGUW][A-Z0-9]{2,}", "slack:C… (a channel's or person's id)")
+
 
 class Config(BaseModel):
-    """What an operator sets for Slack; field names are the variables in lower case."""
+    """What an operator sets for Slack; field names are the variables in lower case.
+
+    Attributes:
+        slack_signing_secret: empty: no webhook, events come by Socket Mode.
+        slack_app_token: empty: no Socket Mode.
+        slack_follow_threads: threads the bot takes part in go on without a mention.
+        allowed_users: user ids; empty for everybody.
+        allowed_channels: channel ids; empty for all. A 1:1 is no channel.
+    """
 
     slack_bot_token: Secret = NO_SECRET
     slack_signing_secret: Secret = NO_SECRET
@@ -44,30 +55,39 @@ class Config(BaseModel):
         """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
 
+    def is_slack_url(self, url: str) -> bool:
+        """Whether a URL belongs to Slack, so that it may receive the token or an answer."""
+        try:
+            parts, api = urlsplit(url), urlsplit(self.slack_api_base_url)
+        except ValueError:
+            return False
+        if (parts.scheme, parts.netloc) == (api.scheme, api.netloc):
+            return True
+        return parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
 
-def open(config: Config, host: Host) -> AbstractAsyncContextManager[Channel]:
-    """The channel, connected for as long as the context lasts."""
+
+def describe(config: Config) -> CheckResult:
+    """Slack's line of the start report."""
+    if not config.is_on:
+        fix = "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
+        return CheckResult("off", "Slack", "off", fix)
+    who = "allowed users and channels" if config.allowed_users or config.allowed_channels else "everybody"
+    way = "by Socket Mode" if config.slack_app_token.get_secret_value() else "at /webhooks/slack"
+    fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
+    return CheckResult("ok", "Slack", f"answers {who} {way}", fix)
+
+
+@asynccontextmanager
+async def open(config: Config, host: Host) -> AsyncIterator[Channel]:
+    """The channel, while the context is open."""
     from bot.channels.slack.channel import Slack
 
-    options = _options(config, host.language, listens=host.listens)
-    return Slack(host.accept, host.kv, host.texts, options, host.tool_commands, host.door_kv)
+    async with Slack(config, host) as slack:
+        yield slack
 
 
 async def checks(config: Config, host: Host) -> list[CheckResult]:
-    """What ``kaiwa doctor`` reports."""
+    """What ``kaiwa doctor`` says of Slack."""
     from bot.channels.slack.doctor import run_checks
 
-    return await run_checks(_options(config, host.language, listens=True), host.kv)
-
-
-def _options(config: Config, language: str, *, listens: bool) -> Options:
-    return Options(
-        signing_secret=config.slack_signing_secret.get_secret_value(),
-        bot_token=config.slack_bot_token.get_secret_value(),
-        app_token=config.slack_app_token.get_secret_value() if listens else "",
-        api_base_url=config.slack_api_base_url,
-        language=language,
-        allowed_users=config.allowed_users,
-        allowed_channels=config.allowed_channels,
-        follow_threads=config.slack_follow_threads,
-    )
+    return await run_checks(config, host.kv)

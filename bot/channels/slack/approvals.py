@@ -7,19 +7,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from msgspec import DecodeError, Struct, ValidationError, convert
+from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, Delivery, InboundEvent, Question, Reply
-from bot.channels.kv import KeyValue
-from bot.channels.slack.client import FIRST_WAIT_S, Client, delivery_error, is_transient
+from bot.channels import AssertLease, Delivery, Host, InboundEvent, KeyValue, Question, Reply
+from bot.channels.slack import Config
+from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.events import ReceivedEvent
 from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
-from bot.channels.slack.options import Options
-from bot.channels.slack.types import Address, ms, write_address
+from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Message, encode
 
@@ -29,7 +28,7 @@ KEPT_S = 2 * 86_400  # twice as long as a question may stay open
 Block = dict[str, Any]
 APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
-CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(:\d+\.\d+)?")
+CONVERSATION = re.compile(r"slack:[A-Z0-9]*:[A-Z0-9]+(?::\d+\.\d+)?")
 QUESTION = re.compile(r"question_[0-9a-f]{32}")
 
 
@@ -37,8 +36,8 @@ class OpenQuestion(Struct, frozen=True):
     """A conversation's open question.
 
     Attributes:
-        asker: the id of the person who has asked for the call.
-        block: what is asked, as it stands in the message.
+        asker: the id of the person who asked for the call.
+        block: the question's block, which stays when the outcome replaces the buttons.
     """
 
     id: str
@@ -52,14 +51,15 @@ _decode = Decoder(OpenQuestion).decode
 
 
 class Approvals:
-    """Asks questions and shows outcomes. The message of a question is stored: another process may settle it."""
+    """Asks questions and shows outcomes. Where a question was posted is stored: another process may settle it."""
 
-    def __init__(self, client: Client, messages: Messages, kv: KeyValue, texts: Texts, language: str) -> None:
+    def __init__(self, client: Client, messages: Messages, host: Host) -> None:
         self._client = client
         self._messages = messages
-        self._kv = kv
-        self._texts = texts
-        self._language = language
+        self._kv = host.kv
+        self._priority_kv = host.priority_kv
+        self._texts = host.texts
+        self._language = host.language
 
     async def ask(
         self, conversation: str, address: Address, delivery: Delivery, question: Question, assert_lease: AssertLease
@@ -74,7 +74,7 @@ class Approvals:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        ours, _, _ = delivery.reply.text.partition("\n")  # what follows is the call's, in whatever language
+        ours, _, _ = delivery.reply.text.partition("\n")  # the call follows, in any language
         language = language_of(ours, self._language)
         block = question_block(question, self._texts, language)
         content = {
@@ -88,11 +88,11 @@ class Approvals:
             if not address.thread:
                 await self._kv.set(_newest_key(sent.channel), conversation.encode(), KEPT_S)
         except StoreUnavailable as error:
-            raise DeliverLater("the place of the question is not stored", FIRST_WAIT_S) from error
+            raise DeliverLater("where the question was posted is not stored", FIRST_WAIT_S) from error
         return ms(sent.ts) or None
 
     async def settle(self, conversation: str, reply: Reply, assert_lease: AssertLease) -> None:
-        """Replace the buttons by the outcome. Nothing happens where the question's message is no longer known.
+        """Replace the buttons by the outcome, if the question's message is still known.
 
         Raises:
             DeliverLater: passing failure.
@@ -106,31 +106,28 @@ class Approvals:
             await self._show(question, reply.text)
             await self._kv.set(_key(conversation), b"", 1)
         except StoreUnavailable as error:
-            raise DeliverLater("the store does not tell where the question stands", FIRST_WAIT_S) from error
+            raise DeliverLater("the store does not say where the question was posted", FIRST_WAIT_S) from error
 
-    async def find_asked(self, conversation: str, channel: str, user: str, kv: KeyValue) -> str:
-        """The conversation whose question words in a 1:1 chat answer: of those shown there, the one asked last.
-
-        Raises:
-            StoreUnavailable: the store does not tell.
-        """
-        newest = (await kv.get(_newest_key(channel)) or b"").decode()
-        return newest if newest and await self.is_asked(newest, user, kv) else conversation
-
-    async def is_asked(self, conversation: str, user: str, kv: KeyValue) -> bool:
-        """Whether a question to this person is open there.
-
-        Args:
-            kv: free of turns.
+    async def find_asked(self, conversation: str, channel: str, user: str) -> str:
+        """The conversation whose question a yes or no in a 1:1 answers: of those shown there, the one asked last.
 
         Raises:
-            StoreUnavailable: the store does not tell.
+            StoreUnavailable: it cannot be read.
         """
-        question = await self._open(conversation, kv)
+        newest = (await self._priority_kv.get(_newest_key(channel)) or b"").decode()
+        return newest if newest and await self.is_asked(newest, user) else conversation
+
+    async def is_asked(self, conversation: str, user: str) -> bool:
+        """Whether the conversation has an open question to this person.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        question = await self._open(conversation, self._priority_kv)
         return question is not None and question.asker == user
 
     async def _show(self, question: OpenQuestion, outcome: str) -> None:
-        updated = await self._client.post(
+        updated = await self._client.post_checked(
             "chat.update",
             channel=question.channel,
             ts=question.ts,
@@ -138,8 +135,6 @@ class Approvals:
             blocks=[question.block, outcome_block(outcome)],
             metadata=delivery_metadata(question.id),
         )
-        if is_transient(updated):
-            raise delivery_error("chat.update", updated)
         if not updated.ok:
             log.warning("approval.buttons_left", cause=updated.error)
 
@@ -160,8 +155,8 @@ def _key(conversation: str) -> str:
 
 
 def question_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question: tool, every argument as it will be used, asker, expiry."""
-    call = "\n".join(filter(None, (question.tool, described(question.arguments))))
+    """The question: tool, all arguments exactly as the tool will get them, asker, expiry."""
+    call = "\n".join(filter(None, (question.tool, render_arguments(question.arguments))))
     title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
     return {
         "type": "rich_text",
@@ -193,7 +188,7 @@ def buttons(question: Question, conversation: str, texts: Texts, language: str) 
 
 
 def outcome_block(text: str) -> Block:
-    """The outcome, in the place of the buttons."""
+    """The outcome, which replaces the buttons."""
     return {"type": "context", "elements": [_plain(text)]}
 
 
@@ -215,55 +210,25 @@ def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
-class _Action(Struct, frozen=True):
-    action_id: str
-    block_id: str
-    value: str
-    action_ts: str = ""
-
-
-class _User(Struct, frozen=True):
-    id: str
-    name: str | None = None
-    username: str | None = None
-    team_id: str | None = None
-
-
-class _Container(Struct, frozen=True):
-    channel_id: str
-    message_ts: str
-    thread_ts: str | None = None
-
-
-class _Pressed(Struct, frozen=True):
-    """A press of one button."""
-
-    actions: list[_Action]
-    user: _User
-    container: _Container
-    response_url: str = ""
-
-
-def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | None:
+def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
     """The decision a press makes; None for a button that is not ours.
 
     A second click on the same button is the same decision, not a late one.
     """
-    try:
-        pressed = convert(payload, _Pressed)
-    except ValidationError:
+    pressed = read(payload, Press)
+    if pressed is None:
         return None
     action = pressed.actions[0]
-    conversation = CONVERSATION.fullmatch(action.block_id)
-    if action.action_id not in (APPROVE, REJECT) or not conversation or not QUESTION.fullmatch(action.value):
+    is_ours = action.action_id in (APPROVE, REJECT) and QUESTION.fullmatch(action.value)
+    if not is_ours or not CONVERSATION.fullmatch(action.block_id):
         return None
     user = pressed.user
     author = Author(user.id, user.name or user.username or "")
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=author),
-        write_address(_address(pressed, options)),
-        group=conversation[1] is not None,
+        write_address(_address(pressed, config)),
+        group=chat_of(action.block_id).is_group,
         event="decision",
         target=action.value,
         approved=action.action_id == APPROVE,
@@ -271,14 +236,14 @@ def read_press(payload: dict[str, object], options: Options) -> ReceivedEvent | 
     return ReceivedEvent(action.block_id, arrival)
 
 
-def _address(pressed: _Pressed, options: Options) -> Address:
+def _address(pressed: Press, config: Config) -> Address:
     """Where the answer goes: below the question."""
     container, user = pressed.container, pressed.user
     return Address(
         container.channel_id,
         container.message_ts,
         container.thread_ts or "",
-        private_url=pressed.response_url if options.is_slack_url(pressed.response_url) else "",
+        private_url=pressed.response_url if config.is_slack_url(pressed.response_url) else "",
         user=user.id,
         team=user.team_id or "",
     )

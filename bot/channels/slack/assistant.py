@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from bot.channels.kv import KeyValue
+from bot.channels import Host
 from bot.channels.slack.client import Client
 from bot.channels.slack.lookups import DAY_S, People
 from bot.channels.slack.types import Address, Envelope
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.texts import Texts, preferred_language
+from bot.texts import preferred_language
 
 TITLE_CAP = 60
 PROMPTS = ("1", "2", "3")
@@ -18,12 +18,12 @@ PROMPTS = ("1", "2", "3")
 class Assistant:
     """Posts prompts and titles. Both are decoration: failures are ignored."""
 
-    def __init__(self, client: Client, people: People, kv: KeyValue, texts: Texts, language: str) -> None:
+    def __init__(self, client: Client, people: People, host: Host) -> None:
         self._client = client
         self._people = people
-        self._kv = kv
-        self._texts = texts
-        self._language = language
+        self._kv = host.kv
+        self._texts = host.texts
+        self._language = host.language
 
     async def welcome(self, envelope: Envelope) -> None:
         """Suggest prompts in a thread of the pane, or in the app's messages tab, when somebody opens it."""
@@ -67,5 +67,5 @@ class Assistant:
         await self._client.post("assistant.threads.setTitle", channel_id=channel, thread_ts=thread, title=title)
 
     async def _language_of(self, team: str, user: str | None) -> str:
-        person = await self._people.find(team, user) if user else None
-        return preferred_language(person.locale if person else "", self._language)
+        people = await self._people.find(team, [user]) if user else {}
+        return preferred_language(people[user].locale if user else "", self._language)

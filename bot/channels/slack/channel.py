@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
@@ -11,29 +10,28 @@ import structlog
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Reply, Take
-from bot.channels.kv import KeyValue
+from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Reply, Take
+from bot.channels.slack import Config
 from bot.channels.slack.approvals import Approvals, read_press
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.client import Client
-from bot.channels.slack.delivery import Sender
+from bot.channels.slack.delivery import Sender, StreamDelivery
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
-from bot.channels.slack.options import Options
 from bot.channels.slack.presence import Presence
-from bot.channels.slack.stream_delivery import StreamDelivery
-from bot.channels.slack.streaming import Streaming, StreamStore
-from bot.channels.slack.tasks import BackgroundTasks, background_task
+from bot.channels.slack.streaming import Streaming
+from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
-from bot.channels.slack.types import Address, read_address, read_command, read_envelope, write_address
-from bot.channels.traffic import Records
+from bot.channels.slack.types import Address, Chat, Command, Envelope, read, read_address, write_address
+from bot.channels.traffic import TrafficRecorder
+from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
-from bot.texts import Texts
+from bot.tasks import run_beside
 from bot.transcript import Media
 
 log = structlog.stdlib.get_logger(__name__)
@@ -41,64 +39,53 @@ log = structlog.stdlib.get_logger(__name__)
 STYLE = """\
 You write in Slack, which renders Markdown: short paragraphs, lists and code blocks where they help, no headings for a \
 short answer. Be concise: the answer first, then only what helps."""
+DEFAULT_TIMING = Timing()
 PARTICIPATION_S = 90 * 86_400
 
 
 class Slack(Channel):
     """The channel of Slack (``bot.channels.Channel``). Enter it before use; its background tasks end with the context.
 
-    Args:
-        tool_commands: words that call a tool.
-        door_kv: the same values by a connection that is free of turns, for what is read before a 200.
-
     Attributes:
         identity: the bot's own ids, once Slack has sent them.
-        tasks: work that nobody waits for.
+        tasks: background tasks.
     """
 
     name = "slack"
     style = STYLE
 
-    def __init__(
-        self,
-        accept: Accept,
-        kv: KeyValue,
-        texts: Texts,
-        options: Options,
-        tool_commands: Collection[str] = (),
-        door_kv: KeyValue | None = None,
-    ) -> None:
-        self._accept = accept
-        self._kv = kv
-        self._door_kv = door_kv or kv
-        self._options = options
+    def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
+        self._config = config
+        self._host = host
+        self._timing = timing
         self.tasks = BackgroundTasks()
-        self._client = Client(options)
-        self.identity = Identity(self._client, options.timing)
-        self._traffic = Records(kv, "slack", "SLACK_SIGNING_SECRET")
-        self._reader = Reader(options, texts, tool_commands)
-        people = People(self._client, kv)
-        self._enricher = Enricher(self._client, people, self.identity, options.timing.lookup_timeout_s)
-        self._assistant = Assistant(self._client, people, kv, texts, options.language)
-        streams = StreamStore(kv)
-        streaming = Streaming(self._client, streams, self.tasks, options.timing)
-        messages = Messages(self._client, options.timing.settle_s)
-        stream_delivery = StreamDelivery(self._client, streams, streaming, self.identity, messages)
-        self._approvals = Approvals(self._client, messages, kv, texts, options.language)
+        self._client = Client(config.slack_bot_token.get_secret_value(), config.slack_api_base_url)
+        self.identity = Identity(self._client, timing)
+        self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
+        self._reader = Reader(config, host)
+        people = People(self._client, host.kv)
+        self._enricher = Enricher(self._client, people, self.identity, timing.lookup_timeout_s)
+        self._assistant = Assistant(self._client, people, host)
+        streaming = Streaming(self._client, host.kv, self.tasks, timing)
+        messages = Messages(self._client, timing.settle_s)
+        stream_delivery = StreamDelivery(self._client, streaming, self.identity, messages)
+        self._approvals = Approvals(self._client, messages, host)
         self._sender = Sender(self._client, messages, stream_delivery, self._approvals)
-        self._files = Files(self._client, options)
-        self._presence = Presence(self._client, kv, texts, self.tasks, streaming, options)
+        self._files = Files(self._client, config)
+        self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
-        self._receiver = WebhookReceiver(self._app, options.signing_secret, self._traffic)
+        secret = config.slack_signing_secret.get_secret_value()
+        self._receiver = WebhookReceiver(self._app, secret, self._traffic)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Slack:
         await self._open.enter_async_context(self._client)
         self._open.push_async_callback(self._traffic.aclose)
         self._open.push_async_callback(self.tasks.close)
-        await self._open.enter_async_context(background_task(self.identity.learn()))
-        if self._options.app_token:
-            await self._open.enter_async_context(open_socket(self._app, self._options))
+        await self._open.enter_async_context(run_beside(self.identity.learn()))
+        app_token = self._config.slack_app_token.get_secret_value()
+        if app_token and self._host.listens:
+            await self._open.enter_async_context(open_socket(self._app, app_token, self._timing))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -106,10 +93,11 @@ class Slack(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """The webhook, if a signing secret is set."""
-        return (Route(PATH, self._receiver.answer, methods=["POST"]),) if self._options.signing_secret else ()
+        is_on = bool(self._config.slack_signing_secret.get_secret_value())
+        return (Route(PATH, self._receiver.answer, methods=["POST"]),) if is_on else ()
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """A status under the message, a stop button, and the answer as it is written."""
+        """A status line, a stop button, and the answer while it is written."""
         return self._presence.live_view(read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
@@ -119,34 +107,33 @@ class Slack(Channel):
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        shown_at = await self._sender.deliver(conversation, read_address(delivery.address), delivery, assert_lease)
-        self._traffic.delivery(self._now())
+        shown_at = await self._sender.send(conversation, read_address(delivery.address), delivery, assert_lease)
+        self._traffic.record_delivery(now_ms())
         return shown_at
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names, time zones, files that a mention left out, and the earlier messages of a thread."""
         first, newest = arrivals[0].message.id, arrivals[-1]
-        # After /reset the bot must not read again what it was asked to forget.
+        # After /reset the bot must not read the thread's earlier messages again.
         is_new = await self._record_participation(conversation, first) == first and is_new
         self.tasks.start(self._assistant.set_title(read_address(newest.address), newest.message.text))
         return await self._enricher.enrich(conversation, arrivals, is_new=is_new)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Hand over an image that somebody sent."""
+        """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
 
     def notice_target(self, recipient: str) -> tuple[str, str]:
         """A channel or a person's 1:1, by its id alone."""
-        conversation, _ = super().notice_target(recipient)
-        return conversation, write_address(Address(recipient))
+        return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size."""
         return [replace(reply, text=piece) for piece in split(reply.text)]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
-        self._traffic.webhook(self._now())
-        envelope = read_envelope(payload)
+        self._traffic.record_webhook(now_ms())
+        envelope = read(payload, Envelope)
         if envelope is None:
             log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
             return
@@ -157,33 +144,29 @@ class Slack(Channel):
         await self._accept_received(self._reader.read_event(envelope, self.identity.users))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
-        self._traffic.webhook(self._now())
-        command = read_command(payload)
+        self._traffic.record_webhook(now_ms())
+        command = read(payload, Command)
         await self._accept_received(self._reader.read_command(command) if command else None)
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
-        self._traffic.webhook(self._now())
-        await self._accept_received(read_press(payload, self._options))
+        self._traffic.record_webhook(now_ms())
+        await self._accept_received(read_press(payload, self._config))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
         if received is None or not await self._is_for_bot(received):
             return
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
-            kv = self._door_kv
-            conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id, kv)
-        await self._accept(conversation, received.event)
+            conversation = await self._approvals.find_asked(conversation, received.shown_in, author.id)
+        await self._host.accept(conversation, received.event)
 
     async def _is_for_bot(self, received: ReceivedEvent) -> bool:
         if received.if_participating:
-            return await self._door_kv.get(_participation_key(received.conversation)) is not None
+            return await self._host.priority_kv.get(_participation_key(received.conversation)) is not None
         author = received.event.message.author
         return not received.if_asked or (
-            author is not None and await self._approvals.is_asked(received.conversation, author.id, self._door_kv)
+            author is not None and await self._approvals.is_asked(received.conversation, author.id)
         )
-
-    def _now(self) -> int:
-        return round(time.time() * 1_000)
 
     async def _record_participation(self, conversation: str, message_id: str) -> str:
         """Store that the bot takes part in a conversation: edits, and messages without a mention, count there.
@@ -193,8 +176,8 @@ class Slack(Channel):
         """
         key = _participation_key(conversation)
         try:
-            since = await self._kv.get(key) or message_id.encode()
-            await self._kv.set(key, since, PARTICIPATION_S)
+            since = await self._host.kv.get(key) or message_id.encode()
+            await self._host.kv.set(key, since, PARTICIPATION_S)
         except StoreUnavailable:
             log.warning("slack.thread_not_stored")
             return message_id

@@ -11,14 +11,13 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.channels.slack.options import Options
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 
 CALL_S = 10.0
-AWAY_S = 5.0  # before an API that is down is asked again
-WAIT_S = 30.0  # where a refusal for too many calls does not say how long
+AWAY_S = 5.0  # before an API that is down is called again
+WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")
-# Where the body is no JSON object the SDK raises what its own code trips over.
+# For a body that is no JSON object the SDK raises ValueError or AttributeError.
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ValueError, AttributeError)
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
 TRANSIENT_ERRORS = ("fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org")
@@ -27,11 +26,11 @@ FIRST_WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """What Slack answered.
+    """Slack's response.
 
     Attributes:
-        scopes: granted to the token, comma-separated, where Slack says so.
-        retry_after: seconds to wait, 0 unless Slack has refused for too many calls.
+        scopes: of the token, comma-separated; empty if Slack does not name them.
+        retry_after: seconds to wait, 0 unless there were too many calls.
     """
 
     data: dict[str, Any]
@@ -47,7 +46,7 @@ class ApiResponse:
 
 
 def quiet_logger() -> logging.Logger:
-    """A disabled logger for the SDK, whose own lines hold signatures, bodies and tickets."""
+    """A disabled logger for the SDK, which logs signatures, bodies and tickets."""
     logger = logging.getLogger("bot.channels.slack.sdk")
     logger.disabled = True
     logger.setLevel(logging.CRITICAL)
@@ -55,14 +54,11 @@ def quiet_logger() -> logging.Logger:
 
 
 class Client:
-    """The API with the bot's token. Enter it before the first call."""
+    """The API with the bot's token, or the app's. Enter it before the first call."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, token: str, base_url: str) -> None:
         # No retries of the SDK: a message that may have been posted is looked for before it is posted again.
-        self.sdk = AsyncWebClient(
-            options.bot_token, options.api_base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
-        )
+        self.sdk = AsyncWebClient(token, base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S))
 
     async def __aenter__(self) -> Client:
         self.sdk.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S))
@@ -89,15 +85,26 @@ class Client:
         """Call a method by POST.
 
         Raises:
-            DeliverLater: Slack does not answer as an API does; what was asked may have happened.
+            DeliverLater: Slack does not answer as an API does; it may have done what was asked.
         """
         return await self._call(method, json=_without_none(arguments))
+
+    async def post_checked(self, method: str, **arguments: object) -> ApiResponse:
+        """Call a method by POST for a delivery.
+
+        Raises:
+            DeliverLater: the same call may succeed later.
+        """
+        response = await self.post(method, **arguments)
+        if is_transient(response):
+            raise delivery_error(method, response)
+        return response
 
     async def respond(self, url: str, payload: dict[str, object]) -> bool:
         """Answer a command by its response URL; false if the URL has expired or is used up.
 
         Raises:
-            DeliverLater: Slack is away.
+            DeliverLater: Slack does not answer, or asks to wait.
         """
         try:
             async with self.session.post(url, json=payload, allow_redirects=False) as response:
@@ -124,9 +131,9 @@ def _refusal(method: str, error: SlackApiError) -> ApiResponse:
         raise DeliverLater(f"{method}: no JSON", AWAY_S) from error
     data = _object(response.data)
     if response.status_code == 429 or data.get("error") in RATE_LIMITED:
-        said = str(response.headers.get("Retry-After", ""))
+        wait = str(response.headers.get("Retry-After", ""))
         return ApiResponse(
-            {"error": "ratelimited"}, retry_after=float(said) if said.isdecimal() and int(said) else WAIT_S
+            {"error": "ratelimited"}, retry_after=float(wait) if wait.isdecimal() and int(wait) else WAIT_S
         )
     if response.status_code >= 500 or "error" not in data:
         raise DeliverLater(f"{method}: status {response.status_code}", AWAY_S) from error

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
+from bot.channels import Host, InboundEvent
+from bot.channels.slack import Config
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
-from bot.channels.slack.options import Options
 from bot.channels.slack.types import (
     DELETED_SUBTYPES,
     MESSAGE_SUBTYPES,
     Address,
+    Chat,
     Command,
     Envelope,
     Event,
@@ -24,7 +24,7 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.commands import SpokenCommands
-from bot.texts import Texts, language_of
+from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
 
 SLACKBOT = "USLACKBOT"
@@ -36,8 +36,8 @@ class ReceivedEvent:
 
     Attributes:
         if_participating: counts only where the bot takes part in the conversation already.
-        if_asked: counts only as the answer to a question its author is asked there.
-        shown_in: the 1:1 chat of a yes or no. Questions of a slash command's conversation are shown there too.
+        if_asked: counts only if the conversation has an open question to its author.
+        shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown too.
     """
 
     conversation: str
@@ -47,38 +47,13 @@ class ReceivedEvent:
     shown_in: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Location:
-    """The team, channel and thread of a message."""
-
-    team: str
-    channel: str
-    thread: str
-    is_direct: bool
-
-    @property
-    def conversation(self) -> str:
-        """A 1:1 is one conversation, whatever threads it has; in a channel each thread is one."""
-        here = f"slack:{self.team}:{self.channel}"
-        return here if self.is_direct else f"{here}:{self.thread}"
-
-    def message_id(self, ts: str) -> str:
-        """The same id however often, and as whichever event, a message arrives."""
-        return f"{self.team}:{self.channel}:{ts}"
-
-
 class Reader:
-    """Turns Slack's events and commands into inbox events.
+    """Turns Slack's events and commands into inbox events."""
 
-    Args:
-        tool_commands: words that call a tool where a message begins with a slash and one of them.
-    """
-
-    def __init__(self, options: Options, texts: Texts, tool_commands: Collection[str]) -> None:
-        self._options = options
-        self._texts = texts
-        self._tool_commands = tool_commands
-        self._spoken_commands = SpokenCommands(texts)
+    def __init__(self, config: Config, host: Host) -> None:
+        self._config = config
+        self._host = host
+        self._spoken_commands = SpokenCommands(host.texts)
 
     def read_event(self, envelope: Envelope, bot_users: frozenset[str]) -> ReceivedEvent | None:
         """The inbox event; None for an event that is not for the bot.
@@ -104,73 +79,71 @@ class Reader:
         is_direct = command.channel_id.startswith("D")
         recipient = command.channel_id if is_direct else command.user_id
         text = self._as_command(plain_text(command.text)) or "/help"
-        message_id = f"{command.team_id}:{command.channel_id}:{command.trigger_id or new_id('command')}"
+        message_id = Chat(command.team_id, command.channel_id).message_id(command.trigger_id or new_id("command"))
         now = time.time_ns() // 1_000_000
         message = Message(message_id, "user", (Text(text),), now, author=Author(command.user_id))
-        response_url = command.response_url if self._options.is_slack_url(command.response_url) else ""
+        response_url = command.response_url if self._config.is_slack_url(command.response_url) else ""
         address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
         if not self._allows_user(command.user_id) or not (is_direct or self._allows_channel(command.channel_id)):
             arrival = replace(arrival, event="told", target="slack.not_allowed")
-        return ReceivedEvent(f"slack:{command.team_id}:{recipient}", arrival)
+        return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
     def _as_command(self, text: str) -> str:
-        """The words behind our slash command, where people type a tool's command without its slash."""
+        """The text after our slash command; a tool's command gets the slash that people leave out there."""
         first = text.partition(" ")[0]
-        return f"/{text}" if first.casefold() in self._tool_commands else text
+        return f"/{text}" if first.casefold() in self._host.tool_commands else text
 
     def _read_stop(self, envelope: Envelope, channel: str, user: str) -> ReceivedEvent | None:
-        """A press of Slack's own stop button. The answer goes where the turn's answer would have gone."""
+        """A press of Slack's own stop button."""
         event = envelope.event
-        location = _locate(envelope, event)
-        if not (location.is_direct or location.thread) or not self._is_allowed(event, event):
+        chat = _locate(envelope, event)
+        if not (_is_direct(event) or chat.thread) or not self._is_allowed(event, event):
             return None
         at = event.event_ts or ""
-        message = Message(f"{location.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
-        return ReceivedEvent(location.conversation, InboundEvent(message, group=not location.is_direct, event="stop"))
+        message = Message(f"{chat.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
+        return ReceivedEvent(chat.conversation, InboundEvent(message, group=chat.is_group, event="stop"))
 
     def _read_message(self, envelope: Envelope, ts: str, bot_users: frozenset[str]) -> ReceivedEvent | None:
         event = envelope.event
-        location = _locate(envelope, event)
+        chat = _locate(envelope, event)
         is_mention = event.type == "app_mention" or bool(mentioned_users(event.text or "") & bot_users)
-        is_called = is_mention or location.is_direct
-        follows = bool(event.thread_ts) and self._options.follow_threads
+        is_called = is_mention or not chat.is_group
+        follows = bool(event.thread_ts) and self._config.slack_follow_threads
         is_decision = self._spoken_commands.decision(plain_text(event.text or "")) is not None
         decides = bool(event.thread_ts) and is_decision
         if not (is_called or follows or decides):
             return None
         is_allowed = self._is_allowed(event, event)
-        if not (is_allowed or location.is_direct):
+        if chat.is_group and not is_allowed:
             return None
         parts = self._parts(event, bot_users, is_mention=is_mention)
-        arrival = self._message_event(location, event, ts, parts)
+        arrival = self._message_event(chat, event, ts, parts)
         if arrival and not is_allowed:
             arrival = replace(arrival, event="told", target="slack.not_allowed")
         if arrival is None:
             return None
         follows = follows and not is_called
-        shown_in = location.channel if location.is_direct and is_decision else ""
+        shown_in = chat.channel if not chat.is_group and is_decision else ""
         if_asked = decides and not (is_called or follows)
-        return ReceivedEvent(location.conversation, arrival, follows, if_asked, shown_in)
+        return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
 
-    def _message_event(
-        self, location: _Location, event: Event, ts: str, parts: tuple[Part, ...]
-    ) -> InboundEvent | None:
-        """The message. A mention without words asks about its thread or its files, else it gets a canned answer."""
-        message = _message(location, event, ts, parts)
-        in_thread = event.thread_ts or ("" if location.is_direct else ts)
+    def _message_event(self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]) -> InboundEvent | None:
+        """The message. A bare mention asks about its thread or its files, else it gets a canned answer."""
+        message = _message(chat, event, ts, parts)
+        in_thread = event.thread_ts or (ts if chat.is_group else "")
         language = self._language(message.text)
         partial = event.type == "app_mention" and not event.files
-        asker = {"user": event.user or "", "team": event.team or location.team}
-        address = write_address(Address(location.channel, ts, in_thread, language=language, partial=partial, **asker))
-        group = not location.is_direct
+        asker = {"user": event.user or "", "team": event.team or chat.team}
+        address = write_address(Address(chat.channel, ts, in_thread, language=language, partial=partial, **asker))
+        group = chat.is_group
         if parts:
             return InboundEvent(message, address, group)
-        if location.is_direct:
+        if not chat.is_group:
             return None
         if event.thread_ts or partial:
-            question = (Text(self._texts.get("slack.bare_mention", language)),)
-            return InboundEvent(_message(location, event, ts, question), address, group)
+            question = (Text(self._host.texts.get("slack.bare_mention", language)),)
+            return InboundEvent(_message(chat, event, ts, question), address, group)
         return InboundEvent(message, address, group, "told", "slack.mentioned")
 
     def _read_edit(self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]) -> ReceivedEvent | None:
@@ -206,25 +179,25 @@ class Reader:
     ) -> ReceivedEvent:
         event = envelope.event
         thread = new.thread_ts or old.thread_ts or ts
-        location = _locate(envelope, event, thread)
+        chat = _locate(envelope, event, thread)
         concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
-        message = _message(location, new, event.event_ts or event.ts or ts, parts)
-        address = write_address(Address(location.channel, ts, "" if location.is_direct else thread))
+        message = _message(chat, new, event.event_ts or event.ts or ts, parts)
+        address = write_address(Address(chat.channel, ts, chat.thread))
         arrival = InboundEvent(
             message,
             address,
-            not location.is_direct,
+            chat.is_group,
             "edited" if parts else "unsent",
-            location.message_id(ts),
+            chat.message_id(ts),
         )
-        return ReceivedEvent(location.conversation, arrival, if_participating=not (concerns_us or location.is_direct))
+        return ReceivedEvent(chat.conversation, arrival, if_participating=chat.is_group and not concerns_us)
 
     def _parts(self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool) -> tuple[Part, ...]:
         text = posted.text or ""
         if is_mention:
             text = without_mentions(text, mentioned_users(text) & bot_users)
         files = posted.files or []
-        # Somebody else's words, quoted: alone they are neither an answer to a question nor a command.
+        # Quoted, so that a shared text is neither a decision nor a command.
         shared = [
             "\n".join(f"> {line}" for line in plain_text(one.text).splitlines())
             for one in posted.attachments or ()
@@ -242,22 +215,22 @@ class Reader:
         return self._allows_user(posted.user or "") and (_is_direct(event) or self._allows_channel(event.channel or ""))
 
     def _allows_user(self, user: str) -> bool:
-        return not self._options.allowed_users or user in self._options.allowed_users
+        return not self._config.allowed_users or user in self._config.allowed_users
 
     def _allows_channel(self, channel: str) -> bool:
-        return not self._options.allowed_channels or channel in self._options.allowed_channels
+        return not self._config.allowed_channels or channel in self._config.allowed_channels
 
     def _language(self, text: str) -> str:
-        return language_of(text, self._options.language)
+        return language_of(text, self._host.language)
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
-    """Whether the author is neither this bot nor another one."""
+    """Whether the author is a person, neither this bot nor another one."""
     return bool(posted.user) and posted.user not in bot_users | {SLACKBOT} and not posted.bot_id and not posted.app_id
 
 
 def images(files: list[File]) -> tuple[Media, ...]:
-    """The files a model can look at."""
+    """The images that a model can read."""
     return tuple(
         Media(file.url_private or file.id or "", file.mimetype or "", file.size or 0)
         for file in files
@@ -270,13 +243,13 @@ def _unreadable_file(file: File) -> str:
     return f"[attached file, not readable here: {file.name or 'without a name'}{kind}]"
 
 
-def _message(location: _Location, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
-    return Message(location.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
+def _message(chat: Chat, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
+    return Message(chat.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
 
 
-def _locate(envelope: Envelope, event: Event, thread: str = "") -> _Location:
-    channel = event.channel or ""
-    return _Location(envelope.team, channel, thread or event.thread_ts or event.ts or "", _is_direct(event))
+def _locate(envelope: Envelope, event: Event, thread: str = "") -> Chat:
+    thread = "" if _is_direct(event) else thread or event.thread_ts or event.ts or ""
+    return Chat(envelope.team, event.channel or "", thread)
 
 
 def _is_direct(event: Event) -> bool:

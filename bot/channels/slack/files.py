@@ -6,8 +6,8 @@ import aiohttp
 import structlog
 
 from bot.channels import Take
+from bot.channels.slack import Config
 from bot.channels.slack.client import FAILURES, Client
-from bot.channels.slack.options import Options
 from bot.channels.slack.types import IMAGES, MAX_IMAGE
 from bot.errors import DeliverLater
 from bot.transcript import Media
@@ -22,17 +22,17 @@ FIX = "the app needs the scope files:read; add it and install the app again"
 class Files:
     """Downloads the files that messages refer to."""
 
-    def __init__(self, client: Client, options: Options) -> None:
+    def __init__(self, client: Client, config: Config) -> None:
         self._client = client
-        self._options = options
+        self._config = config
 
     async def fetch(self, media: Media, take: Take) -> bool:
-        """Hand over an image's content; False if any of it is missing."""
+        """Pass an image's content to ``take``; false if any of it is missing. Never raises."""
         if media.mime not in IMAGES or media.size > MAX_IMAGE:
             return False
         try:
             url = media.ref if "/" in media.ref else await self._look_up(media.ref)
-            return self._options.is_slack_url(url) and await self._load(url, take)
+            return self._config.is_slack_url(url) and await self._load(url, take)
         except (DeliverLater, *FAILURES) as error:
             log.warning("media.not_fetched", cause=type(error).__name__)
             return False
@@ -46,7 +46,7 @@ class Files:
         return str(found.get("url_private", "")) if isinstance(found, dict) else ""
 
     async def _load(self, url: str, take: Take) -> bool:
-        headers = {"Authorization": f"Bearer {self._options.bot_token}"}
+        headers = {"Authorization": f"Bearer {self._config.slack_bot_token.get_secret_value()}"}
         timeout = aiohttp.ClientTimeout(total=FETCH_S)
         async with self._client.session.get(url, headers=headers, timeout=timeout, allow_redirects=False) as response:
             if response.content_type == "text/html" or response.status in (301, 302, 303, 307):

@@ -11,7 +11,7 @@ MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
 USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 BROADCAST = re.compile(r"<!((?:channel|here|everyone)\b|subteam\^\w+)(?:\|[^<>]*)?>")
 OPEN_TAG = re.compile(r"<(?:!(?:\w[^<>\n]{0,100})?)?$")
-FALLBACK_CAP = 3_000  # of the text that stands for blocks in notifications
+FALLBACK_CAP = 3_000  # characters of the text that notifications show instead of blocks
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 LIMIT = 12_000  # of markdown_text
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)$")
@@ -25,7 +25,7 @@ def mentioned_users(text: str) -> set[str]:
 
 
 def plain_text(text: str) -> str:
-    """The text without markup and escapes. Mentions of users stay, because names are looked up later."""
+    """The text without markup and escapes. Mentions of users stay: their names are looked up later."""
     text = MARKUP.sub(_plain_markup, text)
     for escaped, character in ESCAPES:
         text = text.replace(escaped, character)
@@ -84,12 +84,12 @@ def split(text: str, limit: int = LIMIT) -> list[str]:
     return [piece for piece in pieces if piece.strip()] or [text]
 
 
-def _packed(blocks: Iterable[str], room: int) -> Iterator[str]:
+def _packed(blocks: Iterable[str], capacity: int) -> Iterator[str]:
     """Blocks joined as long as they fit."""
     packed: list[str] = []
     size = 0
     for block in blocks:
-        if packed and size + units(block.rstrip("\n")) > room:
+        if packed and size + units(block.rstrip("\n")) > capacity:
             yield "".join(packed)
             packed, size = [], 0
         packed.append(block)
@@ -131,7 +131,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _cut_prose(block: str, limit: int) -> Iterator[str]:
-    """Cut where a reader would pause: at a line's end, a sentence's, a word's; else anywhere."""
+    """Cut after a line, a sentence or a word; else anywhere."""
     while not fits(block, limit):
         first = head(block, limit)
         found = (_last_break(pattern, first) for pattern in BREAKS)
@@ -142,17 +142,17 @@ def _cut_prose(block: str, limit: int) -> Iterator[str]:
 
 
 def _cut_code(block: str, opening: re.Match[str], limit: int) -> Iterator[str]:
-    """Code blocks of their own, each opened and closed as the long one was."""
+    """The block as several code blocks, each opened and closed like the long one."""
     first, closing = opening[0], opening[1]
-    room = limit - units(first) - units(closing) - 2
-    if room < limit // 2:
+    capacity = limit - units(first) - units(closing) - 2
+    if capacity < limit // 2:
         yield from _cut_prose(block, limit)
         return
     lines = block.splitlines(keepends=True)[1:]
     last = FENCE.match(lines[-1].rstrip("\r\n")) if lines else None
     if last and last[1].startswith(closing):
         lines.pop()
-    for body in _packed((piece for line in lines for piece in _cut_line(line, room)), room):
+    for body in _packed((piece for line in lines for piece in _cut_line(line, capacity)), capacity):
         yield _fenced(first, body, closing)
 
 

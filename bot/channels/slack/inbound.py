@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from bot.body import read_body
 from bot.channels.slack.transport import dispatch
-from bot.channels.traffic import Records
+from bot.channels.traffic import TrafficRecorder
 from bot.errors import BadInput
 
 PATH = "/webhooks/slack"
@@ -32,10 +32,10 @@ class WebhookReceiver:
     """The webhook endpoint.
 
     Args:
-        app: has the listeners.
+        app: passes payloads to their listeners.
     """
 
-    def __init__(self, app: AsyncApp, secret: str, traffic: Records) -> None:
+    def __init__(self, app: AsyncApp, secret: str, traffic: TrafficRecorder) -> None:
         self._app = app
         self._secret = secret
         self._traffic = traffic
@@ -47,7 +47,7 @@ class WebhookReceiver:
             return Response(status_code=413)
         now_s = time.time()
         if not is_signed(self._secret, request.headers, body, now_s):
-            self._traffic.bad_signature(round(now_s * 1_000))
+            self._traffic.record_bad_signature(round(now_s * 1_000))
             return Response(status_code=401)
         try:
             payload = read_payload(body)

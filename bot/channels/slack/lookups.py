@@ -1,4 +1,4 @@
-"""Lookups in Slack's API: people, the bot's own ids, earlier messages of a thread, files that a mention left out."""
+"""Lookups in Slack's API: people, earlier messages of a thread, files that a mention lacks, the bot's own ids."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
-from msgspec import DecodeError, Struct, ValidationError, convert
+from msgspec import DecodeError
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
-from bot.channels.kv import KeyValue
+from bot.channels import InboundEvent, KeyValue
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import images
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import EVENT_TYPE
-from bot.channels.slack.options import Timing
-from bot.channels.slack.types import Address, SlackMessage, read_address
+from bot.channels.slack.tasks import Timing
+from bot.channels.slack.types import Address, Profile, SlackMessage, User, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
@@ -41,7 +40,7 @@ class Enricher:
     """Adds names, time zones, files and earlier messages to events. What does not arrive in time is left out.
 
     Args:
-        lookup_timeout_s: for the thread, and again for the people.
+        lookup_timeout_s: for the thread, then again for the people.
     """
 
     def __init__(self, client: Client, people: People, identity: Identity, lookup_timeout_s: float) -> None:
@@ -52,18 +51,17 @@ class Enricher:
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """The enriched events, after one event that quotes the thread's earlier messages."""
-        team = conversation.split(":")[1]
+        team = chat_of(conversation).team
         addresses = [read_address(arrival.address) for arrival in arrivals]
         messages = await self._read_thread(addresses, is_new=is_new)
         with_files = [_with_files(arrival, messages) for arrival in arrivals]
-        ids = {_user(arrival) for arrival in arrivals} | {
-            user for arrival in arrivals for user in mentioned_users(arrival.message.text)
-        }
+        ids = {arrival.author_id for arrival in arrivals}
+        ids |= {user for arrival in arrivals for user in mentioned_users(arrival.message.text)}
         first = addresses[0].ts
         before = [
             message for message in messages if is_new and (message.ts or "") < first and not self._is_ours(message)
         ]
-        people = await self._find_people(team, ids | speaker_ids(before) | _mentions(before))
+        people = await self._find_people(team, ids | _people_in(before))
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
         enriched = [_with_author(arrival, people, names) for arrival in with_files]
         thread_text = render_thread(before, names)
@@ -84,26 +82,23 @@ class Enricher:
     async def _find_people(self, team: str, ids: set[str]) -> dict[str, Author]:
         try:
             async with asyncio.timeout(self._lookup_timeout_s):
-                found = await asyncio.gather(*(self._people.find(team, user) for user in sorted(ids)))
+                return await self._people.find(team, ids)
         except TimeoutError:
             return {}
-        return {person.id: person for person in found}
 
     def _is_ours(self, message: SlackMessage) -> bool:
         is_delivery = message.metadata is not None and message.metadata.event_type == EVENT_TYPE
         return is_delivery or self._identity.is_ours(message.user, message.bot_id)
 
 
-def _user(arrival: InboundEvent) -> str:
-    return arrival.message.author.id if arrival.message.author else ""
-
-
-def _mentions(messages: Sequence[SlackMessage]) -> set[str]:
-    return {user for message in messages for user in mentioned_users(message.text or "")}
+def _people_in(messages: Sequence[SlackMessage]) -> set[str]:
+    """The ids of the people, not bots, who wrote the messages, and of those the messages mention."""
+    speakers = {message.user for message in messages if message.user and not message.bot_id}
+    return speakers.union(*(mentioned_users(message.text or "") for message in messages))
 
 
 def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
-    """The event with the images that only its message in the thread names."""
+    """The event with the images of its message in the thread, which a mention lacks."""
     address = read_address(arrival.address)
     message = arrival.message
     if not address.partial or any(isinstance(part, Media) for part in message.parts):
@@ -115,7 +110,7 @@ def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> Inbo
 def _with_author(arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]) -> InboundEvent:
     message = arrival.message
     parts = tuple(_with_names(part, names) for part in message.parts)
-    author = people.get(_user(arrival), message.author)
+    author = people.get(arrival.author_id, message.author)
     return replace(arrival, message=replace(message, parts=parts, author=author))
 
 
@@ -128,31 +123,23 @@ def _thread_event(first: InboundEvent, text: str) -> InboundEvent:
     return InboundEvent(message, first.address, first.group)
 
 
-class _Profile(Struct):
-    display_name: str | None = None
-    real_name: str | None = None
-
-
-class _User(Struct):
-    id: str
-    name: str | None = None
-    locale: str | None = None
-    tz: str | None = None
-    profile: _Profile | None = None
-
-
 _decode = Decoder(Author).decode
 
 
 class People:
-    """Looks users up. An unknown user is an author without a name."""
+    """Looks users up. An unknown user is a person without a name."""
 
     def __init__(self, client: Client, kv: KeyValue) -> None:
         self._client = client
         self._kv = kv
 
-    async def find(self, team: str, user: str) -> Author:
-        """Name, language and time zone of a user."""
+    async def find(self, team: str, users: Iterable[str]) -> dict[str, Author]:
+        """Everybody's name, language and time zone, by user id. Never raises."""
+        wanted = sorted(set(users))
+        found = await asyncio.gather(*(self._look_up(team, user) for user in wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    async def _look_up(self, team: str, user: str) -> Author:
         key = f"slack:user:{team}:{user}"
         with suppress(StoreUnavailable, DecodeError):
             if (known := await self._kv.get(key)) is not None:
@@ -169,11 +156,10 @@ class People:
 
 
 def _author(user_id: str, data: object) -> Author:
-    try:
-        user = convert(data, _User)
-    except ValidationError:
+    user = read(data, User)
+    if user is None:
         return Author(user_id)
-    profile = user.profile or _Profile()
+    profile = user.profile or Profile()
     name = profile.display_name or profile.real_name or user.name or ""
     return Author(user_id, name, user.locale or "", user.tz or "")
 
@@ -218,7 +204,7 @@ async def read_thread(client: Client, channel: str, thread: str, until: str) -> 
     """The newest messages of a thread up to and with ``until``, oldest first.
 
     Raises:
-        DeliverLater: Slack is away.
+        DeliverLater: Slack does not answer.
     """
     newest: deque[SlackMessage] = deque(maxlen=KEPT + 1)
     cursor: str | None = None
@@ -234,7 +220,7 @@ async def read_thread(client: Client, channel: str, thread: str, until: str) -> 
             cursor=cursor,
             include_all_metadata=True,
         )
-        newest.extend(_read_messages(response.data.get("messages")))
+        newest.extend(read(response.data.get("messages"), list[SlackMessage]) or ())
         metadata = response.data.get("response_metadata")
         cursor = str(metadata.get("next_cursor") or "") if isinstance(metadata, dict) else ""
         if not cursor:
@@ -242,20 +228,8 @@ async def read_thread(client: Client, channel: str, thread: str, until: str) -> 
     return list(newest)
 
 
-def _read_messages(messages: object) -> Iterable[SlackMessage]:
-    try:
-        return convert(messages or [], list[SlackMessage])
-    except ValidationError:
-        return []
-
-
-def speaker_ids(messages: Iterable[SlackMessage]) -> set[str]:
-    """The ids of the people, not bots, who wrote the messages."""
-    return {message.user for message in messages if message.user and not message.bot_id}
-
-
 def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) -> str:
-    """The messages as one text, each with its speaker; if it is too long, without the oldest."""
+    """The messages as one text, each with its author; too long a text loses the oldest."""
     lines: deque[str] = deque()
     size = 0
     for message in reversed(messages[-KEPT:]):
@@ -269,7 +243,7 @@ def render_thread(messages: Sequence[SlackMessage], names: Mapping[str, str]) ->
 
 
 def _quote(speaker: str, text: str) -> str:
-    """A quotation that no text can end or give another speaker: every line marked, all but the first indented."""
+    """A quotation that its text cannot end: every line is marked, and all but the first are indented."""
     first, *rest = f"{speaker}: {text}".splitlines()
     return "\n".join([f"> {first}", *(f">   {line}" for line in rest)])
 

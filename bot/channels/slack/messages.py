@@ -31,7 +31,7 @@ class Messages:
     """Posts messages.
 
     Args:
-        settle_s: how long Slack may take to show a message whose fate is unknown.
+        settle_s: how long Slack may take to show a message that was posted with an unknown outcome.
     """
 
     def __init__(self, client: Client, settle_s: float) -> None:
@@ -69,14 +69,14 @@ class Messages:
             raise self._error("chat.postMessage", address.channel, response)
         return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
 
-    async def recent(self, channel: str, thread: str, since: str) -> list[Any]:
-        """Messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
+    async def read_recent(self, channel: str, thread: str, since: str) -> list[Any]:
+        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app may not read there.
 
         Args:
             since: the timestamp of the message that is answered.
 
         Raises:
-            DeliverLater: Slack does not say.
+            DeliverLater: Slack does not answer.
         """
         await asyncio.sleep(self._settle_s)
         where = {"ts": thread} if thread else {}
@@ -92,7 +92,7 @@ class Messages:
 
     async def _find(self, address: Address, delivery_id: str) -> str:
         """The timestamp of an earlier attempt that arrived after all; empty if none did."""
-        messages = await self.recent(address.channel, address.thread, address.ts)
+        messages = await self.read_recent(address.channel, address.thread, address.ts)
         return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery_id), "")
 
     def _check_limit(self, channel: str) -> None:

@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from bot.channels.kv import KeyValue
+from bot.channels import Host, KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client
-from bot.channels.slack.options import Options
 from bot.channels.slack.streaming import Streaming, can_stream
-from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
+from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, Watcher
@@ -21,7 +20,7 @@ from bot.texts import Texts
 log = structlog.stdlib.get_logger(__name__)
 
 REFRESH_S = 60.0  # Slack drops a status after two minutes
-KEPT_S = 3_600  # Slack takes the button away by itself after an hour
+KEPT_S = 3_600  # Slack removes the button by itself after an hour
 TRIES = 3
 NOT_SUBSCRIBED = "missing_agent_session_stopped_event_subscription"
 
@@ -43,12 +42,12 @@ class Presence:
     """Shows running turns, in the background."""
 
     def __init__(
-        self, client: Client, kv: KeyValue, texts: Texts, tasks: BackgroundTasks, streaming: Streaming, options: Options
+        self, client: Client, host: Host, tasks: BackgroundTasks, streaming: Streaming, timing: Timing
     ) -> None:
-        self._status = StatusLines(client, texts, tasks, options.timing.pace_s)
-        self._buttons = StopButtons(client, kv, tasks, options.timing.stop_after_s)
+        self._status = StatusLines(client, host.texts, tasks, timing.pace_s)
+        self._buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
         self._streaming = streaming
-        self._language = options.language
+        self._language = host.language
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
@@ -62,7 +61,7 @@ class Presence:
                 yield BothWatchers(line, answer)
 
     def remove_stop_button(self, channel: str, thread: str) -> None:
-        """Remove the button somebody pressed, whichever process runs the turn: Slack waits for it."""
+        """Remove a pressed button, in whichever process the turn runs: Slack waits for that."""
         self._buttons.remove_stop_button(channel, thread)
 
 
@@ -90,7 +89,7 @@ class StatusLine:
         self._changed.set()
 
     def rest(self) -> None:
-        """Stop showing the status: the stop button takes its place."""
+        """Stop showing the status: Slack shows the stop button instead."""
         self._resting = True
 
     def resume(self) -> None:
@@ -200,7 +199,7 @@ class StopButtons:
         thread = address.thread or address.ts
         key = _key(address.channel, thread)
         with suppress(StoreUnavailable):
-            # A process that died at work has left its button: whoever goes on with the turn takes it away.
+            # The button of a process that has died is there already: whoever goes on with the turn removes it.
             if not await self._kv.get(key):
                 await wait_for_event(ended, self._after_s)
                 if ended.is_set():

@@ -12,11 +12,10 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels.kv import KeyValue
+from bot.channels import KeyValue
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
 from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
-from bot.channels.slack.options import Timing
-from bot.channels.slack.tasks import BackgroundTasks, wait_for_event
+from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.channels.utf16 import head, units
 from bot.errors import DeliverLater, StoreUnavailable
@@ -26,13 +25,13 @@ from bot.transcript import encode
 log = structlog.stdlib.get_logger(__name__)
 
 REFUSED_S = 1_800.0
-# What is refused like this is refused in the whole workspace, anything else in one channel.
+# These refusals hold for the whole workspace, any other for one channel.
 WORKSPACE_ERRORS = (
     *("unknown_method", "method_deprecated", "feature_disabled", "feature_not_enabled", "not_agent_app"),
     *("missing_scope", "not_allowed_token_type", "no_permission", "ekm_access_denied", *TOKEN_ERRORS),
 )
-KEPT_S = 7 * 86_400  # as long as a delivery waits at most
-ENOUGH = 80  # characters; a shorter answer is there as fast in one piece
+KEPT_S = 7 * 86_400  # a delivery waits no longer
+ENOUGH = 80  # characters; a shorter answer arrives as fast in one piece
 BREAK = "\n\n"
 
 
@@ -58,7 +57,7 @@ class LiveAnswer:
         self._under_way = under_way
 
     async def show(self, event: LiveEvent) -> None:
-        """Take an event; the text follows in the background."""
+        """Take an event; its text is sent in the background."""
         match event:
             case TurnStarted(turn_id):
                 self.turn_id = turn_id
@@ -86,11 +85,15 @@ class LiveAnswer:
 
 
 class Streaming:
-    """Streams answers."""
+    """Streams answers.
 
-    def __init__(self, client: Client, streams: StreamStore, tasks: BackgroundTasks, timing: Timing) -> None:
+    Attributes:
+        streams: of all turns, for their delivery.
+    """
+
+    def __init__(self, client: Client, kv: KeyValue, tasks: BackgroundTasks, timing: Timing) -> None:
+        self.streams = StreamStore(kv)
         self._client = client
-        self._streams = streams
         self._tasks = tasks
         self._pace_s = timing.pace_s
         self._limits = StreamLimits(timing.start_s)
@@ -98,7 +101,7 @@ class Streaming:
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's answer. At the end its stream stays for the delivery, unless all of its text is void."""
+        """A turn's answer. When the context ends the stream stays for the delivery, unless all of its text is void."""
         answer = LiveAnswer(address, self._under_way)
         self._tasks.start(self._show(answer))
         try:
@@ -107,7 +110,7 @@ class Streaming:
             answer.end()
 
     async def wait_until_settled(self, turn_id: str) -> None:
-        """Wait until nothing more is sent to Slack for a turn that is over."""
+        """Wait until nothing more is sent to Slack for a turn that has ended."""
         if answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
@@ -127,7 +130,7 @@ class Streaming:
             answer.settle()
 
     async def _wait_for_enough(self, answer: LiveAnswer) -> None:
-        """Wait for enough text, then a moment for the end: an answer that is written fast is posted whole."""
+        """Wait for enough text, then a moment longer: an answer that ends by then is posted whole."""
         while not answer.ended.is_set():
             answer.changed.clear()
             if answer.buffer.is_enough:
@@ -141,13 +144,13 @@ class Streaming:
         """Start the turn's stream, unless another process may have started one.
 
         Raises:
-            DeliverLater: Slack may have started it all the same; the store says so.
+            DeliverLater: Slack may have started the stream; the store holds it without ``ts``.
         """
         address, turn_id = answer.address, answer.turn_id
-        if not self._limits.allow(address) or await self._streams.get(turn_id):
+        if not self._limits.allow(address) or await self.streams.get(turn_id):
             return None
         expected = Stream(address.channel, address.thread)
-        await self._streams.save(turn_id, expected)
+        await self.streams.save(turn_id, expected)
         try:
             started = await self._start(address)
         except DeliverLater:
@@ -155,7 +158,7 @@ class Streaming:
             raise
         if not started.ok:
             self._limits.record_refusal(address, started)
-            await self._streams.delete(turn_id)
+            await self.streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
         return stream if stream.ts and await self._save_started(turn_id, expected, stream) else None
@@ -171,9 +174,9 @@ class Streaming:
 
     async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
         """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""
-        saved = await self._streams.get(turn_id)
+        saved = await self.streams.get(turn_id)
         if saved == expected:
-            await self._streams.save(turn_id, stream)
+            await self.streams.save(turn_id, stream)
             return True
         if saved is None:
             log.warning("slack.stream_too_late")
@@ -182,9 +185,9 @@ class Streaming:
 
     async def _discard(self, turn_id: str) -> None:
         """Delete the stream of a turn that may end without an answer, because its message was deleted."""
-        stream = await self._streams.get(turn_id)
+        stream = await self.streams.get(turn_id)
         if stream and stream.ts and not stream.delivery and await self._remove(stream):
-            await self._streams.delete(turn_id)
+            await self.streams.delete(turn_id)
 
     async def _remove(self, stream: Stream) -> bool:
         await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
@@ -218,8 +221,8 @@ class StreamLimits:
     """Where Slack refuses streams for now, and how soon the next may start.
 
     Args:
-        start_s: between two streams of a workspace. Slack takes 20 a minute, and as many ends: an answer whose stream
-            waits for its end is later than one that is posted whole.
+        start_s: between two streams of a workspace. Slack takes 20 starts and 20 ends a minute: with more streams,
+            answers would wait for their ends.
     """
 
     def __init__(self, start_s: float) -> None:
@@ -240,7 +243,7 @@ class StreamLimits:
         self._blocked[id] = time.monotonic() + seconds
 
     def record_refusal(self, address: Address, response: ApiResponse) -> None:
-        """Block what Slack has refused a stream in."""
+        """Block the channel or workspace in which Slack has refused a stream."""
         log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
         everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
         self.block(address.team if everywhere else address.channel, response.retry_after or REFUSED_S)
@@ -250,7 +253,7 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     """The message into which a turn's answer is streamed.
 
     Attributes:
-        ts: empty while it is not known whether Slack has started it.
+        ts: its timestamp; empty while it is unknown whether Slack has started the stream.
         delivery: the id of the only delivery that may use it; empty before the first.
     """
 
@@ -282,7 +285,7 @@ class StreamStore:
         await self._kv.set(_key(turn_id), encode(stream), KEPT_S)
 
     async def delete(self, turn_id: str) -> None:
-        """Forget the turn's stream."""
+        """Delete the turn's stream from the store."""
         await self._kv.set(_key(turn_id), b"", 1)
 
 
@@ -294,7 +297,7 @@ class StreamBuffer:
     """Text of an answer that is not in its stream yet.
 
     Attributes:
-        is_void: the whole text so far is void.
+        is_void: the model has started over, and has written nothing since.
     """
 
     def __init__(self) -> None:
@@ -315,11 +318,11 @@ class StreamBuffer:
         self.is_void = False
 
     def pause(self) -> None:
-        """Drop text that came before a tool call; if some of it is shown, keep the rest and end its paragraph."""
+        """Drop the text before a tool call; if Slack shows a part of it, keep the rest and end its paragraph."""
         self._set_waiting("".join(self._pieces).rstrip() + BREAK if self._shown else "")
 
     def restart(self) -> None:
-        """Drop the text so far, which is void; if any was shown, end its paragraph."""
+        """Drop the text so far; if Slack shows some of it, end its paragraph."""
         self._set_waiting(BREAK if self._shown else "")
         self.is_void = True
 

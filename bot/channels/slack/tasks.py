@@ -1,10 +1,11 @@
-"""Background tasks, which end with the channel."""
+"""Background tasks, which end with the channel, and the intervals at which they work."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -14,8 +15,34 @@ log = structlog.stdlib.get_logger(__name__)
 GRACE_S = 3.0
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times and intervals, in seconds.
+
+    Attributes:
+        settle_s: how long Slack may take to show a message that was posted with an unknown outcome.
+        lookup_timeout_s: for the lookups before a turn.
+        pace_s: between two changes of a status, or of a stream.
+        start_s: between the beginnings of two streams.
+        stop_after_s: a turn that takes longer gets a stop button.
+        again_s: before the bot's own ids are asked for again; ``refused_s`` if the token was refused.
+        ping_s: how often a Socket Mode connection is checked.
+        ticket_s: how long the URL of a Socket Mode connection is valid.
+    """
+
+    settle_s: float = 1.0
+    lookup_timeout_s: float = 5.0
+    pace_s: float = 1.0
+    start_s: float = 3.0
+    stop_after_s: float = 3.0
+    again_s: float = 15.0
+    refused_s: float = 300.0
+    ping_s: float = 5.0
+    ticket_s: float = 20.0
+
+
 class BackgroundTasks:
-    """Tasks that nobody waits for.
+    """Tasks of the channel; ``close`` ends them.
 
     Args:
         grace_s: how long running tasks may go on after ``close``.
@@ -48,17 +75,6 @@ class BackgroundTasks:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-
-
-@asynccontextmanager
-async def background_task(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """A task that is cancelled when the context ends."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def wait_for_event(event: asyncio.Event, seconds: float) -> None:

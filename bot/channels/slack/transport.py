@@ -1,4 +1,4 @@
-"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives them without a webhook."""
+"""Bolt, which routes verified payloads to listeners, and Socket Mode, which receives payloads without a webhook."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.channels.slack.client import quiet_logger
-from bot.channels.slack.options import Options
-from bot.channels.slack.tasks import background_task
+from bot.channels.slack.tasks import Timing
 from bot.errors import StoreUnavailable
+from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -37,7 +37,7 @@ Listener = Callable[[dict[str, Any]], Awaitable[None]]
 def bolt_app(client: AsyncWebClient, on_event: Listener, on_command: Listener, on_press: Listener) -> AsyncApp:
     """An app that answers after its listener: the event is stored before Slack gets the 200.
 
-    Bolt never calls Slack here: it takes the token as it is, and the listeners know the bot's ids.
+    Bolt never calls Slack here: ``authorize`` returns the token as it is.
     """
     token = client.token
 
@@ -109,18 +109,16 @@ async def _failed(error: Exception) -> BoltResponse:
 
 
 class _Client(SocketModeClient):
-    """The SDK's client, which would retry one expired address for ever."""
+    """The SDK's client, with a URL that expires: the SDK would retry an expired URL for ever."""
 
     _address: str | None = None
     _address_until = 0.0
 
-    def __init__(self, app: AsyncApp, options: Options) -> None:
-        self._ticket_s = options.timing.ticket_s
-        super().__init__(
-            options.app_token, logger=quiet_logger(), web_client=app.client, ping_interval=options.timing.ping_s
-        )
+    def __init__(self, app: AsyncApp, app_token: str, timing: Timing) -> None:
+        self._ticket_s = timing.ticket_s
+        super().__init__(app_token, logger=quiet_logger(), web_client=app.client, ping_interval=timing.ping_s)
 
-    @property  # type: ignore[override]  # the SDK has no address at first, either
+    @property  # type: ignore[override]  # the SDK has no URL at first, either
     def wss_uri(self) -> str | None:
         return self._address if time.monotonic() < self._address_until else None
 
@@ -147,9 +145,9 @@ class SocketMode(AsyncBaseSocketModeHandler):
     app: AsyncApp
     client: _Client
 
-    def __init__(self, app: AsyncApp, options: Options) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, timing: Timing) -> None:
         self.app = app
-        self.client = _Client(app, options)
+        self.client = _Client(app, app_token, timing)
         self.client.socket_mode_request_listeners.append(self.handle)
 
     async def handle(self, client: AsyncBaseSocketModeClient, req: SocketModeRequest) -> None:
@@ -159,11 +157,11 @@ class SocketMode(AsyncBaseSocketModeHandler):
 
 
 @asynccontextmanager
-async def open_socket(app: AsyncApp, options: Options) -> AsyncGenerator[None]:
+async def open_socket(app: AsyncApp, app_token: str, timing: Timing) -> AsyncGenerator[None]:
     """A Socket Mode connection, while the context is open."""
-    handler = SocketMode(app, options)
+    handler = SocketMode(app, app_token, timing)
     try:
-        async with background_task(handler.client.connect()):
+        async with run_beside(handler.client.connect()):
             yield
     finally:
         await handler.client.close()  # type: ignore[no-untyped-call]  # not annotated by the SDK

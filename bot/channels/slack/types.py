@@ -1,16 +1,88 @@
-"""Slack's events and messages, as far as the bot reads them, and the address of an answer."""
+"""Slack's events, messages and account data, as far as the bot reads them, and the address of an answer."""
 
 from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.transcript import encode
 
+T = TypeVar("T")
+
 MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast", "me_message")
 DELETED_SUBTYPES = ("tombstone",)
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 MAX_IMAGE = 10 * 1024 * 1024
+
+
+class Chat(NamedTuple):
+    """Where people talk.
+
+    Attributes:
+        thread: timestamp of its first message; empty in a 1:1, which is one conversation whatever threads it has.
+    """
+
+    team: str
+    channel: str
+    thread: str = ""
+
+    @property
+    def conversation(self) -> str:
+        """The conversation's id."""
+        return f"slack:{self.team}:{self.channel}{':' if self.thread else ''}{self.thread}"
+
+    @property
+    def is_group(self) -> bool:
+        """Whether several people talk here."""
+        return bool(self.thread)
+
+    def message_id(self, ts: str) -> str:
+        """The same id however often, and as whichever event, a message arrives."""
+        return f"{self.team}:{self.channel}:{ts}"
+
+
+def chat_of(conversation: str) -> Chat:
+    """The chat behind a conversation's id."""
+    return Chat(*conversation.split(":")[1:])
+
+
+class Address(Struct, frozen=True, omit_defaults=True):
+    """Where an answer goes.
+
+    Attributes:
+        ts: of the message that is answered; no message of the answer is older.
+        thread: the answer is a reply in this thread.
+        response_url: takes the answer to a slash command.
+        language: of the status line.
+        partial: the message came as a mention, which may lack its files.
+        user: who asks, of workspace ``team``; a stream needs a recipient.
+        private_url: takes messages for that person alone.
+    """
+
+    channel: str
+    ts: str = ""
+    thread: str = ""
+    response_url: str = ""
+    language: str = ""
+    partial: bool = False
+    user: str = ""
+    team: str = ""
+    private_url: str = ""
+
+
+_decode_address = Decoder(Address).decode
+
+
+def read_address(text: str) -> Address:
+    """The address in its stored JSON."""
+    return _decode_address(text)
+
+
+def write_address(address: Address) -> str:
+    """The address as JSON, for the store."""
+    return encode(address).decode()
 
 
 class File(Struct, frozen=True):
@@ -131,54 +203,62 @@ class Command(Struct, frozen=True):
     trigger_id: str = ""
 
 
-class Address(Struct, frozen=True, omit_defaults=True):
-    """Where an answer goes.
+class Action(Struct, frozen=True):
+    """A pressed button."""
 
-    Attributes:
-        ts: of the message that is answered; nothing that belongs to the answer is older.
-        thread: the answer is a reply in this thread.
-        language: for what is shown while a turn runs.
-        partial: the message came as a mention, which may lack its files.
-        user: who asks, of workspace ``team``; a stream is written for somebody.
-        private_url: takes what is for the eyes of that person alone.
-    """
+    action_id: str
+    block_id: str
+    value: str
+    action_ts: str = ""
 
-    channel: str
-    ts: str = ""
-    thread: str = ""
+
+class Presser(Struct, frozen=True):
+    """Who pressed a button."""
+
+    id: str
+    name: str | None = None
+    username: str | None = None
+    team_id: str | None = None
+
+
+class Container(Struct, frozen=True):
+    """The message with the button."""
+
+    channel_id: str
+    message_ts: str
+    thread_ts: str | None = None
+
+
+class Press(Struct, frozen=True):
+    """A press of one button."""
+
+    actions: list[Action]
+    user: Presser
+    container: Container
     response_url: str = ""
-    language: str = ""
-    partial: bool = False
-    user: str = ""
-    team: str = ""
-    private_url: str = ""
 
 
-_decode_address = Decoder(Address).decode
+class Profile(Struct, frozen=True):
+    """The names of a user."""
+
+    display_name: str | None = None
+    real_name: str | None = None
 
 
-def read_address(text: str) -> Address:
-    """The address in its stored JSON."""
-    return _decode_address(text)
+class User(Struct, frozen=True):
+    """A user, as users.info returns it; ``tz`` is an IANA name."""
+
+    id: str
+    name: str | None = None
+    locale: str | None = None
+    tz: str | None = None
+    profile: Profile | None = None
 
 
-def write_address(address: Address) -> str:
-    """The address as JSON, for the store."""
-    return encode(address).decode()
-
-
-def read_envelope(payload: dict[str, object]) -> Envelope | None:
-    """The event, or None if its fields have unknown types."""
+def read(payload: object, kind: type[T]) -> T | None:
+    """What Slack sent as a struct; None if a needed field is missing, or a field has an unknown type."""
     try:
-        return convert(payload, Envelope)
-    except ValidationError:
-        return None
-
-
-def read_command(payload: dict[str, object]) -> Command | None:
-    """The command, or None if a needed field is missing."""
-    try:
-        return convert(payload, Command)
+        return convert(payload, kind)
     except ValidationError:
         return None
 

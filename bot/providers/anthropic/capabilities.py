@@ -1,4 +1,4 @@
-"""What the models of Anthropic's generations take: how they are told to think, and whether a call can be forced."""
+"""What each generation of Anthropic's models takes: fields about thinking, forced calls, strict tools."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
 # https://platform.claude.com/docs/en/build-with-claude/thinking
 FIRST_TO_THINK: Version = (3, 7)
 FIRST_WITH_STRICT_TOOLS: Version = (4, 5)
-FIRST_WITH_EFFORT: Version = (4, 6)  # instead of a budget; they think when asked to
+FIRST_WITH_EFFORT: Version = (4, 6)  # in place of a budget; they think only when asked to
 FIRST_THINKING_UNASKED: Version = (5, 0)
-FIRST_WITHOUT_FORCED_CALLS: Version = (5, 1)  # nor can they be told not to think
+FIRST_WITHOUT_FORCED_CALLS: Version = (5, 1)  # and with thinking that cannot be turned off
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What one model takes; one with an unknown name is told nothing about thinking.
+    """What one model takes. A request to a model with an unknown name has no field about thinking.
 
     Attributes:
-        version: (0, 0) where the name tells none.
-        thinks_always: cannot be told not to think.
+        version: (0, 0) where the name has none.
+        thinks_always: its thinking cannot be turned off.
     """
 
     version: Version
@@ -40,7 +40,7 @@ class Capabilities:
 
     @property
     def takes_forced_calls(self) -> bool:
-        """Whether a tool choice other than ``auto`` and ``none`` is not a 400."""
+        """Whether a tool choice may force a call; other models answer 400."""
         return self.version < FIRST_WITHOUT_FORCED_CALLS
 
     @property
@@ -50,11 +50,11 @@ class Capabilities:
 
     @property
     def has_budget(self) -> bool:
-        """Whether it thinks by a budget: then a turn that began without a thought must go on without."""
+        """Whether thinking has a budget: then a turn that began without a thought must go on without one."""
         return FIRST_TO_THINK <= self.version < FIRST_WITH_EFFORT
 
     def thinking(self, max_output_tokens: int, *, wanted: bool) -> JSON:
-        """The fields of a request about thinking and the output limit; a budget comes on top of the limit."""
+        """The fields about thinking and the output limit; a budget comes on top of the limit."""
         if self.version >= FIRST_WITH_EFFORT:
             fields: JSON = {"max_tokens": max_output_tokens, "output_config": {"effort": EFFORTS[self.level]}}
             if self.thinks_always or (wanted and self.level != "minimal"):
@@ -69,7 +69,7 @@ class Capabilities:
 
 
 def capabilities_of(model: str, thinking_level: str) -> Capabilities:
-    """What a model's name tells about it."""
+    """The capabilities of a model, by its name."""
     match = FAMILY.match(model)
     if match is None:
         return Capabilities((0, 0), False, thinking_level)

@@ -1,8 +1,8 @@
-"""Anthropic through its SDK: one request in, a stream of events out, the vendor's errors translated.
+"""Anthropic through its SDK.
 
-``request.py`` writes what is sent, ``response.py`` reads what comes back, ``capabilities.py`` knows what each
-generation of models takes. The SDK sends the request, which it is given as bytes, and judges the status; the events
-that follow are read past its models: both would take most of a request's CPU time.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, and
+``capabilities.py`` knows the generations of models. The SDK gets the request as bytes and judges the status; events
+pass it by: its own models would take most of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import anthropic
-import httpx2
 
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.anthropic.capabilities import capabilities_of
 from bot.providers.anthropic.failures import translating
 from bot.providers.anthropic.request import (
@@ -28,13 +27,12 @@ from bot.providers.anthropic.request import (
     tool_choice_of,
 )
 from bot.providers.anthropic.response import Answer
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, KEEP_ALIVE_S
-from bot.providers.shared.attachments import Attachments, Body, Inline, in_base64, length_of
-from bot.providers.shared.errors_over_httpx2 import bound_error
+from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S
+from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.options import USUAL, Options
-from bot.providers.shared.sse import events_of
-from bot.providers.shared.timeouts import with_timeouts
+from bot.providers.shared.httpx2_client import open_client
+from bot.providers.shared.request import Attachments, Body, Inline, in_base64, length_of
+from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
@@ -63,10 +61,10 @@ class Anthropic:
             max_retries=0,
             timeout=anthropic.Timeout(None, connect=CONNECT_TIMEOUT_S),
             default_headers={"accept-encoding": "identity"},
-            http_client=_http_client(),
+            http_client=open_client(anthropic.DefaultAioHttpClient),
         )
 
-    async def stream(
+    def stream(
         self,
         system: str,
         messages: Sequence[Message],
@@ -74,20 +72,15 @@ class Anthropic:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
-        answer = Answer(self.model, messages, self._failures)
+        """Ask once; raises as the Protocol says."""
         attachments = Attachments()
         body = attachments.body(encode(self._body(system, messages, tools, tool_choice, attachments.stand_in)))
-        with translating(self._failures):
-            answered = with_timeouts(self._events(body), first_token_timeout_s, self._options)
-            async with aclosing(answered) as events:
-                async for data in events:
-                    for delta in answer.take(data):
-                        yield delta
-        yield Completed(answer.response())
+        answer = Answer(self.model, messages, self._failures)
+        events = self._events(body)
+        return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
 
     async def check(self) -> str:
-        """Look the model up, which takes a working key and generates nothing."""
+        """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
             async with asyncio.timeout(self._options.first_token_timeout_s):
                 found = await self._client.models.retrieve(self.model)
@@ -110,13 +103,13 @@ class Anthropic:
         return {
             "model": self.model,
             "stream": True,
-            **self._unchanging(system, tools),
+            **self._cached_prefix(system, tools),
             **({"tool_choice": tool_choice_of(tool_choice, self._capabilities)} if tools else {}),
             **self._capabilities.thinking(self._options.max_output_tokens, wanted=not forced and not too_late),
             "messages": chat(messages, self.model, inline),
         }
 
-    def _unchanging(self, system: str, tools: Sequence[ToolDefinition]) -> JSON:
+    def _cached_prefix(self, system: str, tools: Sequence[ToolDefinition]) -> JSON:
         before, prefix = self._prefix
         if before[0] != system or before[1] is not tools:
             prefix = cached_prefix(system, declarations(tools, self._capabilities))
@@ -135,17 +128,3 @@ class Anthropic:
         async with stream, aclosing(events_of(stream.response.aiter_bytes())) as events:
             async for data in events:
                 yield data
-
-
-def _http_client() -> httpx2.AsyncClient:
-    """aiohttp carries the requests: the SDK's own pool becomes slow beyond a hundred in flight.
-
-    No limit on connections: how many turns run at once is the worker's to say.
-    """
-    limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
-    return anthropic.DefaultAioHttpClient(
-        limits=limits,
-        follow_redirects=False,
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [bound_error]},
-    )

@@ -1,4 +1,4 @@
-"""Every way in which the anthropic SDK and the network fail, as what it means to the caller."""
+"""The exceptions of the anthropic SDK and of the network, translated into ``ModelError``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ UNREADABLE = (anthropic.APIResponseValidationError, DecodeError, UnicodeError, j
 
 @contextmanager
 def translating(failures: Failures) -> Iterator[None]:
-    """Turn what is raised inside into ``bot.errors``; no text of it holds the key.
+    """Translate exceptions raised inside; no text of a translation holds the key.
 
     Raises:
-        ModelError: whatever went wrong.
+        ModelError: for each exception of the SDK, its transport and the network.
     """
     try:
         yield
-    except anthropic.APIStatusError as error:  # not chained: the service may quote the key
+    except anthropic.APIStatusError as error:  # unchained: the service may quote the key
         raise _refusal(error, failures) from None
     except UNREADABLE as error:
         raise failures.unreadable() from error
@@ -37,5 +37,5 @@ def translating(failures: Failures) -> Iterator[None]:
 
 
 def _refusal(error: anthropic.APIStatusError, failures: Failures) -> ModelError:
-    words = error.api_message or json.dumps(error.body, ensure_ascii=False)
-    return failures.refusal(error.status_code, error.type or "", words, retry_after(error.response.headers))
+    message = error.api_message or json.dumps(error.body, ensure_ascii=False)
+    return failures.refusal(error.status_code, error.type or "", message, retry_after(error.response.headers))

@@ -1,4 +1,4 @@
-"""What Anthropic is sent: the neutral request as the JSON of the Messages API."""
+"""The request to Anthropic: the neutral request as JSON of the Messages API."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.anthropic.capabilities import Capabilities
-from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -21,9 +20,12 @@ JSON = dict[str, Any]
 MODES = {"auto": "auto", "none": "none", "required": "any", "one": "tool"}
 THOUGHTS = ("thinking", "redacted_thinking")
 CACHED = {"cache_control": {"type": "ephemeral"}}
-CACHEABLE = 2000  # bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, free of charge
+# Anthropic refuses a request with a larger picture: "image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes". The
+# limit is of the base64: https://github.com/anthropics/claude-code/issues/19631
+PICTURE_CAP = 5 * 1024 * 1024 * 3 // 4  # bytes before base64
+CACHEABLE = 2000  # bytes, some 512 tokens; a model that caches only longer prompts ignores the mark, without a charge
 
-DIALECT = Dialect(VOCABULARY)  # only a union at the top is refused
+DIALECT = Dialect(VOCABULARY)  # Anthropic refuses only a union at the top
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 STRICT_DIALECT = Dialect(
     frozenset(
@@ -39,24 +41,24 @@ _blocks = Decoder(list[JSON]).decode
 
 
 def declarations(tools: Sequence[ToolDefinition], capabilities: Capabilities) -> list[JSON]:
-    """The tools; strict where the tool asks for it, the model knows it and the schema can be said so."""
+    """The tools; strict where the tool asks for it, the model takes it and the schema has a strict form."""
     return [_declaration(tool, capabilities) for tool in tools]
 
 
 def tool_choice_of(choice: ToolChoice, capabilities: Capabilities) -> JSON:
-    """Which tools may be called; a model that takes no forced choice has its own."""
+    """Which tools may be called; ``auto`` for a model that takes no forced choice."""
     if is_forced(choice) and not capabilities.takes_forced_calls:
         return {"type": "auto"}
     return {"type": MODES[choice.mode]} | ({"name": choice.name} if choice.mode == "one" else {})
 
 
 def is_forced(choice: ToolChoice) -> bool:
-    """Whether the model has to call."""
+    """Whether the model must call a tool."""
     return choice.mode in ("required", "one")
 
 
 def cached_prefix(system: str, declared: list[JSON]) -> JSON:
-    """System prompt and tools, marked for the cache: the tools by themselves too, as several prompts share them."""
+    """System prompt and tools, each marked for the cache, as several prompts share the tools."""
     tools = list(declared)
     size = len(encode(tools))
     if tools and size >= CACHEABLE:
@@ -69,14 +71,14 @@ def cached_prefix(system: str, declared: list[JSON]) -> JSON:
 
 
 def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64) -> list[JSON]:
-    """The conversation in turns of user and assistant: results and what users wrote are one turn, results first.
+    """The conversation in turns of user and assistant; results and messages of users become one turn.
 
-    The model gets its thoughts back within the turn that goes on; those of earlier turns have done their work.
+    The model gets its thoughts of the open turn back; it has no more use for those of earlier turns.
 
     Args:
-        inline: what stands for the content of media.
+        inline: writes the content of media.
     """
-    said: list[JSON] = []
+    turns: list[JSON] = []
     begin = open_turn(messages)
     for place, message in enumerate(messages):
         if message.role == "model":
@@ -84,16 +86,17 @@ def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64) ->
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
-            role, content = "user", [_seen(part, inline) for part in visible_parts(message) if not _is_blank(part)]
-        if content and said and said[-1]["role"] == role:
-            said[-1]["content"] += content
+            parts = visible_parts(message, picture_cap=PICTURE_CAP)
+            role, content = "user", [_visible(part, inline) for part in parts if not _is_blank(part)]
+        if content and turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += content
         elif content:
-            said.append({"role": role, "content": content})
-    return said
+            turns.append({"role": role, "content": content})
+    return turns
 
 
 def open_turn(messages: Sequence[Message]) -> int:
-    """Where the turn that goes on begins: after the newest message of the model's that calls nothing."""
+    """The index at which the open turn begins: after the model's newest message without calls."""
     for place in range(len(messages), 0, -1):
         if messages[place - 1].role == "model" and not messages[place - 1].calls:
             return place
@@ -101,7 +104,7 @@ def open_turn(messages: Sequence[Message]) -> int:
 
 
 def began_without_thought(messages: Sequence[Message], model: str) -> bool:
-    """Whether the turn that goes on was begun by another model, or without thinking."""
+    """Whether the model's first message of the open turn is another model's, or has no thought."""
     begun = (message for message in messages[open_turn(messages) :] if message.role == "model")
     first = next(begun, None)
     return first is not None and not _own_blocks(first, model)
@@ -125,7 +128,7 @@ def _assistant(message: Message, model: str) -> list[JSON]:
 
 
 def _own_blocks(message: Message, model: str) -> list[JSON]:
-    """The blocks as this model wrote them, where it has thought; a thought is no other model's to read."""
+    """The blocks of a message that this model wrote with thoughts, which no other model may read; else none."""
     opaque = message.opaque
     if opaque is None or (opaque.provider, opaque.model) != (PROVIDER, model):
         return []
@@ -141,7 +144,7 @@ def _result(result: ToolResult) -> JSON:
     return {**answer, "content": encode(wrap_result(result)).decode(), "is_error": result.is_error}
 
 
-def _seen(part: Text | Media, inline: Inline) -> JSON:
+def _visible(part: Text | Media, inline: Inline) -> JSON:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     source = {"type": "base64", "media_type": part.mime, "data": inline(part.data)}
@@ -149,5 +152,5 @@ def _seen(part: Text | Media, inline: Inline) -> JSON:
 
 
 def _is_blank(part: Text | Media) -> bool:
-    """Anthropic refuses a text that is empty or all white space."""
+    """Whether a text is empty or white space, which Anthropic refuses."""
     return isinstance(part, Text) and not part.text.strip()

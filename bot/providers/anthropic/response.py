@@ -1,4 +1,4 @@
-"""What Anthropic answers: the events of one stream, read into neutral events and one neutral response.
+"""The response of Anthropic: the events of one stream become neutral events and one neutral response.
 
 https://platform.claude.com/docs/en/build-with-claude/streaming
 """
@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.anthropic.request import PROVIDER, THOUGHTS
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
 
 JSON = dict[str, Any]
@@ -73,11 +71,16 @@ class _Event(Struct):
     error: _Error | None = None
 
 
-_event = Decoder(_Event).decode
+def _has_calls(event: _Event) -> bool:
+    block = event.content_block or {}
+    return block.get("type") == "tool_use" or bool(event.delta and event.delta.type == "input_json_delta")
+
+
+_event = event_decoder(_Event, _has_calls)
 
 
 class Answer:
-    """One answer in the making.
+    """One answer while it is read.
 
     Args:
         model: the model that was asked, which gets its own thoughts back.
@@ -88,18 +91,18 @@ class Answer:
         self._failures = failures
         self._calls = Calls(messages)
         self._blocks: dict[int, JSON] = {}
-        self._grown: defaultdict[tuple[int, str], list[str]] = defaultdict(list)  # by block and field
+        self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(list)  # by block and field
         self._stop_reason = ""
         self._explanation = ""
         self._usage: dict[str, Any] = {}
         self._model = model
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        """Take one event in and tell what is new in it.
+        """Read one event and yield what it adds to the answer.
 
         Raises:
-            ModelError: it is an error that came after the 200.
-            DecodeError: it is not what Anthropic sends.
+            ModelError: the event is an error that came after the 200.
+            DecodeError: the event is not in Anthropic's form.
         """
         event = _event(data)
         if event.error is not None:
@@ -110,9 +113,9 @@ class Answer:
             self._count(event.message.usage)
         self._count(event.usage)
         if event.content_block is not None:
-            yield from self._begin(event.index, event.content_block)
+            yield from self._begin_block(event.index, event.content_block)
         if event.delta is not None:
-            yield from self._go_on(event.index, event.delta)
+            yield from self._extend_block(event.index, event.delta)
 
     def response(self) -> ModelResponse:
         """The whole answer.
@@ -122,7 +125,7 @@ class Answer:
         """
         if not self._stop_reason:
             raise self._failures.broken_off()
-        self._put_together()
+        self._join_pieces()
         calls = self._calls.whole()
         reason = STOP_REASONS.get(self._stop_reason, "other")
         if calls is None and reason in ("end_turn", "tool_use"):
@@ -132,35 +135,35 @@ class Answer:
             parts,
             reason,
             model=self._model,
-            usage=self._counted(),
+            usage=self._total(),
             opaque=self._opaque(parts) if calls and reason in ("end_turn", "tool_use") else None,
             detail=f"{self._stop_reason} {self._explanation}".strip(),
         )
 
-    def _begin(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
+    def _begin_block(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
         self._blocks[index] = block
         if block.get("type") == "tool_use":
             yield self._calls.take(index, block.get("id"), block.get("name"), block.get("input") or None)
         elif block.get("type") == "text" and block.get("text"):
             yield TextDelta(block["text"])
 
-    def _go_on(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
+    def _extend_block(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
         if delta.type == "input_json_delta" and delta.partial_json:
             yield self._calls.take(index, None, None, delta.partial_json)
         elif delta.type in GROWING:
             field = GROWING[delta.type]
             self._blocks.setdefault(index, {"type": "text"})
-            self._grown[index, field].append(getattr(delta, field))
+            self._pieces[index, field].append(getattr(delta, field))
             if delta.type == "text_delta" and delta.text:
                 yield TextDelta(delta.text)
         self._stop_reason = delta.stop_reason or self._stop_reason
         self._explanation = (delta.stop_details or {}).get("explanation") or self._explanation
 
-    def _put_together(self) -> None:
-        """Give the blocks the words they have grown by."""
-        for (index, field), pieces in self._grown.items():
+    def _join_pieces(self) -> None:
+        """Append to each field of each block the pieces that came for it."""
+        for (index, field), pieces in self._pieces.items():
             self._blocks[index][field] = "".join((self._blocks[index].get(field, ""), *pieces))
-        self._grown.clear()
+        self._pieces.clear()
 
     def _parts(self, calls: Sequence[ToolCall]) -> Iterator[Text | ToolCall]:
         waiting = iter(calls)
@@ -171,9 +174,9 @@ class Answer:
                 yield call
 
     def _opaque(self, parts: Sequence[Text | ToolCall]) -> Opaque | None:
-        """All blocks in their order where one is a thought: Anthropic wants thoughts back where they stood, unchanged.
+        """All blocks in their order, if one is a thought: Anthropic wants thoughts back unchanged and in their places.
 
-        A turn without calls is over, and its thoughts with it.
+        Only answers with calls need it: without a call the turn is over, and Anthropic wants no more of its thoughts.
         """
         if not any(block.get("type") in THOUGHTS for block in self._blocks.values()):
             return None
@@ -186,13 +189,13 @@ class Answer:
         return Opaque(PROVIDER, self._asked, encode([block for block in blocks if block]))
 
     def _count(self, usage: _Usage | None) -> None:
-        """Counts are cumulative; a later event repeats those it knows."""
+        """Counts are cumulative: a later event replaces earlier numbers."""
         if usage is not None:
             fields = ((name, getattr(usage, name)) for name in usage.__struct_fields__)
             self._usage |= {name: value for name, value in fields if value is not None}
 
-    def _counted(self) -> Usage:
-        """Anthropic counts what it found in the cache, or put there, beside the other input, and thoughts as output."""
+    def _total(self) -> Usage:
+        """Anthropic counts tokens that a cache has read or written beside the other input, and thoughts as output."""
         cached = self._usage.get("cache_read_input_tokens", 0)
         fresh = self._usage.get("input_tokens", 0) + self._usage.get("cache_creation_input_tokens", 0)
         details = self._usage.get("output_tokens_details") or _Thinking()

@@ -1,18 +1,17 @@
-"""Rules in the place of a model."""
+"""The entry of the demo model: rules in place of a model."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Language
 from bot.texts import load
 
 
 class Config(BaseModel):
-    """The language of answers to words that are of none."""
+    """The language of answers to a text of no language."""
 
     language: Language = "en"
 

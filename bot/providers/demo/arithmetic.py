@@ -71,7 +71,7 @@ def _in_signs(text: str) -> str:
 
 
 def _well_formed(run: str) -> str:
-    """The longest beginning of a run that is a sum; empty where there is none."""
+    """The longest beginning of a run that is a sum; empty without one."""
     while run and not _is_sum(run):
         run = run[1:] if run.count("(") > run.count(")") and run.startswith("(") else run[:-1]
     return run.strip()

@@ -1,4 +1,4 @@
-"""The demo model: without key and network, a few rules that choose and call tools in English and Japanese."""
+"""The demo model: rules that call tools in English and Japanese, without key and network."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bot.texts import Texts
 from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id
 from toolset.tool import ToolDefinition
 
-MOST_CALLS = 8  # in one response; what is left is called in the next
+MOST_CALLS = 8  # in one response; the next response has the others
 
-# What is called when a tool must be and none is wished for.
+# The calls for a request that forces a call without naming a wish.
 ANY_CALL: Mapping[str, Mapping[str, Any]] = {
     "get_current_time": {},
     "get_weather": {"location": "Tokyo"},
@@ -28,7 +28,7 @@ class Demo:
     """Answers by rules.
 
     Args:
-        language: of answers to words that are of no language, such as ``3 * 7``.
+        language: of answers to a text of no language, such as ``3 * 7``.
     """
 
     name = "demo"
@@ -47,7 +47,7 @@ class Demo:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Call what is wished for and not answered yet, else answer; tokens are counted as four bytes each."""
+        """Make the calls that wishes need and that have no result yet, else answer; a token counts as four bytes."""
         turn = read_turn(messages, self._language)
         offered = [tool.name for tool in tools]
         calls = _calls(turn, offered, tool_choice)
@@ -61,11 +61,11 @@ class Demo:
         yield Completed(ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model))
 
     async def check(self) -> str:
-        """Nothing to ask: it is always there."""
+        """Always fine: there is no network."""
         return "demo: needs no key and no network"
 
     async def aclose(self) -> None:
-        """Nothing to give back."""
+        """Nothing: there are no connections."""
 
 
 def _calls(turn: Turn, offered: Sequence[str], choice: ToolChoice) -> list[Call]:

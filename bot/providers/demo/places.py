@@ -31,15 +31,15 @@ GOING_TO = re.compile(r"\b(?i:to|in|near|visiting)\s+(?P<place>[A-ZÀ-Þ][\w'-]*
 
 
 def places_in(piece: str) -> list[str]:
-    """The places of a piece that asks about one; the topic's own words are gone already."""
+    """The places of a piece about a topic; the words of the topic have been removed."""
     return [name for name, _ in _japanese(piece)] if JAPANESE.search(piece) else _english(piece)
 
 
 def places_alone(piece: str, expected: bool) -> list[str]:
-    """The places of a piece that says nothing else: ``and Osaka``, ``じゃあ大阪は``.
+    """The places of a piece that holds nothing else: ``and Osaka``, ``じゃあ大阪は``.
 
     Args:
-        expected: a place may well stand here, so that names nobody listed count too.
+        expected: a place is likely here, so that unlisted names count too.
     """
     if JAPANESE.search(piece):
         named = list(_japanese(piece))
@@ -54,7 +54,7 @@ def places_alone(piece: str, expected: bool) -> list[str]:
 
 
 def places_mentioned(sentence: str) -> list[str]:
-    """Where somebody says to be or to go: ``I'm off to Nara``, ``奈良に行く``."""
+    """The places where the user is or goes: ``I'm off to Nara``, ``奈良に行く``."""
     if JAPANESE.search(sentence):
         return [
             name for name, written in _japanese(sentence) if re.search(rf"{re.escape(written)}(?:に|へ|で)", sentence)
@@ -63,7 +63,7 @@ def places_mentioned(sentence: str) -> list[str]:
 
 
 def is_filler(piece: str) -> bool:
-    """Whether nothing is left but words like ``how about`` or ``は``."""
+    """Whether a piece holds only words like ``how about`` or ``は``."""
     return PARTICLES.fullmatch(LEAD.sub("", piece)) is not None
 
 
@@ -94,7 +94,7 @@ def _english(piece: str) -> list[str]:
 
 
 def _is_name(name: str, strict: bool = True) -> bool:
-    """Whether this can be a place; strict where no preposition before a capital says that it is one."""
+    """Whether a name can be a place; strict without a preposition before a capital letter."""
     words = name.lower().split()
     if not 1 <= len(words) <= MOST_WORDS or len(name) > LONGEST:
         return False
@@ -158,7 +158,7 @@ PREFECTURE = re.compile(r"(?<=..)(?:[都府県区]|(?<!日)市)$")
 
 
 def zone_of(place: str) -> str:
-    """The IANA name of a place's time zone; empty where it is not known."""
+    """The IANA name of a place's time zone; empty for an unknown place."""
     plain = PREFECTURE.sub("", _without_accents(place).strip().lower())
     if plain in ZONE_OF:
         return ZONE_OF[plain]

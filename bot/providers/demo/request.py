@@ -1,6 +1,6 @@
-"""Reads a turn: what the user wants (weather, time, sums, a few social words), and what tools have answered to it.
+"""Reads a turn: the wishes of the user (weather, time, sums, courtesies) and the results of tools.
 
-A sentence without a topic of its own (``And Osaka?``) takes it from the one before; ``Focus`` carries it on.
+A sentence without a topic (``And Osaka?``) has the topic of the sentence before, which ``Focus`` holds.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Wish:
     """One thing the user wants.
 
     Attributes:
-        subject: the place or the sum; empty where no place was said.
-        days: 0 today, 1 tomorrow, 2 the day after; empty where no day was said.
+        subject: the place or the sum; empty without a place.
+        days: 0 today, 1 tomorrow, 2 the day after; empty without a day.
     """
 
     topic: Topic
@@ -52,7 +52,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What the conversation is about."""
+    """The topic, places and days of the conversation."""
 
     topic: Topic | None = None
     places: Places = ()
@@ -61,7 +61,7 @@ class Focus:
 
 
 def read(text: str, focus: Focus) -> tuple[list[Wish], Focus]:
-    """The wishes of one message, and what the conversation is about after it."""
+    """The wishes of one message, and the focus after it."""
     sums, rest = take_sums(_normal(text))
     wishes: list[Wish] = []
     for sentence in SENTENCE.findall(rest):
@@ -117,7 +117,7 @@ def _asked(sentence: str) -> list[tuple[Topic, Places]]:
 
 
 def _asked_on(sentence: str, dated: bool, focus: Focus) -> Places | None:
-    """The places of a sentence that names no topic but goes on with the last one; None where it does not."""
+    """The places of a sentence that continues the last topic; None for any other sentence."""
     pieces = [piece for piece in PIECES.split(sentence) if not is_filler(piece)]
     if not pieces:
         return focus.places if dated else None
@@ -135,18 +135,18 @@ def _take_days(text: str) -> tuple[tuple[int, ...], str]:
     return tuple(sorted(days)), text
 
 
-LOOK_BACK = 20  # messages before this turn that say what the conversation is about
+LOOK_BACK = 20  # messages before this turn that set the focus
 
 Call = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn, as the rules see it.
+    """One turn, as the rules read it.
 
     Attributes:
-        results: by the call they answer, see ``signature``.
-        is_first: the model has answered nothing before.
+        results: by the ``signature`` of their calls.
+        is_first: the model has given no answer before.
     """
 
     text: str
@@ -158,16 +158,16 @@ class Turn:
     has_media: bool
 
     def result(self, wish: Wish) -> ToolResult | None:
-        """What a tool answered to a wish."""
+        """The result of the call for a wish."""
         call = call_for(wish)
         return self.results.get(signature(*call)) if call else None
 
 
 def read_turn(messages: Sequence[Message], language: str) -> Turn:
-    """Read the newest turn: all that follows the model's last answer.
+    """The newest turn: all messages after the model's last answer.
 
     Args:
-        language: for words that are of no language, such as ``3 * 7``.
+        language: of a text of no language, such as ``3 * 7``.
     """
     start = next((place for place in range(len(messages), 0, -1) if _is_answer(messages[place - 1])), 0)
     current = messages[start:]
@@ -194,7 +194,7 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
 
 
 def call_for(wish: Wish) -> Call | None:
-    """The tool call that grants a wish; None where something is missing for it."""
+    """The tool call for a wish; None where the wish lacks a place, or its time zone is unknown."""
     if wish.topic == "sum":
         return "calculate", {"expression": wish.subject}
     if wish.topic == "weather":
@@ -206,7 +206,7 @@ def call_for(wish: Wish) -> Call | None:
 
 
 def signature(name: str, arguments: Mapping[str, Any]) -> bytes:
-    """The same for the same call."""
+    """A key of a call, the same for equal calls."""
     return encode((name, sorted(arguments.items())))
 
 

@@ -1,4 +1,4 @@
-"""Puts together the answer to a turn: what each wish came to, a courtesy, and at first who speaks."""
+"""Writes the answer to a turn: the outcome of each wish, a courtesy, and an introduction in the first answer."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bot.transcript import ToolResult, encode
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Says the sentences of the table ``demo``."""
+    """The sentences of the table ``demo`` in one language."""
 
     texts: Texts
     language: str
 
     def say(self, key: str, **values: object) -> str:
-        """One sentence, filled in."""
+        """One sentence with its values."""
         return self.texts.get(f"demo.{key}", self.language, **values)
 
     def join(self, key: str, parts: Iterable[str]) -> str:
-        """Parts with what stands between them; empty parts are left out."""
+        """The parts that are not empty, joined by a sentence with ``before`` and ``then``."""
         said = [part for part in parts if part]
         return reduce(lambda before, then: self.say(key, before=before, then=then), said) if said else ""
 
@@ -37,7 +37,7 @@ Report = Mapping[str, Any]
 
 
 def weather(voice: Voice, wish: Wish, report: Report) -> str:
-    """The weather at a place: now and today, or the days that were asked for."""
+    """The weather of a place: now and today, or on the days of the wish."""
     place = _place(voice, wish.subject, str(report.get("location") or wish.subject))
     days = {day.get("day"): day for day in report.get("days", ())}
     asked = [days[name] for name in map(RELATIVE_DAYS.__getitem__, wish.days or (0,)) if name in days]
@@ -75,7 +75,7 @@ def _day(voice: Voice, day: Report) -> str:
 
 
 def _temperature(voice: Voice, holder: Report, name: str) -> str:
-    """In Fahrenheit where the report has it: then the user's country counts so."""
+    """In Fahrenheit where the report has it, as it has for countries that use it."""
     for unit, key in (("fahrenheit", f"{name}_f"), ("celsius", f"{name}_c")):
         if holder.get(key):
             return voice.say(unit, value=holder[key])
@@ -94,7 +94,7 @@ def _rain(day: Report) -> float | None:
     return max((float(chance) for chance in day.get("rain_chance", {}).values() if chance), default=None)
 
 
-SHOWN = 300  # characters of a result no rule knows
+SHOWN = 300  # characters of a result without a wish
 NAMES_THE_KEY = ("who", "only")
 
 
@@ -102,7 +102,7 @@ def answer(voice: Voice, turn: Turn, offered: Collection[str]) -> str:
     """The whole answer.
 
     Args:
-        offered: the names of the tools there are.
+        offered: names of the tools.
     """
     lines = [_granted(voice, wish, turn.result(wish)) for wish in turn.wishes]
     lines += [voice.say("cannot_see")] if turn.has_media else []
@@ -139,7 +139,7 @@ def _granted(voice: Voice, wish: Wish, result: ToolResult | None) -> str:
 
 
 def _open(voice: Voice, wish: Wish) -> str:
-    """Why nothing was looked up: something is missing, or the tool."""
+    """Why a wish has no result: the wish is incomplete, or there is no tool for it."""
     if call_for(wish):
         return voice.say("no_tool", subject=_subject(voice, wish))
     return voice.say("zone_not_known", subject=wish.subject) if wish.subject else voice.say("ask_place")
@@ -175,5 +175,5 @@ def _time(voice: Voice, wish: Wish, response: Mapping[str, Any]) -> str:
 
 
 def _unasked(result: ToolResult) -> str:
-    """A result that answers no wish: another provider or a forced tool choice called for it."""
+    """A result without a wish: another provider or a forced tool choice made the call."""
     return f"{result.name}: {encode(result.response).decode()[:SHOWN]}"

@@ -1,4 +1,4 @@
-"""The words the demo model knows, English and Japanese: topics, days, courtesies, and what is no place."""
+"""The English and Japanese words of the demo model: topics, days, courtesies, and words that are no places."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DAYS = (
 )
 UMBRELLA = re.compile(r"umbrella|raincoat|傘|かさ", re.IGNORECASE)
 MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")  # of the bot itself, in a group
-TIME_COMMAND = re.compile(r"^\s*/time\s+(?!in\b)(?=\S)", re.IGNORECASE)  # its bare words would not ask for a time
+TIME_COMMAND = re.compile(r"^\s*/time\s+(?!in\b)(?=\S)", re.IGNORECASE)  # the rest alone would not ask for a time
 SENTENCE = re.compile(r"(?:[^?!;。.\n]|\.(?!\s|$)|(?<=\bSt)\.|(?<=\bMt)\.)+\??")
 REGION = (
     "France|Germany|Italy|Spain|England|Scotland|Ireland|UK|USA|US|Canada|Mexico|Australia|Japan|China|India|Brazil|"
@@ -60,7 +60,7 @@ SOCIAL = (
 )
 COURTESIES = tuple((name, re.compile(words, re.IGNORECASE)) for name, words in SOCIAL)
 
-# What may stand around a place that is asked about without its topic.
+# Words around a place in a sentence without a topic.
 LEAD = re.compile(
     r"(?:\s*\b(?:okay|ok|so|and|now|then|also|how about|what about|in|for|at|the|near)\b[\s,]*)+", re.IGNORECASE
 )
@@ -69,7 +69,7 @@ PARTICLES = re.compile(
     r"ください|知りたい|お願いします|[\W_])*"
 )
 
-# What looks like the name of a place to the rules and is none.
+# Words that look like places to the rules.
 ENGLISH = """
 a about afternoon again all am an and any anything are at autumn awesome bad be bring but can celsius chance
 check cool could day days degrees did do does else evening ever fahrenheit find fine for forecast from get give

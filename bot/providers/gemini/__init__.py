@@ -1,4 +1,4 @@
-"""Google's models: ``gemini:`` by an API key, ``vertex:`` on Vertex AI."""
+"""The entries of Google: ``gemini:`` by an API key, ``vertex:`` on Vertex AI."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, SecretStr
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import BaseURL, Secret
 
 

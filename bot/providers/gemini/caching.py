@@ -1,7 +1,7 @@
-"""Cached contents: the prompt and tools that many requests begin with, kept at Google and read at a tenth of the price.
+"""Cached contents: Google keeps the prompt and tools that many requests share, and reads them at a tenth of the price.
 
-Nobody waits for one: they are made and renewed in the background, and only once a prefix has come back, because Google
-takes the full price for making one and a little for every hour it is kept. What is no longer used runs out by itself.
+Contents are created and renewed in the background, once a prefix is used for the second time: creating one costs the
+full price, and keeping it costs a little every hour. Unused contents expire.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ import structlog
 from google import genai
 from google.genai import errors
 
-from bot.providers.gemini.failures import FAILURES, Access, in_words
+from bot.providers.gemini.failures import FAILURES, cause_of
 from bot.providers.gemini.request import JSON
+from bot.providers.shared.failures import Failures
 
 log = structlog.stdlib.get_logger(__name__)
 
 LIFETIME_S = 600.0
-MARGIN_S = 30.0  # what is nearly over may be gone when the request arrives
-RENEWAL_S = 30.0  # the longest that making or renewing one may take
+MARGIN_S = 30.0  # a content about to expire may be gone when the request arrives
+RENEWAL_S = 30.0  # time limit for creating or renewing one
 CLOSE_S = 2.0
 PAUSE_S = 3600.0
-MOST = 8  # each channel has one style, and so one prefix
+MOST = 8  # prefixes; each channel has one
 BYTES_PER_TOKEN = 4
 TOO_SMALL = "too small"
 
@@ -46,8 +47,8 @@ class _Cached:
 
     Attributes:
         prefix: as JSON.
-        name: Google's, empty while nothing is cached.
-        is_busy: it is being made or renewed.
+        name: Google's name of the content, empty while there is none.
+        is_busy: the content is being created or renewed.
     """
 
     prefix: bytes
@@ -58,31 +59,33 @@ class _Cached:
 
 
 class CachedContents:
-    """What is cached for one model, the prefix used last at the end.
+    """The cached contents of one model, the last used one at the end.
 
-    Where Google refuses to cache, it is not asked again for an hour.
+    After a refusal nothing is cached for an hour.
 
     Args:
-        clock: seconds that only grow.
+        clock: monotonic seconds.
     """
 
-    def __init__(self, client: genai.Client, access: Access, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: genai.Client, failures: Failures, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
-        self._access = access
+        self._failures = failures
         self._clock = clock
-        self._least_bytes = least_tokens(access.model) * BYTES_PER_TOKEN
+        self._least_bytes = least_tokens(failures.model) * BYTES_PER_TOKEN
         self._cached: dict[bytes, _Cached] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._paused_until = -math.inf
-        self._has_told = False
+        self._has_warned = False
 
     def use(self, prefix: JSON) -> str:
-        """The name of the cached prefix, empty where it is not cached. Whoever sends the name leaves the prefix out."""
+        """The name of the cached prefix, empty without one. A request with the name leaves the prefix out."""
         key = msgspec.json.encode(prefix)
         if len(key) < self._least_bytes:
             return ""
         now = self._clock()
-        cached = self._recall(key)
+        cached = self._touch(key)
         has_come_back = now - cached.used_at < LIFETIME_S
         cached.used_at = now
         left = cached.expires_at - now
@@ -95,14 +98,14 @@ class CachedContents:
         return cached.name
 
     def forget(self, name: str) -> None:
-        """A request was refused with this name and taken without it."""
+        """Drop a name that Google refused in a request which it took without the name."""
         for cached in self._cached.values():
             if cached.name == name:
                 cached.name = ""
                 self._pause("a cached content was refused")
 
     async def aclose(self) -> None:
-        """Delete what is cached as far as that goes quickly; the rest runs out."""
+        """Delete the cached contents within ``CLOSE_S``; the others expire."""
         for task in self._tasks:
             task.cancel()
         deleting = [self._delete(cached.name) for cached in self._cached.values() if cached.name]
@@ -110,8 +113,8 @@ class CachedContents:
             async with asyncio.timeout(CLOSE_S):
                 await asyncio.gather(*self._tasks, *deleting, return_exceptions=True)
 
-    def _recall(self, key: bytes) -> _Cached:
-        """What is known of a prefix, which becomes the one used last; the one unused for longest gives way."""
+    def _touch(self, key: bytes) -> _Cached:
+        """The entry of a prefix, as the last used one; beyond ``MOST`` entries the least recently used is dropped."""
         cached = self._cached.pop(key) if key in self._cached else _Cached(key)
         self._cached[key] = cached
         if len(self._cached) > MOST:
@@ -121,12 +124,12 @@ class CachedContents:
         return cached
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, context=Context())  # what it logs is not about the turn that is running
+        task = asyncio.create_task(work, context=Context())  # without the log fields of the current turn
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _renew(self, cached: _Cached) -> None:
-        """Cache a prefix, or keep what is cached of it for longer."""
+        """Create the content of a prefix, or extend its lifetime."""
         expires_at = self._clock() + LIFETIME_S
         try:
             async with asyncio.timeout(RENEWAL_S):
@@ -135,7 +138,7 @@ class CachedContents:
             self._give_up(cached, error)
         else:
             cached.expires_at = expires_at
-            self._has_told = False
+            self._has_warned = False
         finally:
             cached.is_busy = False
         if cached.name and self._cached.get(cached.prefix) is not cached:
@@ -143,7 +146,7 @@ class CachedContents:
 
     async def _create(self, prefix: bytes) -> str:
         content = await self._client.aio.caches.create(
-            model=self._access.model,
+            model=self._failures.model,
             config={"ttl": f"{LIFETIME_S:.0f}s", "http_options": {"extra_body": msgspec.json.decode(prefix)}},
         )
         if not content.name:
@@ -159,15 +162,15 @@ class CachedContents:
             await self._client.aio.caches.delete(name=name)
 
     def _give_up(self, cached: _Cached, error: Exception) -> None:
-        """Forget what could not be made or renewed; a prefix that was too small raises the bar for the next ones."""
+        """Drop a content after a failure; after "too small", prefixes of that size are no longer tried."""
         cached.name = ""
         if isinstance(error, errors.APIError) and TOO_SMALL in str(error.message):
             self._least_bytes = max(self._least_bytes, len(cached.prefix) + 1)
         else:
-            self._pause(in_words(error, self._access))
+            self._pause(cause_of(error, self._failures))
 
     def _pause(self, why: str) -> None:
         self._paused_until = self._clock() + PAUSE_S
-        if not self._has_told:
-            self._has_told = True
-            log.warning("model.not_cached", model=self._access.model, cause=why)
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning("model.not_cached", model=self._failures.model, cause=why)

@@ -1,10 +1,10 @@
-"""The way to Google and back: the SDK's requests over one aiohttp session, media and the events of an answer past it.
+"""The SDK's HTTP transport: one aiohttp session; media and the events of an answer pass the SDK by.
 
 Gemini wants its parts back byte for byte, but the SDK's models drop the fields they do not know, refuse
 ``"args": ""`` and take most of a request's CPU time. So the SDK sends the request and judges the status; the stream
-that follows a 200 is kept for us to read, and the SDK sees an empty one.
+after a 200 is kept for ``client.py``, and the SDK gets an empty one.
 
-aiohttp carries what httpx has built because httpx's own pool becomes slow beyond a hundred requests in flight.
+The session is aiohttp's because httpx's own pool becomes slow beyond a hundred requests in flight.
 """
 
 from __future__ import annotations
@@ -19,27 +19,26 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import httpx
 
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, KEEP_ALIVE_S
-from bot.providers.shared.attachments import Attachments, length_of
-from bot.providers.shared.bodies import ERROR_CAP, beginning
-from bot.providers.shared.sse import STREAM_CAP
+from bot.providers.shared.http import ERROR_CAP, beginning, open_session
+from bot.providers.shared.request import Attachments, length_of
+from bot.providers.shared.streaming import STREAM_CAP
 
 EVENT_STREAM = "text/event-stream"
-KEPT_HEADERS = ("content-type", "retry-after")  # the others describe a connection and an encoding that end here
+KEPT_HEADERS = ("content-type", "retry-after")  # others describe a connection and an encoding that end here
 
 _exchange: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What goes past the SDK: media on their way there, streams on their way back."""
+    """What passes the SDK by: the media of a request, the stream of a response."""
 
     attachments: Attachments
     streams: list[aiohttp.ClientResponse] = field(default_factory=list)
 
 
 class Relay(httpx.AsyncBaseTransport):
-    """An httpx transport over one aiohttp session, which is opened with the first request: it needs a running loop."""
+    """An httpx transport over one aiohttp session; the first request opens it, as it needs a running loop."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
@@ -49,10 +48,10 @@ class Relay(httpx.AsyncBaseTransport):
         """Send one request.
 
         Raises:
-            aiohttp.ClientError: as aiohttp raises it; the caller translates.
+            aiohttp.ClientError: untranslated.
         """
         if self._session is None:
-            self._session = _open_session(self._tls, _proxy(request.url))
+            self._session = open_session(self._tls, _proxy(request.url))
         exchange = _exchange.get()
         json = await request.aread()
         body = exchange.attachments.body(json) if exchange else json
@@ -71,7 +70,7 @@ class Relay(httpx.AsyncBaseTransport):
         return httpx.Response(response.status, headers=headers, stream=_Body(response))
 
     async def aclose(self) -> None:
-        """Close the session's connections."""
+        """Close the session with its connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -94,10 +93,10 @@ class _Body(httpx.AsyncByteStream):
 
 @contextmanager
 def kept_streams(attachments: Attachments) -> Iterator[list[aiohttp.ClientResponse]]:
-    """The streams that requests made inside have opened. Whoever takes one releases it.
+    """The streams that requests inside this block open. The caller closes them.
 
     Args:
-        attachments: stand in these requests' JSON, and are sent in their places.
+        attachments: the media whose marks stand in the JSON of these requests.
     """
     exchange = Exchange(attachments)
     token = _exchange.set(exchange)
@@ -105,16 +104,6 @@ def kept_streams(attachments: Attachments) -> Iterator[list[aiohttp.ClientRespon
         yield exchange.streams
     finally:
         _exchange.reset(token)
-
-
-def _open_session(tls: ssl.SSLContext, proxy: str | None) -> aiohttp.ClientSession:
-    """No limit on connections: how many turns run at once is the worker's to say. Time-outs are the provider's."""
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
-        proxy=proxy,
-        auto_decompress=False,
-    )
 
 
 def _proxy(url: httpx.URL) -> str | None:

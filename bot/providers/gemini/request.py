@@ -1,4 +1,4 @@
-"""What Gemini is sent: the neutral request as the JSON of ``generateContent``."""
+"""The request to Gemini: the neutral request as JSON of ``generateContent``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, wrap_result
-from bot.providers.shared.attachments import Inline, in_base64
+from bot.providers.shared.request import Inline, in_base64, unavailable
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
 
-# Tells Gemini 3 that a call comes from elsewhere and has no signature to check:
+# The signature of a call that another model wrote; Gemini 3 does not check it:
 # https://ai.google.dev/gemini-api/docs/thought-signatures
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
@@ -31,15 +31,15 @@ _parts = Decoder(list[JSON]).decode
 
 
 def generation_config(model: str, max_output_tokens: int, thinking_level: str) -> JSON:
-    """The part of a request that never changes."""
+    """The fields that are the same in every request."""
     thinking = thinking_config(model, thinking_level)
     return {"maxOutputTokens": max_output_tokens, **({"thinkingConfig": thinking} if thinking else {})}
 
 
 def thinking_config(model: str, level: str) -> JSON:
-    """How hard the model should think, in the words its family takes; nothing for a family we do not know.
+    """How hard the model should think, in the form of its family; empty for an unknown family.
 
-    A field or a level that a model does not know is a 400; ``minimal`` is known to all of Gemini 3's flash-lites only.
+    Gemini answers 400 to a field or a level that the model does not have; of Gemini 3, only flash-lite has ``minimal``.
     """
     match = FAMILY.match(model)
     if match is None:
@@ -70,12 +70,12 @@ def tool_config(choice: ToolChoice) -> JSON:
 
 
 def contents(messages: Sequence[Message], provider: str, model: str, inline: Inline = in_base64) -> list[JSON]:
-    """The conversation, every message of this model in its own words.
+    """The conversation; messages of this provider word for word.
 
-    Adjacent messages of users become one content. A message with nothing to send is left out: Gemini refuses it.
+    Adjacent messages of users become one content. Empty messages are left out, as Gemini refuses them.
 
     Args:
-        inline: what stands for the content of media.
+        inline: writes the content of media.
     """
     turns: list[JSON] = []
     vendor_ids: dict[str, str] = {}
@@ -106,12 +106,12 @@ def _user_parts(message: Message, inline: Inline) -> list[JSON]:
         elif isinstance(part, Media) and part.data:
             parts.append({"inlineData": {"mimeType": part.mime, "data": inline(part.data)}})
         elif isinstance(part, Media):
-            parts.append({"text": f"[{part.mime.partition('/')[0]}: not available]"})
+            parts.append({"text": unavailable(part).text})
     return parts
 
 
 def _model_parts(message: Message, provider: str, model: str) -> list[JSON]:
-    """The vendor's own parts, but for bare empty texts, which end many streams and are refused in a request."""
+    """The vendor's own parts without empty texts, which end many streams and which Gemini refuses in a request."""
     opaque = message.opaque
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
@@ -127,7 +127,7 @@ def _rebuilt(part: object) -> JSON:
 
 
 def _signed(parts: list[JSON]) -> list[JSON]:
-    """Gemini 3 wants a signature on the first call of a step, and on no other."""
+    """The parts with a signature on the first call, as Gemini 3 wants it; later calls of a step have none."""
     for part in parts:
         if "functionCall" in part:
             part.setdefault("thoughtSignature", FOREIGN_SIGNATURE)
@@ -136,7 +136,7 @@ def _signed(parts: list[JSON]) -> list[JSON]:
 
 
 def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
-    """Our id of each call → the vendor's, where it gave one: those are echoed in the responses."""
+    """The vendor's id for each of our ids of calls; function responses repeat the vendor's."""
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
     return {ours.id: call["id"] for ours, call in zip(message.calls, calls, strict=False) if call.get("id")}
 

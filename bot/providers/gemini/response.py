@@ -1,22 +1,22 @@
-"""What Gemini answers: the events of one stream, read into neutral events and one neutral response.
+"""The response of Gemini: the events of one stream become neutral events and one neutral response.
 
-Nearly every field may be absent, so each has a default, and what is not named here is ignored.
+Nearly every field may be absent, so each has a default; fields without a name here are ignored.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from google.genai.errors import APIError
 from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder
 
-from bot.errors import TryAgain
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.shared.responses import merge_texts
-from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode, new_id
+from bot.providers.shared.failures import Failures
+from bot.providers.shared.response import USUAL, build_response, event_decoder
+from bot.transcript import Opaque, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {
     "SAFETY",
@@ -32,8 +32,12 @@ BLOCKED = {
     "IMAGE_RECITATION",
     "IMAGE_OTHER",
 }
-MALFORMED = {"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"}
-COMPLETE = {"STOP", "UNEXPECTED_TOOL_CALL"}  # the latter may hold a whole call of an undeclared name
+STOP_REASONS: dict[str, StopReason] = {
+    "STOP": "end_turn",
+    "MAX_TOKENS": "max_tokens",
+    "MALFORMED_FUNCTION_CALL": "malformed",
+    "MALFORMED_RESPONSE": "malformed",
+}
 
 
 class _FunctionCall(Struct):
@@ -70,9 +74,7 @@ class _UsageMetadata(Struct, rename="camel"):
     thoughts_token_count: int | None = None
 
 
-class Event(Struct, rename="camel"):
-    """One event of a stream."""
-
+class _Event(Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _PromptFeedback | None = None
     usage_metadata: _UsageMetadata | None = None
@@ -80,119 +82,118 @@ class Event(Struct, rename="camel"):
     error: dict[str, Any] | None = None
 
 
-class _Kept(Struct):
-    """A part word for word, and what it means to us, if anything."""
+class _RawPart(Struct):
+    """A part word for word, and the neutral part it stands for, if any."""
 
     raw: bytes
     part: Text | ToolCall | None
 
 
-_event = Decoder(Event).decode
 _part = Decoder(_Part).decode
+_parts = Decoder(list[Any]).decode
 
 
-def read(data: bytes) -> Event:
-    """Read one event.
+def _raw_parts(event: _Event) -> list[Raw]:
+    """The parts of the one candidate that was asked for."""
+    return [raw for one in (event.candidates or ())[:1] if one.content for raw in one.content.parts or ()]
 
-    Raises:
-        APIError: it is an error that came after the 200.
-        TryAgain: it is not what Gemini sends.
-    """
-    try:
-        event = _event(data)
-    except DecodeError as error:
-        raise _unreadable() from error
-    if event.error is not None:
-        raise APIError(0, {"error": event.error})
-    return event
+
+_event = event_decoder(_Event, lambda event: any(_part(raw).function_call for raw in _raw_parts(event)))
 
 
 class Answer:
-    """One answer in the making.
+    """One answer while it is read.
 
     Args:
-        provider: who was asked.
+        provider: whose answer it is.
         model: the model that was asked, which gets its own parts back word for word.
     """
 
-    def __init__(self, provider: str, model: str) -> None:
+    def __init__(self, provider: str, model: str, failures: Failures) -> None:
         self._provider = provider
-        self._model = model
-        self._kept: list[_Kept] = []
+        self._asked = model
+        self._failures = failures
+        self._collected: list[_RawPart] = []
         self._call_ids: set[str] = set()
         self._finish = ""
         self._message = ""
         self._blocked = ""
         self._usage = Usage()
-        self._version = model
+        self._model = model
 
-    def take(self, event: Event) -> Iterator[TextDelta | ToolCallDelta]:
-        """Take one event in and tell what is new in it."""
+    def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
+        """Read one event and yield what it adds to the answer.
+
+        Raises:
+            APIError: the event is an error that came after the 200.
+            DecodeError: the event is not in Gemini's form.
+        """
+        event = _event(data)
+        if event.error is not None:
+            raise APIError(0, {"error": event.error})
         for candidate in (event.candidates or ())[:1]:
             self._finish = candidate.finish_reason or self._finish
             self._message = candidate.finish_message or self._message
-            for raw in (candidate.content and candidate.content.parts) or ():
-                yield from self._take_part(bytes(raw))
+        for raw in _raw_parts(event):
+            yield from self._take_part(bytes(raw))
         if event.prompt_feedback and event.prompt_feedback.block_reason:
             self._blocked = event.prompt_feedback.block_reason
             self._message = event.prompt_feedback.block_reason_message or ""
         if event.usage_metadata:
             self._usage = _usage(event.usage_metadata)
-        self._version = event.model_version or self._version
+        self._model = event.model_version or self._model
 
     def response(self) -> ModelResponse:
-        """The whole answer. Only a complete one keeps its calls: those of a cut or blocked one are never run.
+        """The whole answer.
 
         Raises:
             TryAgain: the stream broke off.
         """
         if not (self._finish or self._blocked):
-            raise TryAgain("model_down", "Gemini's answer broke off before its end")
+            raise self._failures.broken_off()
         reason = self._stop_reason()
-        kept = [one for one in self._kept if reason == "tool_use" or not isinstance(one.part, ToolCall)]
+        kept = [one for one in self._collected if reason in USUAL or not isinstance(one.part, ToolCall)]
+        return build_response(
+            [one.part for one in kept if one.part is not None],
+            reason,
+            model=self._model,
+            usage=self._usage,
+            opaque=self._opaque(kept),
+            detail=f"{self._blocked or self._finish} {self._message}".strip(),
+        )
+
+    def _opaque(self, kept: Sequence[_RawPart]) -> Opaque | None:
+        """The parts word for word, unless a field that is not read here holds what no later request could."""
         raw = b"[" + b",".join(one.raw for one in kept) + b"]"
-        opaque = Opaque(self._provider, self._model, raw) if kept else None
-        words_and_calls = merge_texts(one.part for one in kept if one.part is not None)
-        message = Message(new_id("msg"), "model", words_and_calls, time.time_ns() // 1_000_000, opaque=opaque)
-        usual = reason in ("end_turn", "tool_use")
-        detail = "" if usual else f"{self._blocked or self._finish} {self._message}".strip()
-        return ModelResponse(message, reason, self._usage, self._version, detail)
+        with suppress(DecodeError):
+            return Opaque(self._provider, self._asked, raw) if _parts(raw) else None
+        return None
 
     def _take_part(self, raw: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        try:
-            part = _part(raw)
-        except DecodeError as error:
-            raise _unreadable() from error
+        part = _part(raw)
         if part.function_call is not None:
-            if part.function_call.name:  # a call without a name is nothing that can be answered
+            if part.function_call.name:  # without a name there is nothing to run
                 yield self._take_call(raw, part.function_call, part.function_call.name)
         elif part.text and not part.thought:
-            self._kept.append(_Kept(raw, Text(part.text)))
+            self._collected.append(_RawPart(raw, Text(part.text)))
             yield TextDelta(part.text)
         else:
-            self._kept.append(_Kept(raw, None))
+            self._collected.append(_RawPart(raw, None))
 
     def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:
         unique = call.id if call.id and call.id not in self._call_ids else new_id("call")
         index = len(self._call_ids)
         self._call_ids.add(unique)
         arguments = call.args if isinstance(call.args, dict) else {}
-        self._kept.append(_Kept(raw, ToolCall(unique, name, arguments)))
+        self._collected.append(_RawPart(raw, ToolCall(unique, name, arguments)))
         return ToolCallDelta(index, unique, name, encode(arguments).decode())
 
     def _stop_reason(self) -> StopReason:
         if self._blocked or self._finish in BLOCKED:
             return "blocked"
-        if self._finish == "MAX_TOKENS":
-            return "max_tokens"
-        if self._finish in MALFORMED:
-            return "malformed"
-        if self._finish not in COMPLETE:
-            return "other"
-        if any(isinstance(one.part, ToolCall) for one in self._kept):
-            return "tool_use"
-        said_something = any(isinstance(one.part, Text) and one.part.text.strip() for one in self._kept)
-        return "end_turn" if self._finish == "STOP" and said_something else "malformed"
+        if self._finish == "UNEXPECTED_TOOL_CALL":  # the call of a name that was not declared may be whole
+            return "tool_use" if any(isinstance(one.part, ToolCall) for one in self._collected) else "malformed"
+        return STOP_REASONS.get(self._finish, "other")
 
 
 def _usage(counts: _UsageMetadata) -> Usage:
@@ -202,7 +203,3 @@ def _usage(counts: _UsageMetadata) -> Usage:
         output=counts.candidates_token_count or 0,
         thinking=counts.thoughts_token_count or 0,
     )
-
-
-def _unreadable() -> TryAgain:
-    return TryAgain("malformed", "Gemini sent an event that cannot be read")

@@ -1,4 +1,4 @@
-"""The same models on Vertex AI: a project and a region in the place of a key, signed in with Google's credentials."""
+"""Gemini on Vertex AI: a project, a region and Google's credentials in place of a key."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from google.auth.credentials import Credentials
 from google.genai import types
 
 from bot.providers.gemini.client import GenerateContent
-from bot.providers.gemini.failures import Access
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
+from bot.providers.shared.failures import Failures
 
 API_VERSION = "v1beta1"
 GLOBAL = "global"
@@ -22,7 +22,7 @@ class Vertex(GenerateContent):
     Args:
         location: a region, or the endpoint that chooses one.
         base_url: empty for Google's own.
-        credentials: empty for the application default credentials, which are looked for with the first request.
+        credentials: None for the application default credentials, which the first request looks up.
     """
 
     name = "vertex"
@@ -38,13 +38,13 @@ class Vertex(GenerateContent):
         credentials: Credentials | None = None,
     ) -> None:
         fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
-        refused = f"GOOGLE_CLOUD_PROJECT: {project} let nobody in ({{}}): {fix}"
-        access = Access(model, refused, asker=options.asker)
-        connected = partial(_signed_in, project, location, credentials)
-        super().__init__(connected, access, API_VERSION, base_url, options)
+        refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
+        failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
+        open_client = partial(_open_client, project, location, credentials)
+        super().__init__(open_client, failures, API_VERSION, base_url, options)
 
 
-def _signed_in(
+def _open_client(
     project: str, location: str, credentials: Credentials | None, options: types.HttpOptions
 ) -> genai.Client:
     return genai.Client(

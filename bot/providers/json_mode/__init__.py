@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ConfigT, ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import ConfigT, Options, ProviderEntry
 
 if TYPE_CHECKING:
     from bot.providers.json_mode.client import Writer
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def entry_over(
     writer: ProviderEntry[ConfigT], open_writer: Callable[[ConfigT, str, Options], Writer]
 ) -> ProviderEntry[ConfigT]:
-    """JSON mode with what the writer reads and needs."""
+    """The entry of JSON mode over a writer, with the writer's variables and SDK."""
 
     def open_model(config: ConfigT, model: str, options: Options) -> Provider:
         from bot.providers.json_mode.client import JsonMode

@@ -1,7 +1,7 @@
-"""Tools for models without function calling: they write every answer as one JSON object by a schema.
+"""Tools for models without function calling: the model writes every answer as one JSON object by a schema.
 
-``request.py`` writes how to answer, and by which schema; ``response.py`` shows the words of an answer that is still
-being written and reads the whole. The object itself is never shown to anybody.
+``request.py`` writes the instructions and the schema; ``response.py`` reads the object, and its reply while the object
+is being written. Users never see the object.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from bot.providers import AUTO, Completed, ModelResponse, Restarted, StreamEvent
 from bot.providers.json_mode.request import conversation, instructions, repair, schema_of
 from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.providers.shared.capping import CALLS_CAP, WORDS_CAP, cap_answer
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response
+from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
 from bot.transcript import Message, Text, ToolCall, Usage
 from toolset.tool import ToolDefinition
 
 PROVIDER = "json"
-LONGEST = WORDS_CAP + CALLS_CAP  # characters: the object holds words and calls
+LONGEST = TEXT_CAP + CALLS_CAP  # characters: the object holds the text and the calls
 
 
 class Writer(Protocol):
@@ -57,13 +56,13 @@ class Writer(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         ...
 
 
 @dataclass(slots=True)
 class _Try:
-    """One request: what was written, what of it was shown, and what it says."""
+    """One request: its response, the text that was shown of it, and what it says."""
 
     response: ModelResponse
     shown: str
@@ -75,15 +74,15 @@ class _Try:
 
     @property
     def is_usable(self) -> bool:
-        """A blocked answer is not repaired."""
+        """Whether no second request is made: the answer is readable, or it was blocked."""
         return self.reading is not None or self.response.stop_reason == "blocked"
 
 
 class JsonMode:
-    """A model that is asked for JSON instead of being given tools.
+    """A model that writes JSON in place of calls.
 
-    An answer that cannot be read, or is cut off, is asked for once more; what cannot be read then is plain text, if it
-    is not JSON in pieces.
+    An unreadable or cut answer is requested once more. A second unreadable answer is plain text, unless it is JSON in
+    pieces.
     """
 
     name = PROVIDER
@@ -101,31 +100,26 @@ class JsonMode:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once, and once more where the answer cannot be read.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
-        asked = (instructions(system, tools), conversation(messages), schema_of(tools, tool_choice))
+        """Ask once, and once more after an unreadable answer; raises as the Protocol says."""
+        prompt, asked, schema = instructions(system, tools), conversation(messages), schema_of(tools, tool_choice)
         may_call = bool(tools) and tool_choice.mode != "none"
         tries: list[_Try] = []
-        written = cap_answer(self._writer.write(*asked, first_token_timeout_s), self.model, asked[1], LONGEST)
-        async with aclosing(_stream_reply(written, may_call, tries)) as events:
-            async for event in events:
-                yield event
-        if not tries[0].is_usable:
-            if tries[0].shown:
+        for timeout_s in (first_token_timeout_s, FIRST_TOKEN_TIMEOUT_S):
+            if tries and tries[0].shown:
                 yield Restarted()
-            again = [*asked[1], *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
-            written = cap_answer(self._writer.write(asked[0], again, asked[2]), self.model, again, LONGEST)
+            if tries:
+                asked = [*asked, *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
+            written = cap_answer(self._writer.write(prompt, asked, schema, timeout_s), self.model, asked, LONGEST)
             async with aclosing(_stream_reply(written, may_call, tries)) as events:
                 async for event in events:
                     yield event
+            if tries[0].is_usable:
+                break
         for event in _ending(tries, messages):
             yield event
 
     async def check(self) -> str:
-        """Ask whether key and model work, without generating."""
+        """Check the writer."""
         return await self._writer.check()
 
     async def aclose(self) -> None:
@@ -136,7 +130,7 @@ class JsonMode:
 async def _stream_reply(
     written: AsyncGenerator[StreamEvent], may_call: bool, tries: list[_Try]
 ) -> AsyncGenerator[StreamEvent]:
-    """The words of one answer while it is written; the whole is added to ``tries``."""
+    """The reply of one answer while it is written; the whole answer is added to ``tries``."""
     growing = GrowingReply()
     async with aclosing(written) as events:
         async for event in events:
@@ -150,7 +144,7 @@ async def _stream_reply(
 
 
 def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEvent]:
-    """What is still to be told once the last try is over."""
+    """The events after the last request: the rest of the reply, the calls, the response."""
     last = tries[-1]
     reply = _reply(last)
     calls = _calls(last.reading, messages)
@@ -174,7 +168,7 @@ def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEv
 
 
 def _reply(last: _Try) -> str:
-    """The words for the user: of a cut answer what could be shown, of an unreadable one the text that is no JSON."""
+    """The text for the user: of a cut answer the shown text, of an unreadable one its text unless that is JSON."""
     if last.reading is not None:
         return last.reading.reply
     text = last.response.message.text

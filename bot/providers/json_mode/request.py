@@ -1,4 +1,4 @@
-"""What a model without function calling is sent: how to answer, its tools, what was said, and the answer's schema."""
+"""The request to a model without function calling: instructions, tools, conversation, and the schema of the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_TOOLS = "You have no tools."
 
 
 class Example(NamedTuple):
-    """What was said, and the answer to it."""
+    """A message and the answer to it."""
 
     said: str
     thought: str
@@ -29,7 +29,7 @@ class Example(NamedTuple):
     reply: str = ""
 
 
-# Small models follow what they are shown: each was measured to choose right far more often with these than without.
+# Small models follow examples: every one that was measured chose right far more often with these than without.
 EXAMPLES = (
     Example(
         "What's the weather in Kyoto?",
@@ -58,7 +58,7 @@ CUT = "That was too long and broke off. Answer again with the JSON object, much 
 
 
 def instructions(system: str, tools: Sequence[ToolDefinition]) -> str:
-    """The system prompt: the same bytes for the same tools, so that it caches."""
+    """The system prompt: the same bytes for the same tools, so that vendors can cache it."""
     listed = "\n".join(
         f"- {tool.name}: {tool.description} Arguments: {encode(tool.parameters).decode()}" for tool in tools
     )
@@ -68,17 +68,17 @@ def instructions(system: str, tools: Sequence[ToolDefinition]) -> str:
 
 
 def conversation(messages: Sequence[Message]) -> list[Message]:
-    """The transcript in the form of the examples, one call at a time, each followed by its result."""
+    """The conversation in the form of the examples: one call at a time, followed by its result."""
     results = {result.call_id: result for message in messages for result in message.results}
-    return [said for message in messages for said in _said(message, results)]
+    return [said for message in messages for said in _turns(message, results)]
 
 
 def repair(text: str, *, cut: bool) -> list[Message]:
-    """What was written, and what is wrong with it."""
+    """The unreadable answer, and a message that says what is wrong with it."""
     return [_message("model", text), _message("user", CUT if cut else UNREADABLE)]
 
 
-def _said(message: Message, results: dict[str, ToolResult]) -> Iterator[Message]:
+def _turns(message: Message, results: dict[str, ToolResult]) -> Iterator[Message]:
     if message.role == "user":
         yield message
     elif message.role == "model" and not message.calls:
@@ -104,7 +104,7 @@ WHOLE = Dialect(VOCABULARY)
 
 
 def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
-    """What an answer may hold under a tool choice."""
+    """The schema of an answer under a tool choice."""
     callable_tools = [tool for tool in tools if choice.mode != "none" and choice.name in ("", tool.name)]
     branches = [_call(tool) for tool in callable_tools]
     if choice.mode in ("auto", "none") or not branches:
@@ -122,7 +122,7 @@ def schema_of(tools: Sequence[ToolDefinition], choice: ToolChoice) -> JSON:
 
 
 def _call(tool: ToolDefinition) -> JSON:
-    """A call, with references written out: those of a schema inside another one would lead nowhere."""
+    """The schema of a call, with references written out, as they cannot lead out of a schema inside another."""
     return {
         "type": "object",
         "properties": {

@@ -1,58 +1,72 @@
-"""A JSON answer: its reply shown while it is written, and the whole read leniently (code fences, prose, bare calls)."""
+"""A JSON answer: the reply while it is written, and the whole, read leniently (code fences, prose, bare calls)."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bot.providers.shared.response import without_surrogates
 from bot.transcript import encode
 
 JSON = dict[str, Any]
 
 WORDS = {"reply", "tool_call", "tool_calls"}
+TEXTS = ("thought", "reply")
 ARGUMENTS = ("arguments", "parameters", "args")
 BRACKET = re.compile(r"[{\[]")
-TRIES = 30  # brackets that begin no JSON: from each of them the whole text may be read
+TRIES = 30  # brackets that begin no JSON: each may cost a read of the whole text
 MARKS = ('"tool_call', '"reply"', '"arguments"', '"thought"')
 
-_decoder = json.JSONDecoder(strict=False)  # small models write line breaks as they are
+
+def _number(text: str) -> float:
+    """A float of JSON; Python reads NaN, Infinity and 1e999 too."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
+
+
+# Small models write line breaks as they are.
+_decoder = json.JSONDecoder(strict=False, parse_float=_number, parse_constant=_number)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer says."""
+    """The words and the calls of an answer."""
 
     reply: str
     calls: tuple[tuple[str, JSON], ...]
 
 
 def read(text: str, may_call: bool) -> Reading | None:
-    """What the first object in a text says that is an answer; None where there is none that says anything."""
+    """The first object in a text that holds words or calls; None without one."""
     try:
         for found in _objects(text):
             reading = _reading(found, may_call)
             if reading.reply.strip() or reading.calls:
                 return reading
-    except RecursionError:  # brackets within brackets, far beyond any answer
+    except RecursionError:  # nested far deeper than any answer
         return None
     return None
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text that could not be read is an object all the same, and so nothing for a person's eyes."""
+    """Whether an unreadable text is JSON in pieces, which no user should see."""
     return text.lstrip().startswith(("{", "[", "```")) or any(mark in text for mark in MARKS)
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """Whatever JSON stands in a text, outermost first; after some brackets that are none it is not looked for."""
+    """The JSON in a text, outermost first; the search ends after ``TRIES`` brackets that begin none."""
     place = tries = 0
     while tries < TRIES and (bracket := BRACKET.search(text, place)):
         try:
             found, place = _decoder.raw_decode(text, bracket.start())
-            encode(found)  # half a surrogate pair is a letter to Python and to nobody else
+            if isinstance(found, dict):
+                found |= {key: without_surrogates(found[key]) for key in TEXTS if isinstance(found.get(key), str)}
+            encode(found)  # refuses half a surrogate pair in a call, which Python reads
         except ValueError:
             tries += 1
             place = max(place, bracket.end())
@@ -61,14 +75,13 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _reading(found: Any, may_call: bool) -> Reading:
-    said = found if isinstance(found, dict) else {}
     called = [call for call in _called(found) if may_call]
-    reply = said.get("reply")
-    return Reading(reply if isinstance(reply, str) and not called else "", tuple(called))
+    reply = found.get("reply") if isinstance(found, dict) and not called else ""
+    return Reading(reply if isinstance(reply, str) else "", tuple(called))
 
 
 def _called(found: Any) -> Iterator[tuple[str, JSON]]:
-    """The calls in an object: under our own word, under OpenAI's, or the object itself."""
+    """The calls in an object: under our own key, under OpenAI's, or the object itself."""
     if isinstance(found, list):
         for one in found:
             yield from _called(one)
@@ -83,10 +96,11 @@ def _called(found: Any) -> Iterator[tuple[str, JSON]]:
 
 
 def _object(arguments: Any) -> JSON | None:
-    """Arguments as an object; some models write them as a string."""
+    """Arguments as an object, which some models write as a string; None where they are not JSON."""
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            arguments = _decoder.decode(arguments)
+            encode(arguments)
         except ValueError:
             return None
     return arguments if isinstance(arguments, dict) else None
@@ -98,29 +112,28 @@ CALL, REPLY = "tool_call", "reply"
 
 
 class GrowingReply:
-    """Follows the strings and brackets of the object; what is a value of ``reply`` at its top is shown.
+    """Reads an unfinished object, letter by letter, for the value of its key ``reply``.
 
-    Nothing is shown beside a call: there the words are guesses about a result that is still to come.
-
+    Beside a call nothing is shown: those words are guesses about a result that is still to come.
     """
 
     def __init__(self) -> None:
         self._shown: list[str] = []
         self._depth = 0
-        self._string: list[str] | None = None  # the one that is being written
-        self._escape = ""  # an escape sequence that is being written
-        self._key = ""  # the one at the top whose value is being written
+        self._string: list[str] | None = None  # being written
+        self._escape = ""  # being written
+        self._key = ""  # of the top object, whose value is being written
         self._calling = False
 
     def take(self, text: str) -> str:
-        """Take more of the object in and tell what is new in the reply."""
+        """Read more of the object and return what it adds to the reply."""
         more = "".join(letter for one in text for letter in self._take(one))
         self._shown.append(more)
         return more
 
     @property
     def shown(self) -> str:
-        """All of the reply so far."""
+        """The reply so far."""
         return "".join(self._shown)
 
     def _take(self, letter: str) -> Iterator[str]:
@@ -150,7 +163,7 @@ class GrowingReply:
             yield letter
 
     def _unescaped(self, letter: str) -> str:
-        """The letter an escape stands for, once it is whole; two escapes may make one letter beyond the first plane."""
+        """The letter of an escape sequence, once it is whole; letters beyond the first plane take two escapes."""
         self._escape += letter
         pieces = self._escape
         if len(pieces) == 1:
@@ -162,6 +175,6 @@ class GrowingReply:
             return ""
         self._escape = ""
         try:
-            return str(json.loads(f'"{pieces}"')).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return without_surrogates(json.loads(f'"{pieces}"'))
         except ValueError:
             return "\N{REPLACEMENT CHARACTER}"

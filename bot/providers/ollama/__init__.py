@@ -1,17 +1,16 @@
-"""Models that Ollama serves."""
+"""The entry of Ollama."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, Field, SecretStr
 
 from bot.providers import Provider
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import OllamaHost, Secret
 
 
 class Config(BaseModel):
-    """Address, key and the tokens that a model reads."""
+    """Address, key and window."""
 
     ollama_host: OllamaHost = "127.0.0.1:11434"
     ollama_api_key: Secret = SecretStr("")

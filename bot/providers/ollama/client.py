@@ -1,8 +1,8 @@
-"""Ollama's native chat over aiohttp: one request in, a stream of events out.
+"""Ollama's native chat over aiohttp.
 
-``request.py`` writes what is sent, ``response.py`` reads what comes back. Ollama's SDK is not used: its models drop the
-parts of a schema and of a call that they do not know, its HTTP client becomes slow beyond a hundred requests in flight,
-and what is left, JSON lines from one address, is little.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions. Ollama's SDK is
+not used: its models drop fields of a schema and of a call that they do not know, its HTTP client becomes slow beyond a
+hundred requests in flight, and the rest of it, JSON lines from one address, is little.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from bot.errors import ModelError
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.ollama.failures import Refusals, translating
-from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offered, thinking
+from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offer, thinking
 from bot.providers.ollama.response import Answer
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, KEEP_ALIVE_S, MODEL_LOAD_TIMEOUT_S
-from bot.providers.shared.attachments import Attachments, length_of
-from bot.providers.shared.bodies import CARD_CAP, read_beginning
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, MODEL_LOAD_TIMEOUT_S
+from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures, retry_after
-from bot.providers.shared.options import USUAL, Options
-from bot.providers.shared.sse import lines_of
-from bot.providers.shared.timeouts import with_timeouts
+from bot.providers.shared.http import CARD_CAP, open_session, read_beginning
+from bot.providers.shared.request import Attachments, length_of, remember_last
+from bot.providers.shared.streaming import lines_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
-DEFAULT_WINDOW = 4_096  # of a server that is told nothing; what goes beyond it is lost without a word
+DEFAULT_WINDOW = 4_096  # tokens, of a server without a setting; it cuts off anything beyond without an error
 PORT = 11434
-PORTS = {"http": 80, "https": 443}  # where a scheme is written
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- where a server listens is nowhere to be reached
+PORTS = {"http": 80, "https": 443}  # of an address with a scheme
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a server listens there; no client reaches it there
 
 _read = Decoder(JSON).decode
 
@@ -44,9 +43,9 @@ class Ollama:
 
     Args:
         host: as in OLLAMA_HOST.
-        context_tokens: how much of a conversation the model reads; 0 leaves it to the server, which cuts off what is
-            beyond without a word.
-        api_key: for a server that wants one, such as Ollama's own.
+        context_tokens: the window of the model; 0 is the server's default. The server cuts off anything beyond without
+            an error.
+        api_key: for a server that needs one, such as Ollama's own.
     """
 
     name = PROVIDER
@@ -65,11 +64,11 @@ class Ollama:
         self._headers = {"content-type": "application/json"} | (
             {"authorization": f"Bearer {api_key}"} if api_key else {}
         )
-        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
+        self._declarations = remember_last(declarations)
         self._session: aiohttp.ClientSession | None = None
         self._loading: asyncio.Task[None] | None = None
 
-    async def stream(
+    def stream(
         self,
         system: str,
         messages: Sequence[Message],
@@ -77,22 +76,17 @@ class Ollama:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
-        shown = offered(self._declarations(tools), tool_choice)
+        """Ask once; raises as the Protocol says."""
         attachments = Attachments()
-        said = chat(system, messages, self.model, attachments.stand_in)
-        body: JSON = {"model": self.model, "messages": said, "options": self._parameters}
-        answer = Answer(self.model, messages, self._refusals, may_call=bool(shown))
-        asked = self._lines(body | ({"tools": shown} if shown else {}), attachments)
-        with translating(self._refusals):
-            async with aclosing(with_timeouts(asked, first_token_timeout_s, self._options)) as lines:
-                async for line in lines:
-                    for delta in answer.take(line):
-                        yield delta
-        yield Completed(answer.response())
+        turns = chat(system, messages, self.model, attachments.stand_in)
+        body: JSON = {"model": self.model, "messages": turns, "options": self._parameters}
+        offered = offer(self._declarations(tools), tool_choice)
+        events = self._events(body | ({"tools": offered} if offered else {}), attachments)
+        answer = Answer(self.model, messages, self._refusals, may_call=bool(offered))
+        return stream_answer(events, answer, translating(self._refusals), first_token_timeout_s, self._options)
 
     async def check(self) -> str:
-        """Look the model up, which loads nothing."""
+        """Look the model up; nothing is loaded or generated."""
         with translating(self._refusals):
             async with (
                 asyncio.timeout(self._options.first_token_timeout_s),
@@ -111,12 +105,7 @@ class Ollama:
         if self._session is not None:
             await self._session.close()
 
-    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
-        if self._declared[0] is not tools:
-            self._declared = (tools, declarations(tools))
-        return self._declared[1]
-
-    async def _lines(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
+    async def _events(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
         async with (
             await self._open_chat(body, attachments) as response,
             aclosing(lines_of(response.content.iter_any())) as lines,
@@ -126,7 +115,7 @@ class Ollama:
                     yield line
 
     async def _open_chat(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """The response, which begins once the model is loaded; who cannot wait so long has it loaded for the next."""
+        """The response, once the model is loaded; after a request that could not wait, loading goes on for the next."""
         try:
             return await self._post("/api/chat", body, self._thinking, attachments)
         except asyncio.CancelledError:
@@ -135,7 +124,7 @@ class Ollama:
             raise
 
     async def _load(self) -> None:
-        """Load the model: Ollama gives that up together with the request that wanted it.
+        """Load the model: Ollama stops loading when the request that needs it is cancelled.
 
         https://github.com/ollama/ollama/pull/4638
         """
@@ -147,9 +136,9 @@ class Ollama:
     async def _post(
         self, path: str, body: JSON, thinking: JSON | None = None, attachments: Attachments | None = None
     ) -> aiohttp.ClientResponse:
-        """Send one request; once more where the model turns out not to be told how to think."""
+        """Send one request, and once more without ``think`` where the model refuses it."""
         if self._session is None:
-            self._session = _open_session()
+            self._session = open_session()
         json = encode(body | (thinking or {}))
         data = attachments.body(json) if attachments else json
         response = await self._session.post(
@@ -158,15 +147,15 @@ class Ollama:
         if response.status == 200:
             return response
         async with response:
-            words = _words_of(await read_beginning(response))
-        if thinking and response.status == 400 and "think" in words:
+            message = _message_of(await read_beginning(response))
+        if thinking and response.status == 400 and "think" in message:
             self._thinking = {}
             return await self._post(path, body, attachments=attachments)
-        raise self._refusals.refusal(response.status, words, retry_after(response.headers))
+        raise self._refusals.refusal(response.status, message, retry_after(response.headers))
 
 
 def address_of(host: str) -> str:
-    """The base URL of OLLAMA_HOST as Ollama's own clients read it: scheme, host and port may each be left out."""
+    """The base URL for OLLAMA_HOST, in which scheme, host and port are optional, as in Ollama's own clients."""
     scheme, separator, _ = host.partition("://")
     parts = urlsplit(host if separator else f"http://{host}")
     port = parts.port or (PORTS.get(scheme, PORT) if separator else PORT)
@@ -175,17 +164,8 @@ def address_of(host: str) -> str:
     return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}:{port}{parts.path.rstrip('/')}"
 
 
-def _words_of(body: bytes) -> str:
+def _message_of(body: bytes) -> str:
     try:
         return str(_read(body).get("error", ""))
     except DecodeError:
         return body.decode(errors="replace")
-
-
-def _open_session() -> aiohttp.ClientSession:
-    """No limit on connections: how many turns run at once is the worker's to say. Time-outs are the provider's."""
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
-        auto_decompress=False,
-    )

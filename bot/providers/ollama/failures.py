@@ -1,4 +1,4 @@
-"""Every way in which Ollama and the way to it fail, as what it means to the caller."""
+"""The failures of Ollama and of the network, translated into ``ModelError``."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ BAD_CALL = "error parsing tool call"
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """What a server says no to.
+    """The failures of one model with Ollama's own causes and fixes.
 
     Attributes:
-        address: where it is.
+        address: of the server.
     """
 
     failures: Failures
     address: str
 
-    def refusal(self, status: int, words: str, after: float | None = None) -> ModelError:
-        """An error the server answered with; it names none of them otherwise than in words."""
+    def refusal(self, status: int, message: str, after: float | None = None) -> ModelError:
+        """The ``ModelError`` for an error that the server answered with; Ollama has no codes, only messages."""
         model = self.failures.model
         if status == 404:
             return self.failures.unknown(f"is not at {self.address}: run ollama pull {model}")
-        if "does not support tools" in words:
+        if "does not support tools" in message:
             return self.knows_no_tools()
-        return self.failures.refusal(status, "tool_use_failed" if words.startswith(BAD_CALL) else "", words, after)
+        return self.failures.refusal(status, "tool_use_failed" if message.startswith(BAD_CALL) else "", message, after)
 
     def timed_out(self) -> TryAgain:
-        """No answer in time, which may be for the time that loading takes."""
+        """The answer came too late; loading the model may be the reason."""
         model = self.failures.model
         hint = "if Ollama was still loading it, the next message finds it loaded; OLLAMA_KEEP_ALIVE keeps it so"
         return TryAgain("timed_out", f"{model} did not answer in time: {hint}")
 
     def knows_no_tools(self) -> ModelUnusable:
-        """A model that cannot call functions."""
+        """The model cannot call functions."""
         model = self.failures.model
         fix = f"name another, or ask it as json:{model} with OPENAI_BASE_URL={self.address}/v1"
         return ModelUnusable("model_unfit", f"{self.failures.asker}: {model} knows no tools: {fix}")
@@ -51,10 +51,10 @@ class Refusals:
 
 @contextmanager
 def translating(refusals: Refusals) -> Iterator[None]:
-    """Turn what is raised inside into ``bot.errors``.
+    """Translate exceptions raised inside.
 
     Raises:
-        ModelError: whatever went wrong.
+        ModelError: for each exception of aiohttp, msgspec and the network.
     """
     try:
         yield

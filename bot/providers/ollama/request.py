@@ -1,4 +1,4 @@
-"""What Ollama is sent: the neutral request as the JSON of its native chat."""
+"""The request to Ollama: the neutral request as JSON of its native chat."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice, wrap_result
-from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_name, visible_parts
+from bot.providers.shared.request import Inline, in_base64, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import Dialect, adapt
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -18,21 +17,21 @@ JSON = dict[str, Any]
 
 TAKES_LEVELS = re.compile(r"(?:.*/)?gpt-oss")
 LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
-DEEP = ("medium", "high")  # all others know is thinking or not, and on a machine of one's own that takes its time
+DEEP = ("medium", "high")  # other models only think or not, and thinking is slow on one's own machine
 PARAGRAPH = "\n\n"
 
-# What its own types hold; anything else is dropped before a template sees it:
+# The fields of Ollama's own types; it drops all others before the template of a model is filled in:
 # https://github.com/ollama/ollama/blob/main/api/types.go
 DIALECT = Dialect(frozenset(("type", "properties", "required", "items", "description", "enum", "anyOf")))
 
 
 def thinking(model: str, level: str) -> bool | str:
-    """How hard the model should think."""
+    """How hard the model should think: a level, or yes and no."""
     return LEVELS[level] if TAKES_LEVELS.match(model) else level in DEEP
 
 
 def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
-    """All tools."""
+    """The tools as Ollama declares functions."""
     return [
         {
             "type": "function",
@@ -46,31 +45,31 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     ]
 
 
-def offered(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
-    """The tools that may be called. Ollama has no tool choice: what must not be called is not shown."""
+def offer(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
+    """The tools that the model may call. Ollama has no tool choice, so the others are left out."""
     if choice.mode == "none":
         return []
     return [tool for tool in declared if choice.mode != "one" or tool["function"]["name"] == choice.name]
 
 
 def chat(system: str, messages: Sequence[Message], model: str, inline: Inline = in_base64) -> list[JSON]:
-    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate.
+    """The conversation. Adjacent messages of users become one: the templates of many models want turns to alternate.
 
     Args:
-        inline: what stands for the content of media.
+        inline: writes the content of media.
     """
-    said: list[JSON] = [{"role": "system", "content": system}] if system else []
+    turns: list[JSON] = [{"role": "system", "content": system}] if system else []
     for message in messages:
         if message.role == "tool":
-            said += [_tool(result) for result in message.results]
+            turns += [_tool(result) for result in message.results]
         elif message.role == "model":
-            said += _assistant(message, model)
+            turns += _assistant(message, model)
         elif user := _user(message, inline):
-            if said and said[-1]["role"] == "user":
-                said[-1] = _joined(said[-1], user)
+            if turns and turns[-1]["role"] == "user":
+                turns[-1] = _joined(turns[-1], user)
             else:
-                said.append(user)
-    return said
+                turns.append(user)
+    return turns
 
 
 def _user(message: Message, inline: Inline) -> JSON | None:
@@ -89,17 +88,17 @@ def _joined(before: JSON, after: JSON) -> JSON:
 
 
 def _assistant(message: Message, model: str) -> list[JSON]:
-    """A message of the model's with its own thoughts, none where there is nothing to send."""
+    """A message of the model with the thoughts that this model wrote; none for an empty message."""
     opaque = message.opaque
     own = opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model)
-    said: JSON = {"role": "assistant", "content": message.text}
+    turn: JSON = {"role": "assistant", "content": message.text}
     if opaque is not None and own:
-        said["thinking"] = opaque.data.decode()
+        turn["thinking"] = opaque.data.decode()
     if message.calls:
-        said["tool_calls"] = [
+        turn["tool_calls"] = [
             {"function": {"name": portable_name(call.name), "arguments": call.arguments}} for call in message.calls
         ]
-    return [said] if message.text or message.calls else []
+    return [turn] if message.text or message.calls else []
 
 
 def _tool(result: ToolResult) -> JSON:

@@ -1,4 +1,4 @@
-"""What Ollama answers: the lines of one stream, read into neutral events and one neutral response."""
+"""The response of Ollama: the lines of one stream become neutral events and one neutral response."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.ollama.failures import Refusals
 from bot.providers.ollama.request import PROVIDER
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.transcript import Message, Opaque, Text, Usage
 
 STOP_REASONS: dict[str, StopReason] = {"stop": "end_turn", "length": "max_tokens"}
@@ -44,14 +42,14 @@ class _Line(Struct):
     error: str | None = None
 
 
-_line = Decoder(_Line).decode
+_line = event_decoder(_Line, lambda line: bool(line.message and line.message.tool_calls))
 
 
 class Answer:
-    """One answer in the making.
+    """One answer while it is read.
 
     Args:
-        may_call: calls are dropped otherwise.
+        may_call: whether calls are kept.
     """
 
     def __init__(self, model: str, messages: Sequence[Message], refusals: Refusals, *, may_call: bool) -> None:
@@ -66,11 +64,11 @@ class Answer:
         self._model = model
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        """Take one line in and tell what is new in it.
+        """Read one line and yield what it adds to the answer.
 
         Raises:
-            ModelError: it is an error that came after the 200.
-            DecodeError: it is not what Ollama sends.
+            ModelError: the line is an error that came after the 200.
+            DecodeError: the line is not in Ollama's form.
         """
         line = _line(data)
         if line.error is not None:

@@ -1,4 +1,4 @@
-"""OpenAI's models, and every server that speaks like it."""
+"""The entry of OpenAI and of compatible servers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, SecretStr
 
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import ApiURL, Secret
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Config(BaseModel):
-    """Key and address; a server of one's own wants no key."""
+    """Key and address; one's own server may need no key."""
 
     openai_api_key: Secret = SecretStr("")
     openai_base_url: ApiURL | Literal[""] = ""

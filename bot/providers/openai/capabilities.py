@@ -1,4 +1,4 @@
-"""What a server has turned out not to take: learned from its refusals, left out from then on."""
+"""The fields that a server refuses: learned from its refusals, and left out from then on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 JSON = dict[str, Any]
 
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-NO_PICTURES = re.compile(  # as llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400) say it
+NO_PICTURES = re.compile(  # in errors of llama.cpp (500), vLLM (400, twice), OpenRouter (404) and OpenAI (400)
     "image input is not supported|at most 0 image|not a multimodal model|support image input"
     "|image_url is only supported",
     re.IGNORECASE,
@@ -20,12 +20,12 @@ class Capabilities:
     """What one server takes.
 
     Args:
-        is_openai: OpenAI's own models refuse the older name of the output limit, and others do not know the newer.
+        is_openai: OpenAI's own models refuse the old name of the output limit; other servers may not know the new one.
 
     Attributes:
-        system_role: ``user`` for models whose template knows no system prompt.
-        sees_pictures: whether its model does, as far as is known.
-        unwanted: fields it refuses, wherever in a request they stand.
+        system_role: ``user`` for models whose template has no system prompt.
+        sees_pictures: False after a refusal of pictures.
+        unwanted: refused fields, wherever they stand in a request.
     """
 
     def __init__(self, *, is_openai: bool) -> None:
@@ -37,7 +37,7 @@ class Capabilities:
         self._form = "json_schema"
 
     def learn(self, status: int, complaint: str) -> None:
-        """Take a refusal in; each field is given up once at most, so that a server cannot keep us guessing."""
+        """Learn from a refusal; each field is given up at most once, so that no server can cause endless attempts."""
         if NO_PICTURES.search(complaint):
             self.sees_pictures = False
         elif status not in (400, 422):
@@ -52,7 +52,7 @@ class Capabilities:
             self.unwanted |= {field for field in OPTIONAL if field in complaint}
 
     def adapted(self, body: JSON) -> JSON:
-        """A request without what is not taken; its output limit is called ``max_tokens``."""
+        """A request without the refused fields; its output limit is ``max_tokens``."""
         adapted = {name: value for name, value in body.items() if name not in self.unwanted}
         adapted[self._limit] = adapted.pop("max_tokens")
         if "response_format" in adapted and self._form != "json_schema":

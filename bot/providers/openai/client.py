@@ -1,8 +1,8 @@
-"""OpenAI, and every server that speaks like it (vLLM, llama.cpp, LM Studio, Groq, OpenRouter), through the openai SDK.
+"""OpenAI and compatible servers (vLLM, llama.cpp, LM Studio, Groq, OpenRouter) through the openai SDK.
 
-``request.py`` writes what is sent, ``response.py`` reads what comes back, ``capabilities.py`` remembers what a server
-does not take. The SDK sends the request, which it is given as bytes, and judges the status; the events that follow are
-read past its models: both would take most of a request's CPU time.
+``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, and
+``capabilities.py`` learns what a server refuses. The SDK gets the request as bytes and judges the status; events pass
+it by: its own models would take most of a request's CPU time.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
-from typing import Any
+from functools import partial
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
-from bot.providers import AUTO, Completed, StreamEvent, ToolChoice
+from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.openai.capabilities import Capabilities
-from bot.providers.openai.failures import is_hung_up, translating, words_of
+from bot.providers.openai.failures import is_disconnect, message_of, translating
 from bot.providers.openai.request import (
     COMPATIBLE,
     JSON,
@@ -31,19 +31,18 @@ from bot.providers.openai.request import (
     tool_choice_of,
 )
 from bot.providers.openai.response import DONE, Answer
-from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, KEEP_ALIVE_S, LAST_BYTES_TIMEOUT_S
-from bot.providers.shared.attachments import Attachments, length_of
-from bot.providers.shared.errors_over_httpx2 import bound_error
+from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, LAST_BYTES_TIMEOUT_S
+from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.options import USUAL, Options
-from bot.providers.shared.sse import events_of
-from bot.providers.shared.timeouts import with_timeouts
+from bot.providers.shared.httpx2_client import open_client
+from bot.providers.shared.request import Attachments, length_of, remember_last
+from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key"  # the SDK insists on one, local servers want none
-NAMED = 5  # models named where the one that was asked for is not among them
+NAMED = 5  # models of a server that the cause of an unknown model lists
 
 
 class OpenAI:
@@ -64,7 +63,7 @@ class OpenAI:
         self._effort = reasoning_effort(model, options.thinking_level)
         self._capabilities = Capabilities(is_openai=not base_url)
         self._dialects = COMPATIBLE if base_url else OPENAIS
-        self._declared: tuple[Sequence[ToolDefinition], list[JSON]] = ((), [])
+        self._declarations = remember_last(partial(declarations, dialects=self._dialects))
         self._client = openai.AsyncOpenAI(
             api_key=api_key or NO_KEY,
             admin_api_key="",  # not from the environment
@@ -72,10 +71,10 @@ class OpenAI:
             max_retries=0,
             timeout=openai.Timeout(None, connect=CONNECT_TIMEOUT_S),
             default_headers={"accept-encoding": "identity"},
-            http_client=_http_client(),
+            http_client=open_client(openai.DefaultAioHttpClient),
         )
 
-    async def stream(
+    def stream(
         self,
         system: str,
         messages: Sequence[Message],
@@ -83,33 +82,25 @@ class OpenAI:
         tool_choice: ToolChoice = AUTO,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once; a ``ModelError`` says that there is no answer, or that it broke off."""
+        """Ask once; raises as the Protocol says."""
         fields = {"tools": self._declarations(tools), "tool_choice": tool_choice_of(tool_choice)} if tools else {}
         answer = Answer(self.model, messages, self._failures, may_call=bool(tools) and tool_choice.mode != "none")
-        async with aclosing(self._ask(system, messages, fields, answer, first_token_timeout_s)) as events:
-            async for event in events:
-                yield event
+        return self._ask(system, messages, fields, answer, first_token_timeout_s)
 
-    async def write(
+    def write(
         self,
         system: str,
         messages: Sequence[Message],
         schema: JSON,
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
-        """Ask once for JSON by a schema, which comes as text.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
+        """Ask once for JSON by a schema, which comes as text; raises as ``stream``."""
         fields = {"response_format": response_format(schema, self._dialects)}
         answer = Answer(self.model, messages, self._failures, may_call=False)
-        async with aclosing(self._ask(system, messages, fields, answer, first_token_timeout_s)) as events:
-            async for event in events:
-                yield event
+        return self._ask(system, messages, fields, answer, first_token_timeout_s)
 
     async def check(self) -> str:
-        """Look the model up, in the server's list where it knows no other way, and generate nothing."""
+        """Look the model up, in the server's list where the server has no other way; nothing is generated."""
         with translating(self._failures):
             async with asyncio.timeout(self._options.first_token_timeout_s):
                 with suppress(openai.NotFoundError):
@@ -125,25 +116,20 @@ class OpenAI:
         """Close the connections."""
         await self._client.close()
 
-    async def _ask(
+    def _ask(
         self, system: str, messages: Sequence[Message], fields: JSON, answer: Answer, first_token_timeout_s: float
     ) -> AsyncGenerator[StreamEvent]:
         attachments = Attachments()
 
         def body() -> JSON:
-            said = chat(system, messages, self.model, self._capabilities, attachments.stand_in)
-            return self._capabilities.adapted({"model": self.model, "messages": said, **self._fixed(), **fields})
+            turns = chat(system, messages, self.model, self._capabilities, attachments.stand_in)
+            return self._capabilities.adapted({"model": self.model, "messages": turns, **self._fixed(), **fields})
 
-        with translating(self._failures):
-            answered = with_timeouts(self._events(body, attachments), first_token_timeout_s, self._options)
-            async with aclosing(answered) as events:
-                async for data in events:
-                    for delta in answer.take(data):
-                        yield delta
-        yield Completed(answer.response())
+        events = self._events(body, attachments)
+        return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
 
     def _fixed(self) -> JSON:
-        """The part of a request that never changes."""
+        """The fields that are the same in every request."""
         fixed: JSON = {
             "max_tokens": self._options.max_output_tokens,
             "stream": True,
@@ -151,13 +137,8 @@ class OpenAI:
         }
         return fixed | ({"reasoning_effort": self._effort} if self._effort else {})
 
-    def _declarations(self, tools: Sequence[ToolDefinition]) -> list[JSON]:
-        if self._declared[0] is not tools:
-            self._declared = (tools, declarations(tools, self._dialects))
-        return self._declared[1]
-
     async def _events(self, body: Callable[[], JSON], attachments: Attachments) -> AsyncGenerator[bytes]:
-        """The events of one answer, the last of them ``DONE`` where the server says so."""
+        """The events of one answer; ``DONE`` is the last one of most servers."""
         async with AsyncExitStack() as stack:
             response = await self._open(body, attachments, stack)
             async with aclosing(events_of(response.aiter_bytes())) as events:
@@ -170,10 +151,10 @@ class OpenAI:
                         await anext(events, None)
 
     async def _open(self, body: Callable[[], JSON], attachments: Attachments, stack: AsyncExitStack) -> httpx2.Response:
-        """Have the SDK make the request.
+        """Send the request through the SDK.
 
-        Again where a refusal has taught us what to leave out, and once where a connection that was kept had been closed
-        from the other end: llama.cpp does so after each stream, whatever it promises.
+        It is sent again as long as a refusal teaches what to leave out, and once where the server has closed a kept
+        connection: llama.cpp does so after each stream, against its own headers.
         """
         kept = True
         while True:
@@ -189,30 +170,16 @@ class OpenAI:
                     stream_cls=openai.AsyncStream[object],
                 )
             except openai.APIStatusError as error:
-                self._capabilities.learn(error.status_code, words_of(error))
+                self._capabilities.learn(error.status_code, message_of(error))
                 if body() == sent:
                     raise
             except openai.APIConnectionError as error:
-                if not (kept and is_hung_up(error)):
+                if not (kept and is_disconnect(error)):
                     raise
                 kept = False
             else:
                 stack.push_async_callback(stream.close)
                 return stream.response
-
-
-def _http_client() -> Any:
-    """aiohttp carries the requests: the SDK's own pool becomes slow beyond a hundred in flight.
-
-    No limit on connections: how many turns run at once is the worker's to say.
-    """
-    limits = httpx2.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_S)  # 0: none, in aiohttp's words
-    return openai.DefaultAioHttpClient(
-        limits=limits,
-        follow_redirects=False,
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [bound_error]},
-    )
 
 
 def _with_path(base_url: str) -> str:

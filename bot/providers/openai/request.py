@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server is sent: the neutral request as the JSON of chat completions."""
+"""The request to an OpenAI-compatible server: the neutral request as JSON of chat completions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from msgspec.json import Decoder
 
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.openai.capabilities import Capabilities
-from bot.providers.shared.attachments import Inline, in_base64
-from bot.providers.shared.portable import portable_id, portable_name, visible_parts
+from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import Dialect, adapt, strict_form
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -24,7 +23,7 @@ JSON = dict[str, Any]
 THINKS = re.compile(r"(?:openai/)?(?:o\d|gpt-(?:[5-9]|oss))(?!.*chat)")
 PARAGRAPH = "\n\n"
 
-# What OpenAI's strict mode knows: https://platform.openai.com/docs/guides/structured-outputs
+# The keywords of OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs
 STRICT = Dialect(
     frozenset(
         {
@@ -35,44 +34,44 @@ STRICT = Dialect(
     ),
     frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
 )
-# Without it hints are welcome, and references and unions are what servers stumble over.
+# Beyond strict mode, more hints are taken; references and unions fail on many servers.
 LOOSE = Dialect(STRICT.keywords | {"default", "examples", "minLength", "maxLength", "uniqueItems"})
 
 
 class Dialects(NamedTuple):
-    """What a server knows of JSON Schema: where it enforces it, and where it does not."""
+    """The JSON Schema that a server takes, in strict mode and beyond it."""
 
     strict: Dialect
     loose: Dialect
 
 
 OPENAIS = Dialects(STRICT, LOOSE)
-# llama.cpp refuses a pattern without anchors, and takes [^…] for quotes too: what is written then is no JSON any more.
+# llama.cpp refuses a pattern without anchors, and its [^…] matches quotes too, so that the model writes broken JSON.
 COMPATIBLE = Dialects(*(replace(dialect, keywords=dialect.keywords - {"pattern"}) for dialect in OPENAIS))
 
 
-class Kept(Struct, omit_defaults=True):
-    """What a server wants back beside words and calls, as ``Opaque.data``.
+class Extras(Struct, omit_defaults=True):
+    """Fields that a server wants back beside text and calls; they are stored as ``Opaque.data``.
 
     Attributes:
-        message: fields of the message.
-        calls: fields of each call.
+        message: of the message.
+        calls: of each call.
     """
 
     message: JSON = {}
     calls: list[JSON] = []
 
 
-_kept = Decoder(Kept).decode
+_extras = Decoder(Extras).decode
 
 
 def reasoning_effort(model: str, level: str) -> str:
-    """How hard the model should think; empty for one that does not."""
+    """How hard the model should think; empty for a model that does not think."""
     return level if THINKS.match(model) else ""
 
 
 def declarations(tools: Sequence[ToolDefinition], dialects: Dialects) -> list[JSON]:
-    """The tools; strict where the tool asks for it and its schema can be said so."""
+    """The tools; strict where the tool asks for it and its schema has a strict form."""
     return [{"type": "function", "function": _function(tool, dialects)} for tool in tools]
 
 
@@ -82,7 +81,7 @@ def tool_choice_of(choice: ToolChoice) -> str | JSON:
 
 
 def response_format(schema: JSON, dialects: Dialects) -> JSON:
-    """Text by a schema, strict where the schema can be said so."""
+    """Text by a schema, strict where the schema has a strict form."""
     strict = strict_form(adapt(schema, dialects.strict).schema)
     form: JSON = {
         "name": "answer",
@@ -95,23 +94,23 @@ def response_format(schema: JSON, dialects: Dialects) -> JSON:
 def chat(
     system: str, messages: Sequence[Message], model: str, capabilities: Capabilities, inline: Inline = in_base64
 ) -> list[JSON]:
-    """The conversation. Adjacent messages of users become one: many models' templates want turns to alternate.
+    """The conversation. Adjacent messages of users become one: the templates of many models want turns to alternate.
 
     Args:
-        inline: what stands for the content of media.
+        inline: writes the content of media.
     """
-    said: list[JSON] = [{"role": capabilities.system_role, "content": system}] if system else []
+    turns: list[JSON] = [{"role": capabilities.system_role, "content": system}] if system else []
     for message in messages:
         if message.role == "tool":
-            said += [_tool(result) for result in message.results]
+            turns += [_tool(result) for result in message.results]
         elif message.role == "model":
-            said += _assistant(message, model, capabilities)
+            turns += _assistant(message, model, capabilities)
         elif content := _content(message, capabilities, inline):
-            if said and said[-1]["role"] == "user":
-                said[-1] = {"role": "user", "content": _joined(said[-1]["content"], content)}
+            if turns and turns[-1]["role"] == "user":
+                turns[-1] = {"role": "user", "content": _joined(turns[-1]["content"], content)}
             else:
-                said.append({"role": "user", "content": content})
-    return said
+                turns.append({"role": "user", "content": content})
+    return turns
 
 
 def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
@@ -122,7 +121,7 @@ def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
 
 
 def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:
-    """Words alone as a string, which every server takes; beside pictures as parts."""
+    """Text alone as a string, which every server takes; text beside pictures as parts."""
     parts = list(visible_parts(message, sees_pictures=capabilities.sees_pictures))
     if any(isinstance(part, Media) for part in parts):
         return [_part(part, inline) for part in parts]
@@ -150,24 +149,24 @@ def _as_parts(content: str | list[JSON]) -> list[JSON]:
 
 
 def _assistant(message: Message, model: str, capabilities: Capabilities) -> list[JSON]:
-    """A message of the model's, none where there is nothing to send."""
+    """A message of the model; none for an empty message."""
     opaque = message.opaque
     own = opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model)
-    kept = _kept(opaque.data) if opaque is not None and own else Kept()
+    extras = _extras(opaque.data) if opaque is not None and own else Extras()
     calls = [
         {
             "id": portable_id(call.id),
             "type": "function",
             "function": {"name": portable_name(call.name), "arguments": encode(call.arguments).decode()},
-            **(kept.calls[place] if place < len(kept.calls) else {}),
+            **(extras.calls[place] if place < len(extras.calls) else {}),
         }
         for place, call in enumerate(message.calls)
     ]
     if not (message.text or calls):
         return []
-    extra = {name: value for name, value in kept.message.items() if name not in capabilities.unwanted}
-    said: JSON = {"role": "assistant", "content": message.text or None, **extra}
-    return [{**said, "tool_calls": calls} if calls else said]
+    extra = {name: value for name, value in extras.message.items() if name not in capabilities.unwanted}
+    turn: JSON = {"role": "assistant", "content": message.text or None, **extra}
+    return [{**turn, "tool_calls": calls} if calls else turn]
 
 
 def _tool(result: ToolResult) -> JSON:

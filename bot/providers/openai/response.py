@@ -1,7 +1,7 @@
-"""What an OpenAI-compatible server answers: the events of one stream, read into neutral events and one response.
+"""The response of an OpenAI-compatible server: the events of one stream become neutral events and one neutral response.
 
-Nearly every field may be absent, so each has a default, and what is not named here is ignored. A server that does not
-stream sends the whole answer as one event, with ``message`` in the place of ``delta``.
+Nearly every field may be absent, so each has a default; fields without a name here are ignored. A server that does not
+stream sends the whole answer as one event, with ``message`` in place of ``delta``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.openai.failures import kind_of
-from bot.providers.openai.request import PROVIDER, Kept
+from bot.providers.openai.request import PROVIDER, Extras
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.responses import build_response
-from bot.providers.shared.tool_call_deltas import Calls
+from bot.providers.shared.response import Calls, build_response, event_decoder
 from bot.transcript import Message, Opaque, Text, Usage, encode
 
 JSON = dict[str, Any]
@@ -86,15 +85,20 @@ class _Event(Struct):
     object: str | None = None
 
 
-_event = Decoder(_Event).decode
+def _has_calls(event: _Event) -> bool:
+    deltas = (choice.delta or choice.message for choice in event.choices or ())
+    return any(delta.tool_calls for delta in deltas if delta)
+
+
+_event = event_decoder(_Event, _has_calls)
 _error = Decoder(JSON).decode
 
 
 class Answer:
-    """One answer in the making.
+    """One answer while it is read.
 
     Args:
-        may_call: calls are dropped otherwise: small servers do not heed the tool choice.
+        may_call: whether calls are kept; small servers ignore the tool choice.
     """
 
     def __init__(self, model: str, messages: Sequence[Message], failures: Failures, *, may_call: bool) -> None:
@@ -106,17 +110,17 @@ class Answer:
         self._refusals: list[str] = []
         self._thoughts: defaultdict[str, list[str]] = defaultdict(list)
         self._blocks = _Blocks()
-        self._kept = Kept()
+        self._extras = Extras()
         self._finish = ""
         self._usage = Usage()
         self._model = model
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        """Take one event in and tell what is new in it.
+        """Read one event and yield what it adds to the answer.
 
         Raises:
-            ModelError: it is an error that came after the 200.
-            DecodeError: it is not what such a server sends.
+            ModelError: the event is an error that came after the 200.
+            DecodeError: the event is not in OpenAI's form.
         """
         if data == DONE:
             self._finish = self._finish or "stop"
@@ -143,21 +147,21 @@ class Answer:
         calls = self._calls.whole()
         refusal = "".join(self._refusals)
         reason = self._stop_reason(refusal, readable=calls is not None)
-        self._kept.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+        self._extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if blocks := self._blocks.whole():
-            self._kept.message["reasoning_details"] = blocks
-        kept = self._kept if reason in ("end_turn", "tool_use") else Kept(self._kept.message)
+            self._extras.message["reasoning_details"] = blocks
+        extras = self._extras if reason in ("end_turn", "tool_use") else Extras(self._extras.message)
         return build_response(
             [Text("".join(self._texts)), *(calls or ())],
             reason,
             model=self._model,
             usage=self._usage,
-            opaque=Opaque(PROVIDER, self._asked, encode(kept)) if kept != Kept() else None,
+            opaque=Opaque(PROVIDER, self._asked, encode(extras)) if extras != Extras() else None,
             detail=f"{self._finish} {refusal}".strip(),
         )
 
     def _take_delta(self, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
-        self._keep(delta)
+        self._keep_extras(delta)
         self._refusals.append(delta.refusal or "")
         if delta.content:
             self._texts.append(delta.content)
@@ -166,23 +170,23 @@ class Answer:
             function = piece.function or _Function()
             taken = self._calls.take(piece.index, piece.id, function.name, function.arguments)
             if piece.extra_content:
-                self._keep_call(taken.index, piece.extra_content)
+                self._keep_call_extras(taken.index, piece.extra_content)
             yield taken
 
-    def _keep(self, delta: _Delta) -> None:
-        """Put aside what goes back with the message."""
+    def _keep_extras(self, delta: _Delta) -> None:
+        """Keep the fields that go back with the message."""
         for name in THOUGHTS:
             if more := getattr(delta, name):
                 self._thoughts[name].append(more)
         for piece in delta.reasoning_details or ():
             self._blocks.take(piece)
         if delta.extra_content:
-            self._kept.message["extra_content"] = delta.extra_content
+            self._extras.message["extra_content"] = delta.extra_content
 
-    def _keep_call(self, index: int, extra: JSON) -> None:
-        while len(self._kept.calls) <= index:
-            self._kept.calls.append({})
-        self._kept.calls[index]["extra_content"] = extra
+    def _keep_call_extras(self, index: int, extra: JSON) -> None:
+        while len(self._extras.calls) <= index:
+            self._extras.calls.append({})
+        self._extras.calls[index]["extra_content"] = extra
 
     def _stop_reason(self, refusal: str, *, readable: bool) -> StopReason:
         reason = STOP_REASONS.get(self._finish, "other")
@@ -193,17 +197,17 @@ class Answer:
         return reason
 
     def _error(self, error: Any) -> Exception:
-        told: JSON = error if isinstance(error, dict) else {"message": str(error)}
-        code, kind, words = told.get("code"), told.get("type"), str(told.get("message") or "")
-        return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, words), words)
+        fields: JSON = error if isinstance(error, dict) else {"message": str(error)}
+        code, kind, message = fields.get("code"), fields.get("type"), str(fields.get("message") or "")
+        return self._failures.refusal(status_of(code, str(kind or "")), kind_of(code, kind, message), message)
 
 
 class _Blocks:
-    """OpenRouter's reasoning blocks: pieces of one follow each other and share type and index."""
+    """OpenRouter's reasoning blocks: the pieces of a block come one after another, with the same type and index."""
 
     def __init__(self) -> None:
         self._blocks: list[JSON] = []
-        self._grown: dict[str, list[str]] = {}  # what the last one has grown by, by field
+        self._grown: dict[str, list[str]] = {}  # the pieces for each field of the last block
 
     def take(self, piece: JSON) -> None:
         last = self._blocks[-1] if self._blocks else None
@@ -230,7 +234,7 @@ class _Blocks:
 
 
 def _usage(counts: _Usage) -> Usage:
-    """OpenAI counts what a model thought as output too."""
+    """OpenAI counts thinking as output too."""
     cached = counts.prompt_tokens_details and counts.prompt_tokens_details.cached_tokens
     thinking = (counts.completion_tokens_details and counts.completion_tokens_details.reasoning_tokens) or 0
     output = max(0, (counts.completion_tokens or 0) - thinking)

@@ -1,4 +1,4 @@
-"""A provider as the registry lists it: read at every start, while the vendor's SDK is loaded by ``open`` alone."""
+"""A provider as the registry lists it, and the options a model is opened with."""
 
 from __future__ import annotations
 
@@ -9,21 +9,43 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from bot.providers import Provider
-from bot.providers.shared.options import Options
+from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, REQUEST_TIMEOUT_S
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderEntry(Generic[ConfigT]):
-    """What there is to know of a provider before one is made. What ``kaiwa doctor`` asks is ``Provider.check``.
+class Options:
+    """What applies to every request, whoever serves the model.
 
     Attributes:
-        name: its word in ``MODEL=name:model``.
-        config: the variables it reads; field names are their names in lower case, as with tools.
-        open: makes the provider of its variables and the model's name.
-        needs: variables of which one has to be set; a second one is for a server of one's own.
-        sdk: the package that ``open`` imports and that need not be installed.
+        max_output_tokens: of one answer.
+        thinking_level: ``minimal``, ``low``, ``medium`` or ``high``.
+        asker: the variable that names the model.
+        first_token_timeout_s: seconds until the first event of an answer.
+        request_timeout_s: seconds until its last event.
+    """
+
+    max_output_tokens: int = 2048
+    thinking_level: str = "low"
+    asker: str = "MODEL"
+    first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S
+    request_timeout_s: float = REQUEST_TIMEOUT_S
+
+
+USUAL = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderEntry(Generic[ConfigT]):
+    """A provider before any model is opened. Every start reads it; only ``open`` imports the vendor's SDK.
+
+    Attributes:
+        name: the word in ``MODEL=name:model``.
+        config: the variables the provider reads; fields are the variables in lower case, as with tools.
+        open: makes the provider from its variables and the model's name.
+        needs: variables of which one must be set; the second is the address of one's own server.
+        sdk: the optional package that ``open`` imports.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How a model fails, whoever the vendor is: HTTP statuses and broken connections as what they mean to the caller."""
+"""The failures of a model, whoever the vendor is: HTTP statuses and broken connections as ``ModelError``."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
+from bot.providers.shared.response import without_surrogates
 
 PASSING = {408, 425}  # and every 5xx
-WORDS_CAP = 300  # characters of the vendor's own words in a cause
+MESSAGE_CAP = 300  # characters of the vendor's message in a cause
 
-# The vendors' own words for what a status alone does not tell.
+# The vendors' own codes, where the status alone does not tell the failure.
 UNKNOWN_MODEL = {"model_not_found", "model_not_available", "invalid_model", "not_found_error"}
 NO_CREDIT = {"insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached"}
 BLOCKED = {"content_filter", "content_policy_violation", "content_moderation"}
-BAD_CALL = {"tool_use_failed"}  # the model wrote a call that its own server refuses: another try may be better
+BAD_CALL = {"tool_use_failed"}  # the model wrote a call that its own server refuses: another attempt may be better
 TOO_LONG = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-# In the words of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with how much the model reads:
+# The sentences of OpenAI and vLLM, llama.cpp, Anthropic, Google and LM Studio, each with the window of the model:
 # "maximum context length is 4096 tokens", "the available context size (4096 tokens)", "prompt is too long: 208310
 # tokens > 200000 maximum", "exceeds the maximum number of tokens allowed (1048576)", "context length of only 4096".
 READS = re.compile(
@@ -48,74 +49,83 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The failures of one model, each named for the operator without ever quoting the key.
+    """The failures of one model, in words for the operator that never quote the key.
 
     Attributes:
         model: the model that was asked.
-        setting: the variable that holds the key.
+        setting: the variable that holds the key, or what stands for one.
         key: the key itself, empty where there is none.
         asker: the variable that names the model.
+        refused: the cause and the fix of a refused key.
     """
 
     model: str
     setting: str
     key: str
     asker: str = "MODEL"
+    refused: str = "{setting} was refused ({cause}): set a valid key"
 
-    def refusal(self, status: int, kind: str = "", words: str = "", after: float | None = None) -> ModelError:
-        """An error the service answered with.
+    def refusal(self, status: int, kind: str = "", message: str = "", after: float | None = None) -> ModelError:
+        """The ``ModelError`` for an error that the service answered with.
 
         Args:
-            status: of HTTP, or ``status_of`` an error that came inside a stream.
-            kind: the vendor's own code or type for it.
-            words: the vendor's message, for what nobody but a person can judge.
-            after: seconds it asks to wait.
+            status: of HTTP; ``status_of`` gives one for an error inside a stream.
+            kind: the vendor's own code or type.
+            message: the vendor's.
+            after: seconds that the service asks to wait.
         """
         if kind in BLOCKED:
-            return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self._quoted(words)}")
-        if (long := too_long(self.model, status, kind, words)) is not None:
+            return RequestRefused("blocked", f"{self.model} declined the request ({status}): {self.quoted(message)}")
+        if (long := too_long(self.model, status, kind, message)) is not None:
             return long
         if kind in BAD_CALL:
             return TryAgain("malformed", f"{self.model} wrote a call that its server refuses ({kind})")
         if kind in NO_CREDIT or status == 402:
             return ModelUnusable("credit_used_up", f"{self.setting}: the account has no credit left ({kind or status})")
         if status in (401, 403):
-            return ModelUnusable("key_refused", f"{self.setting} was refused ({status}): set a valid key")
+            return self.key_refused(status)
         if status == 404 or kind in UNKNOWN_MODEL:
             return self.unknown(f"is not known there ({status}); name another")
         if status == 429:
             return TryAgain("rate_limited", f"{self.model} is over its quota (429)", after)
         if status in PASSING or status >= 500:
             return TryAgain("model_down", f"{self.model} answers {status}", after)
-        return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self._quoted(words)}")
+        return RequestRefused("request_refused", f"{self.model} refused the request ({status}): {self.quoted(message)}")
 
-    def unknown(self, words: str) -> ModelUnusable:
-        """No such model; the words go on after its name."""
-        return ModelUnusable("model_unknown", f"{self.asker}: {self.model} {words}")
+    def key_refused(self, cause: object) -> ModelUnusable:
+        """The key, or the account, is not let in."""
+        return ModelUnusable("key_refused", self.refused.format(setting=self.setting, cause=cause))
+
+    def unknown(self, problem: str) -> ModelUnusable:
+        """The model does not exist; ``problem`` follows its name in the cause."""
+        return ModelUnusable("model_unknown", f"{self.asker}: {self.model} {problem}")
 
     def timed_out(self) -> TryAgain:
-        """No answer, or no end of one, in time."""
+        """The first event or the end of the answer came too late."""
         return TryAgain("timed_out", f"{self.model} did not answer in time")
 
     def unreachable(self, error: BaseException) -> TryAgain:
-        """The network failed; the root of the trouble is named by its class alone."""
+        """The network failed; the cause names only the class of the error, as its text may hold the key."""
         return TryAgain("model_down", f"{self.model} cannot be reached: {type(error).__name__}")
 
     def broken_off(self) -> TryAgain:
-        """A stream that stopped before its end."""
+        """The stream stopped before its end."""
         return TryAgain("model_down", f"{self.model}'s answer broke off before its end")
 
     def unreadable(self) -> TryAgain:
-        """Something came that is not in the vendor's form."""
+        """The response is not in the vendor's form."""
         return TryAgain("malformed", f"{self.model} sent something that cannot be read")
 
-    def _quoted(self, words: str) -> str:
-        return " ".join((words.replace(self.key, "[key]") if self.key else words).split())[:WORDS_CAP]
+    def quoted(self, message: str) -> str:
+        """The vendor's message in one short line, without the key."""
+        return without_surrogates(
+            " ".join((message.replace(self.key, "[key]") if self.key else message).split())[:MESSAGE_CAP]
+        )
 
 
-def too_long(model: str, status: int, kind: str, words: str) -> TooLong | None:
-    """Whether a request was refused for its length; how much the model reads is taken from the vendor's words."""
-    reads = READS.search(words)
+def too_long(model: str, status: int, kind: str, message: str) -> TooLong | None:
+    """The error for a request that was refused for its length, with the window that the vendor's message names."""
+    reads = READS.search(message)
     if status not in (400, 413) or not (reads or kind in TOO_LONG or status == 413):
         return None
     window = int(reads[1]) if reads else 0
@@ -123,21 +133,21 @@ def too_long(model: str, status: int, kind: str, words: str) -> TooLong | None:
 
 
 def status_of(code: object, *kinds: str) -> int:
-    """The status an error inside a 200 stream would have had: its code where that is one, else by its kind."""
+    """The status of an error inside a 200 stream: its code where that is a status, else the status of its kind."""
     if str(code).isdecimal() and 400 <= int(str(code)) < 600:
         return int(str(code))
     return next((KINDS[kind] for kind in (str(code), *kinds) if kind in KINDS), 500)
 
 
 def root_of(error: BaseException) -> BaseException:
-    """What an SDK's exception was raised from; their transport calls many outages a time-out."""
+    """The first cause of an SDK's exception: their transport reports many outages as time-outs."""
     while isinstance(error.__cause__, Exception):
         error = error.__cause__
     return error
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by ``Retry-After`` (seconds or a date) or ``retry-after-ms``, where the service says so."""
+    """Seconds to wait by ``Retry-After`` (seconds or a date) or ``retry-after-ms``; None without such a header."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)

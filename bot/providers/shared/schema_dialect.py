@@ -1,4 +1,4 @@
-"""JSON Schema adapted to what a vendor takes, for a request only: our own validation keeps the full schema."""
+"""JSON Schema adapted to a vendor, for requests only: our own validation keeps the full schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 JSON = dict[str, Any]
 
 INLINED = {"$ref", "$defs", "definitions"}
-SILENT = {"$schema", "$id", "$comment", "$anchor"}  # say nothing to a model
+SILENT = {"$schema", "$id", "$comment", "$anchor"}  # mean nothing to a model
 SCHEMAS = {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
 LISTS = {"anyOf", "oneOf", "allOf", "prefixItems"}
 MAPS = {"properties", "patternProperties", "dependentSchemas"}
@@ -28,11 +28,11 @@ UNIONS = {"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The part of JSON Schema a vendor knows.
+    """The part of JSON Schema that a vendor takes.
 
     Attributes:
         keywords: all others are dropped.
-        formats: values of ``format`` it knows; None: it takes any.
+        formats: values of ``format``; None for any.
     """
 
     keywords: frozenset[str]
@@ -41,16 +41,16 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class AdaptedSchema:
-    """A schema that fits, and what it no longer says: ``/properties/location: pattern``."""
+    """A schema that fits, and its losses, such as ``/properties/location: pattern``."""
 
     schema: JSON
     losses: tuple[str, ...]
 
 
 def adapt(schema: Mapping[str, Any], dialect: Dialect) -> AdaptedSchema:
-    """Inline what is referred to, drop what the vendor does not know, and name each loss.
+    """Inline references, drop keywords that the vendor does not take, and list each loss.
 
-    The result is an object's schema without unions at its top: no vendor takes those for arguments.
+    The result describes an object and has no union at its top, which no vendor takes for arguments.
     """
     adapter = _Adapter(schema, dialect)
     top = adapter.adapt(schema, "", ())
@@ -61,9 +61,9 @@ def adapt(schema: Mapping[str, Any], dialect: Dialect) -> AdaptedSchema:
 
 
 def strict_form(schema: JSON) -> JSON | None:
-    """An adapted schema in the form of strict modes: no property beyond those named, and none left out.
+    """An adapted schema in the form of strict modes: every property is required, and no other is allowed.
 
-    None where a property is optional or its names are free: strict mode would forbid what the tool allows.
+    None where a property is optional or other properties are allowed: strict mode would forbid what the tool allows.
     """
     if "properties" in schema or schema.get("type") == "object":
         properties = schema.get("properties", {})
@@ -103,7 +103,7 @@ class _Adapter:
         self.losses.append(f"{where or '/'}: {keyword}")
 
     def adapt(self, schema: Any, where: str, through: tuple[str, ...]) -> JSON:
-        """One schema; ``through`` are the references that led to it."""
+        """One schema; ``through`` holds the references that led here."""
         if not isinstance(schema, Mapping):  # true and false are schemas too
             return {}
         if "$ref" in schema:
@@ -133,7 +133,7 @@ class _Adapter:
         return value
 
     def _inlined(self, schema: Mapping[str, Any], where: str, through: tuple[str, ...]) -> JSON:
-        """What a reference names, with what stands beside it; one that leads back to itself allows anything."""
+        """The target of a reference merged with its sibling keywords; a reference to itself allows anything."""
         ref = schema["$ref"]
         target = self._target(ref)
         beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
@@ -143,7 +143,7 @@ class _Adapter:
         return self.adapt({**target, **beside}, where, (*through, ref))
 
     def _target(self, ref: Any) -> Mapping[str, Any] | None:
-        """What a reference into the schema itself points at, None for all others."""
+        """The target of a reference inside the schema; None for any other reference."""
         here: Any = self.root
         if not isinstance(ref, str) or not ref.startswith("#"):
             return None
@@ -153,7 +153,7 @@ class _Adapter:
         return here if isinstance(here, Mapping) else None
 
     def _rephrased(self, schema: Mapping[str, Any], where: str) -> JSON:
-        """The same in words the vendor may know: ``const`` as ``enum``, ``oneOf`` as ``anyOf``, ``allOf`` as one."""
+        """The same with keywords the vendor may take: const as enum, oneOf as anyOf, allOf merged."""
         known = self.dialect.keywords
         said = dict(schema)
         if "const" in said and "const" not in known and "enum" in known:

@@ -5,7 +5,7 @@ end
 local kind, id, body, always = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local stamped = string.format('%s@%d', id, now_ms())
 local waiting = redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
-local most = always == 'decides' and 2 or 1 -- a yes or no gets in where others' words have filled the inbox
+local most = always == 'decides' and 2 or 1 -- an approval or rejection is accepted where messages have filled the inbox
 if always ~= 'always' and waiting > INBOX_FEW * most
     and (waiting > INBOX_ENTRIES * most or size_of(inbox) > INBOX_BYTES * most) then
     redis.call('RPOP', inbox)
@@ -15,7 +15,7 @@ end
 redis.call('SET', seen_before, '', 'EX', SEEN_BEFORE_S)
 redis.call('EXPIRE', inbox, WORK_S)
 if redis.call('EXISTS', lease) == 1 then
-    -- Whoever holds it looks here again before leaving; should they die, the conversation is due when it expires.
+    -- The holder reads the inbox again before releasing the lease; if it dies, the conversation is due at the expiry.
     return 2
 end
 due_at(now_ms())

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Of what a turn has counted, so much stays.
+-- Reduces the messages counted for a turn.
 local counter = KEYS[1]
 local turn, stays = unpack(ARGV)
 local counted = redis.call('HGET', counter, turn)

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- All messages of a turn are counted, once however often it asks, or none of them is.
+-- Counts all messages of a turn or none, and once, however often the turn asks.
 local counter = KEYS[1]
 local turn, messages, message_limit, token_limit, ttl = unpack(ARGV)
 if redis.call('HEXISTS', counter, turn) == 1 then

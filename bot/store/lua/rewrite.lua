@@ -8,9 +8,9 @@ for i = 4, #ARGV, 2 do
     if new == '' then
         redis.call('LREM', history, 1, old)
     else
-        local place = redis.call('LPOS', history, old)
-        if place then
-            redis.call('LSET', history, place, new)
+        local index = redis.call('LPOS', history, old)
+        if index then
+            redis.call('LSET', history, index, new)
             bound_history(new)
         end
     end

@@ -16,7 +16,7 @@ local function lease_lost()
     return redis.call('GET', lease) ~= ARGV[2]
 end
 
--- Kinds of entries that come from the inbox; the others are a turn's own steps.
+-- Kinds of entries from the inbox; the others are steps of a turn.
 local WAITING = {arrival = true, change = true, aside = true, control = true}
 
 local function kind_of(frame)
@@ -35,14 +35,13 @@ local function keep_turn()
     redis.call('EXPIRE', journal, WORK_S)
 end
 
--- In bytes; 0 where a host does not let us ask.
+-- Bytes; 0 where the host forbids MEMORY.
 local function size_of(list)
     local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', 0)
     return type(bytes) == 'number' and bytes or 0
 end
 
--- Only an entry of more than its share can be too much for a history, at most twofold with smaller ones after it: most
--- entries cost nothing here, and each that goes was added once.
+-- Measures only after a large entry: small ones alone cannot exceed HISTORY_BYTES, after a large one at most twofold.
 local function bound_history(added)
     if #added <= HISTORY_SHARE then
         return

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 if redis.call('EXISTS', lease) == 1 then
-    -- Whoever holds it may have read the history. Without a lease nobody can begin before this script has ended.
+    -- The holder may have read the history. Without a lease nobody can start before this script has ended.
     return 0
 end
 local turns = redis.call('LLEN', history)

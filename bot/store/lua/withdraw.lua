@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Takes entries out of inbox and outbox, and gives a turn up: what others wrote for it waits for another one.
+-- Removes entries from inbox and outbox, and may end the turn: messages of others go back to the inbox.
 if lease_lost() then return LEASE_LOST end
 local ends_turn, entries = ARGV[3], tonumber(ARGV[4])
 for i = 5, 4 + entries do

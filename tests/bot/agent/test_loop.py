@@ -15,9 +15,9 @@ from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
-from bot.metrics import Metrics
 from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
 from bot.providers.scripted import Scripted, Step
+from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
 from tests.fakes.tools import Broken, Echo, Launch, Slow, tool_map
 
@@ -65,8 +65,8 @@ def user(text: str) -> Message:
 
 
 def make_turn(notes: Notes, choice: ToolChoice = AUTO, seconds: float = 30) -> Turn:
-    place = TurnContext("console:test", "STYLE", "ja", "Asia/Tokyo", notes)
-    return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds, choice)
+    place = TurnContext("console:test", "STYLE", "ja", "Asia/Tokyo", notes, tool_choice=choice)
+    return Turn("turn_1", place, [], [user("hello")], notes, time.monotonic() + seconds)
 
 
 def make_agent(steps: Iterable[Step], *tools: Echo, max_tool_turns: int = 10) -> tuple[Agent, Scripted]:
@@ -104,6 +104,7 @@ async def test_results_of_parallel_calls_return_in_call_order() -> None:
     assert recorded == ["b", "a"]  # each as it arrives
 
 
+@pytest.mark.long
 async def test_three_one_second_tools_run_side_by_side() -> None:
     """Low-risk calls of one response overlap: three seconds of work take about one."""
     calls = tuple(call("slow", str(n), seconds=1) for n in range(3))

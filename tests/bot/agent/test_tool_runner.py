@@ -11,7 +11,7 @@ from bot.agent.hooks import Hooks
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import ApprovalDecision
 from bot.errors import AwaitingApproval
-from bot.metrics import Metrics
+from bot.telemetry import Metrics
 from bot.transcript import ToolResult
 from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map

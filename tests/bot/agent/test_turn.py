@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, TurnStep, changed
+from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, TurnStep, apply_changes
 from bot.providers import AUTO, ToolChoice
 from bot.transcript import Author, Message, Text, ToolCall, ToolResult
 from tests.bot.agent.test_loop import Notes
@@ -14,7 +14,8 @@ from tests.bot.agent.test_loop import Notes
 
 def make(*arrived: Message, history: tuple[Message, ...] = (), choice: ToolChoice = AUTO) -> Turn:
     notes = Notes()
-    return Turn("t1", TurnContext("console:x", "", "en", "UTC", notes), history, arrived, notes, 0.0, choice)
+    context = TurnContext("console:x", "", "en", "UTC", notes, tool_choice=choice)
+    return Turn("t1", context, history, arrived, notes, 0.0)
 
 
 def user(message_id: str, author: Author | None = None) -> Message:
@@ -99,14 +100,14 @@ ONE = (user("u1"), user("u2"), model("c1", "c"), tool("r1", "c"), user("u3"), mo
 )
 def test_what_only_a_message_taken_back_had_led_to_goes_with_it(gone: list[str], left: str) -> None:
     """Every call keeps a question before it and its result behind it; what others asked as well stays."""
-    kept = changed([*EARLIER, *ONE], dict.fromkeys(gone))
+    kept = apply_changes([*EARLIER, *ONE], dict.fromkeys(gone))
     assert [message.id for message in kept] == left.split()
 
 
 def test_an_edit_changes_the_words_and_nothing_else() -> None:
     """Author, time and place in the order are the first message's."""
     first, new = user("u1", Author("hanako")), Message("e1", "user", (Text("corrected"),), 9)
-    assert changed([first, user("u2")], {"u1": new}) == [
+    assert apply_changes([first, user("u2")], {"u1": new}) == [
         Message("u1", "user", (Text("corrected"),), 1, Author("hanako")),
         user("u2"),
     ]

@@ -1,4 +1,4 @@
-"""What every channel promises to the rest of the house, also while its platform is away.
+"""What every channel promises to the rest of Kaiwa, also while its platform is away.
 
 The terminal is the console's: what holds for that one holds there.
 """
@@ -15,9 +15,8 @@ from pydantic import SecretStr
 from bot import texts
 from bot.channels import Channel, Delivery, Host, InboundEvent, Question, Reply
 from bot.channels import line as line_package
+from bot.channels import slack as slack_package
 from bot.channels.console.channel import Console
-from bot.channels.slack.channel import Slack
-from bot.channels.slack.options import Options
 from bot.errors import DeliverLater
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
@@ -62,8 +61,13 @@ async def line() -> AsyncIterator[Channel]:
 
 @asynccontextmanager
 async def slack() -> AsyncIterator[Channel]:
-    options = Options("secret", "xoxb-token", api_base_url=f"{AWAY}/api/")
-    async with Slack(take, LocalKeyValue(), texts.load(), options) as channel:
+    config = slack_package.Config(
+        slack_signing_secret=SecretStr("secret"),
+        slack_bot_token=SecretStr("xoxb-token"),
+        slack_api_base_url=f"{AWAY}/api/",
+    )
+    notes = LocalKeyValue()
+    async with slack_package.open(config, Host(take, notes, notes, texts.load())) as channel:
         yield channel
 
 

@@ -13,16 +13,26 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot import app
-from bot.channels import Channel, Host, InboundEvent
-from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
+from bot.channels import Channel, Host, InboundEvent, Recipient
+from bot.channels.registry import (
+    CHANNELS,
+    ChannelEntry,
+    channel_checks,
+    channel_secrets,
+    check_channels,
+    open_channels,
+)
 from bot.checks import CheckResult
 from bot.errors import SettingsError
-from bot.settings import Settings, channel_config
+from bot.ops.startup import start_report
+from bot.settings import Settings, channel_config, load
 from bot.transcript import Author, Message, Text
 from bot.worker import OwnJobs
 from tests.bot.harness import Mailbox, texts
 from tests.fakes.kv import LocalKeyValue
 from tests.waiting import until
+
+OFF = CheckResult("off", "Post box", "off", "set POSTBOX_TOKEN to turn it on")
 
 
 class PostBox(Mailbox):
@@ -57,8 +67,13 @@ class PostBoxPackage:
         def is_on(self) -> bool:
             return bool(self.postbox_token.get_secret_value())
 
+    RECIPIENT = Recipient("room-[0-9]+", "postbox:room-… (a room's id)")
+
     def __init__(self) -> None:
         self.opened: list[PostBox] = []
+
+    def describe(self, config: Config) -> CheckResult:
+        return CheckResult("ok", "Post box", "takes letters") if config.is_on else OFF
 
     @asynccontextmanager
     async def open(self, config: Config, host: Host) -> AsyncIterator[Channel]:
@@ -103,10 +118,10 @@ async def test_a_channel_that_the_registry_alone_names_answers(
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
     jobs = OwnJobs("postbox:room-1")
     async with AsyncExitStack() as stack:
-        house = await stack.enter_async_context(app.open_house(settings))
-        wired = await stack.enter_async_context(app.wire(house, jobs, registry=registry))
-        await stack.enter_async_context(jobs.running(wired.conversations.process))
-        transport = httpx.ASGITransport(app.asgi(house, wired, None))
+        services = await stack.enter_async_context(app.open_services(settings))
+        runtime = await stack.enter_async_context(app.open_runtime(services, jobs, registry=registry))
+        await stack.enter_async_context(jobs.run(runtime.conversations.process))
+        transport = httpx.ASGITransport(app.asgi(services, runtime, None))
         web = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://kaiwa"))
         assert (await web.post("/webhooks/postbox", content="what is 6*7?")).status_code == 200
         [box] = package.opened
@@ -134,9 +149,62 @@ async def test_the_doctor_checks_it(
     japanese = settings.model_copy(update={"language": "ja"})
     checks = channel_checks(japanese, open_host, registry)
     assert list(checks) == ["LINE", "Slack", "Post box"]
-    assert await checks["Post box"]() == [CheckResult("off", "Post box", "off")]
+    assert await checks["Post box"]() == [OFF]
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
-    assert await checks["Post box"]() == [CheckResult("ok", "Post box", "speaks ja, as Kaiwa")]
+    assert [check.detail for check in await checks["Post box"]()] == ["takes letters", "speaks ja, as Kaiwa"]
+
+
+def test_the_start_report_lists_it(
+    settings: Settings, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside LINE and Slack, on or off."""
+    assert [part.name for part in start_report(settings, registry)][1:4] == ["LINE", "Slack", "Post box"]
+    assert OFF in start_report(settings, registry)
+    monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    assert CheckResult("ok", "Post box", "takes letters") in start_report(settings, registry)
+
+
+def test_the_log_strikes_out_its_secrets(
+    settings: Settings, registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings do not know them."""
+    monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    assert "token" in channel_secrets(settings, registry)
+    assert "token" not in settings.secrets
+
+
+def test_alerts_may_go_there(registry: tuple[ChannelEntry, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the channel is on and the id has the channel's form."""
+    monkeypatch.setenv("ALERT_TO", "postbox:room-1")
+    with pytest.raises(SettingsError, match=r"^ALERT_TO: that platform is off"):
+        check_channels(load(), registry)
+    monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    check_channels(load(), registry)
+    monkeypatch.setenv("ALERT_TO", "postbox:hall")
+    with pytest.raises(SettingsError, match=r"^ALERT_TO: write .*postbox:room-… \(a room's id\)$"):
+        check_channels(load(), registry)
+
+
+@pytest.mark.parametrize("recipient", ["C0123456789", "line:C0123456789", "slack:#general", "console:U1"])
+def test_a_recipient_of_no_channel_is_refused(monkeypatch: pytest.MonkeyPatch, recipient: str) -> None:
+    """One line with the fix, without the value, which may be a secret in the wrong place."""
+    monkeypatch.setenv("ALERT_TO", recipient)
+    with pytest.raises(SettingsError, match=r"^ALERT_TO: write line:U… .* or slack:C… [^\n]*$") as refused:
+        check_channels(load())
+    assert refused.value.variable == "ALERT_TO"
+    assert recipient not in str(refused.value)
+
+
+@pytest.mark.parametrize("recipient", ["slack:C0123456789", "line:U0123456789abcdef0123456789abcdef"])
+def test_alerts_need_their_platform(monkeypatch: pytest.MonkeyPatch, recipient: str) -> None:
+    """A recipient whom no notice would reach is told at the start, not when it is needed."""
+    monkeypatch.setenv("ALERT_TO", recipient)
+    with pytest.raises(SettingsError, match=r"^ALERT_TO: that platform is off"):
+        check_channels(load())
+    for variable in ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", "LINE_CHANNEL_SECRET", "LINE_CHANNEL_ACCESS_TOKEN"):
+        monkeypatch.setenv(variable, "made-up")
+    check_channels(load())
+    assert load().alert_to == recipient
 
 
 async def test_calls_that_act_do_not_run_by_themselves_there(

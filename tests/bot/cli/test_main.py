@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.terminal.background import background
+from bot.terminal.background import background_loop
 from tests.bot.command_line import Call
 from tests.fakes import line_events
 from tests.fakes.gemini import gemini_fake_in_thread
@@ -28,7 +28,7 @@ HEAVY = {"aiohttp", "bot.app", "docket", "google.genai", "httpx", "pydantic", "r
 @pytest.fixture
 def wttr(monkeypatch: pytest.MonkeyPatch) -> Iterator[WttrFake]:
     """The weather service, in a thread of its own because commands have loops of their own."""
-    with background() as loop, loop.opened(wttr_fake()) as fake:
+    with background_loop() as loop, loop.open(wttr_fake()) as fake:
         monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
         yield fake
 
@@ -43,6 +43,7 @@ def test_help_names_every_command(call: Call) -> None:
     assert "doctor" in out + err
 
 
+@pytest.mark.process
 def test_help_needs_nothing_heavy() -> None:
     """It is there at once: what takes a second to load is left to the commands that need it."""
     shown = subprocess.run(
@@ -74,6 +75,7 @@ def test_a_wrong_setting_is_one_line(call: Call) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_store_that_is_away_is_one_line(call: Call) -> None:
     """A worker without a store is of no use, and says which variable to look at."""
     code, _, err = call("worker", REDIS_URL="redis://127.0.0.1:1")
@@ -156,7 +158,7 @@ def test_the_prompt_can_be_read(call: Call) -> None:
 
 
 def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) -> None:
-    """One line, one message, one answer; who answers is told beside; the log is in a file."""
+    """One line, one message, one answer; the model's name goes to stderr, the log to a file."""
     code, out, err = call("chat", typed="What is 2 + 3?\n\nWhat is 6 * 7?\n")
     assert code == 0
     first, *_, last = out.splitlines()
@@ -180,7 +182,7 @@ def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
     assert "wrong" not in note
 
 
-def test_a_doctor_with_nothing_to_mend_says_so(call: Call, wttr: WttrFake) -> None:
+def test_a_doctor_with_nothing_to_fix_says_so(call: Call, wttr: WttrFake) -> None:
     """Every part with its mark and its fix; the demo is a warning, no failure."""
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")

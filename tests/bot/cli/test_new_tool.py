@@ -42,37 +42,39 @@ def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
     assert call_tool("roll_dice", {}, tmp_path).is_error
 
 
+@pytest.mark.process
 def test_its_own_test_passes(tmp_path: Path) -> None:
     """So that whoever changes the tool has one to change along."""
     written = write_tool("roll_dice", tmp_path)
     assert "3 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(written.test), cwd=tmp_path)
 
 
-def test_in_the_house_it_keeps_the_rules_of_the_house(tmp_path: Path) -> None:
+@pytest.mark.process
+def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
     """Written into a checkout it passes lint, format and the contract of all tools, and is called by the command."""
-    house = tmp_path / "house"
+    checkout = tmp_path / "checkout"
     for folder in ("bot", "toolset", "schemas", "tests/fakes", "tests/toolset"):
-        shutil.copytree(ROOT / folder, house / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (ROOT / "pyproject.toml", *(ROOT / "tests").glob("*.p*")):
-        shutil.copy(path, house / path.relative_to(ROOT))
+        shutil.copy(path, checkout / path.relative_to(ROOT))
     script = "import sys; from bot.cli.main import main; sys.path[0] = '.'; main()"
     command = [sys.executable, "-c", script, "tools"]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(house)}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(checkout)}
 
-    def house_run(*words: str) -> str:
-        done = subprocess.run([*words], cwd=house, env=environment, capture_output=True, text=True, timeout=120)
+    def run_in_checkout(*words: str) -> str:
+        done = subprocess.run([*words], cwd=checkout, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    steps = house_run(*command, "new", "roll_dice")
+    steps = run_in_checkout(*command, "new", "roll_dice")
     assert "\n  kaiwa tools call roll_dice '" in steps
-    assert house_run(*command, "call", "roll_dice", '{"text": "hello"}') == '{\n  "text": "HELLO"\n}\n'
+    assert run_in_checkout(*command, "call", "roll_dice", '{"text": "hello"}') == '{\n  "text": "HELLO"\n}\n'
     new = ["toolset/roll_dice.py", "tests/toolset/test_roll_dice.py"]
-    house_run(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
-    house_run(sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache", "--check", *new)
+    run_in_checkout(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
+    run_in_checkout(sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache", "--check", *new)
     contract = ["tests/toolset/test_contract.py", "tests/toolset/test_contract_arguments.py"]
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "roll_dice"]
-    assert " passed" in house_run(*pytest_, *contract, new[1])
+    assert " passed" in run_in_checkout(*pytest_, *contract, new[1])
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.conversation.limits import Budgets, Limits
-from bot.metrics import Metrics
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()

@@ -105,7 +105,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     assert told_low.startswith("80 % of today's tokens are spent (105 / 110).")
 
 
-async def test_what_only_the_operator_can_mend_is_told(store: Store) -> None:
+async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
     """A refused key, an answer that nobody will get, a refused token of the other platform."""
     refused = Step(error=ModelUnusable("key_refused", "GEMINI_API_KEY was refused (401): set a valid key"))
     harness = Harness(store, [refused], alert_to="mailbox:OPS")
@@ -148,6 +148,7 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     assert await store.outbox.head(NOTICES) is None
 
 
+@pytest.mark.long
 async def test_a_turn_that_is_given_up_is_told(store: Store) -> None:
     """Its messages are dead letters."""
     crash = Step(error=RuntimeError("bug"))

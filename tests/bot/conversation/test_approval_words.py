@@ -206,6 +206,7 @@ async def test_whoever_says_what_decides_nothing_is_told_how_to_answer(store: St
     assert len(scene.launch.contexts) == 1
 
 
+@pytest.mark.long
 async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     """Nobody was there to see the question expire, and it has expired all the same."""
     scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=1))
@@ -223,6 +224,7 @@ async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     assert "This has been decided already, or its time is over." in scene.harness.box.texts
 
 
+@pytest.mark.long
 async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -> None:
     """No worker ran until after the deadline."""
     scene = Scene(store, Step("Launched"), policy=Policy(ttl_s=1))
@@ -312,7 +314,7 @@ async def test_a_second_press_does_not_stop_what_the_first_has_allowed(store: St
     scene = Scene(store, step)
     await scene.say("launch it", "m1")
     question = scene.question
-    async with scene.harness.runner.listening(), store.live.subscribe(TOPIC) as told:
+    async with scene.harness.runner.cancellations.listen(), store.live.subscribe(TOPIC) as told:
         await until_true(lambda: listens(redis))
         running = asyncio.create_task(scene.press(True, "p1"))
         await step.at_gate.wait()

@@ -11,9 +11,9 @@ from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
-from bot.metrics import Metrics
 from bot.providers.scripted import Step
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox
@@ -66,8 +66,8 @@ class Scene:
     async def press(self, approved: bool, press_id: str, user: str = "u1", question: str = "") -> None:
         target = question or self.question
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
-        arrival = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
-        await self._intake(HERE, arrival)
+        event = InboundEvent(message, f"at-{press_id}", event="decision", target=target, approved=approved)
+        await self._intake(HERE, event)
         await self.harness.runner.process(HERE)
 
     @property

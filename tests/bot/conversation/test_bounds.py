@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.conversation.admission import UNREAD
 from bot.conversation.history import read_history
-from bot.conversation.intake import MOST
+from bot.conversation.intake import MAX_CHARACTERS
 from bot.conversation.limits import Limits
 from bot.ops.eviction import Evictor
 from bot.providers.scripted import Step
@@ -25,6 +26,7 @@ LONG = "x" * 39_000
 MIB = 1 << 20
 
 
+@pytest.mark.long
 async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(store_url: str, redis: Redis) -> None:
     """20 messages a day, 480 sent, each nearly as long as Slack lets it be, on a store with room for 8 MiB."""
     uninvolved = "line:bot:user:somebody"
@@ -68,25 +70,25 @@ async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
     harness = Harness(store, [Step("OK"), Step("Fine")])
     await harness.receive(LONG, "m1")
     await harness.runner.process(HERE)
-    mark = f"[The message breaks off here: it had 39,000 characters, and {MOST:,} are read at most.]"
+    mark = f"[The message breaks off here: it had 39,000 characters, and {MAX_CHARACTERS:,} are read at most.]"
     said = harness.model.requests[0].messages[-1]
-    assert said.parts == (Text("x" * MOST), Text(f"\n{mark}"))
-    await harness.arrive(edited("c1", "m1", "y" * MOST), edited("c2", "m1", "z" * (MOST + 1)))
-    await harness.receive("w" * MOST, "m2")
+    assert said.parts == (Text("x" * MAX_CHARACTERS), Text(f"\n{mark}"))
+    await harness.arrive(edited("c1", "m1", "y" * MAX_CHARACTERS), edited("c2", "m1", "z" * (MAX_CHARACTERS + 1)))
+    await harness.receive("w" * MAX_CHARACTERS, "m2")
     await harness.runner.process(HERE)
     changed, _, newest = harness.model.requests[1].messages
-    assert changed.text == f"{'z' * MOST}\n{mark.replace('39,000', f'{MOST + 1:,}')}"
-    assert newest.text == "w" * MOST
+    assert changed.text == f"{'z' * MAX_CHARACTERS}\n{mark.replace('39,000', f'{MAX_CHARACTERS + 1:,}')}"
+    assert newest.text == "w" * MAX_CHARACTERS
 
 
 async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None:
     """Text, picture, text: the pictures stay, and the words that come too late are left out."""
     harness = Harness(store, [Step("OK")])
-    parts = (Text("a" * (MOST - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
+    parts = (Text("a" * (MAX_CHARACTERS - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
     await harness.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
     await harness.runner.process(HERE)
     kept = harness.model.requests[0].messages[-1].parts
-    assert kept[:4] == (Text("a" * (MOST - 1)), Text("b"), Media("F1", "image/png"), Text(""))
+    assert kept[:4] == (Text("a" * (MAX_CHARACTERS - 1)), Text("b"), Media("F1", "image/png"), Text(""))
 
 
 async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) -> None:

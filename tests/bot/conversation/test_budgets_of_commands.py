@@ -36,10 +36,10 @@ def told(message_id: str, key: str, *, group: bool = False) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (), 1_000, Author("u1")), group=group, event="told", target=key)
 
 
-async def receive(harness: Harness, *arrivals: InboundEvent) -> list[str]:
+async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
     """Have arrivals answered together; what is said to them."""
     before = len(harness.box.texts)
-    await harness.arrive(*arrivals)
+    await harness.arrive(*events)
     await harness.runner.process(HERE)
     return harness.box.texts[before:]
 
@@ -66,9 +66,9 @@ async def test_what_cannot_be_read_is_refused_beyond_the_limit(store: Store) -> 
 async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_are(store: Store) -> None:
     """Three answers, one refusal, and then silence."""
     harness = limited(store)
-    arrivals = [said("/help", f"m{number}", group=True) for number in range(6)]
-    arrivals += [told(f"v{number}", "line.kind_video", group=True) for number in range(6)]
-    answers = [text for arrival in arrivals for text in await receive(harness, arrival)]
+    events = [said("/help", f"m{number}", group=True) for number in range(6)]
+    events += [told(f"v{number}", "line.kind_video", group=True) for number in range(6)]
+    answers = [text for event in events for text in await receive(harness, event)]
     assert len(answers) == 4
     assert answers[3] == REFUSED
 

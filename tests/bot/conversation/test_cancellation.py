@@ -49,7 +49,7 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     tool = Held()
     harness = Harness(store, [calling("c1", "held")], tools=tool_map(tool))
     await harness.receive("go", "m1")
-    async with harness.runner.listening():
+    async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await tool.called.wait()
@@ -82,7 +82,7 @@ async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redi
     box = Gallery()
     harness = Harness(store, [], box)
     await harness.arrive(InboundEvent(Message("m1", "user", (Media("1", "image/png"),), 1_000, Author("u1"))))
-    async with harness.runner.listening():
+    async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await box.asked.wait()
@@ -96,10 +96,10 @@ class Preparing(Mailbox):
 
     meanwhile: Callable[[], Awaitable[None]]
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+    async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
-        return list(arrivals)
+        return list(events)
 
 
 async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_being_asked(store: Store) -> None:
@@ -118,7 +118,7 @@ async def test_a_stop_for_a_conversation_that_is_at_rest_ends_nothing(store: Sto
     harness = Harness(store, [step])
     await harness.receive("go", "m1")
     assert step.gate is not None
-    async with harness.runner.listening():
+    async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await step.at_gate.wait()
@@ -152,7 +152,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store
     slow, next_tool = Unwinding(), Held()
     harness = Harness(store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool))
     await harness.receive("go", "m1")
-    async with harness.runner.listening():
+    async with harness.runner.cancellations.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await slow.called.wait()

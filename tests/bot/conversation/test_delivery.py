@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, Reply
-from bot.conversation.delivery import TOKEN_WAIT_MS, decode_delivery, fresh
+from bot.conversation.delivery import TOKEN_WAIT_MS, decode_delivery, reset_attempts
 from bot.conversation.history import read_history
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
@@ -177,7 +177,7 @@ async def test_a_delivery_put_back_goes_out_at_once_with_all_its_attempts(store:
         await harness.runner.process(HERE)
     [letter] = await store.dead_letters.read()
     assert letter.delivery is not None
-    assert await store.dead_letters.revive(letter, fresh(letter.delivery))
+    assert await store.dead_letters.revive(letter, reset_attempts(letter.delivery))
     assert await store.leases.due(10) == [HERE]
     harness.box.failures = [DeliverLater("busy", 0)] * 9
     for _ in range(10):
@@ -215,7 +215,7 @@ async def test_a_reply_of_a_channel_that_is_off_becomes_a_dead_letter(store: Sto
     assert [letter.reason for letter in await store.dead_letters.read()] == ["the channel line is switched off"]
 
 
-async def test_a_delivery_of_broken_letters_is_buried(store: Store) -> None:
+async def test_a_delivery_that_is_no_utf8_becomes_a_dead_letter(store: Store) -> None:
     """Bytes that are no text are given up like any that cannot be read."""
     harness = Harness(store, [])
     lease = await leased(store, HERE)

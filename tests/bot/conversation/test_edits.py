@@ -17,22 +17,22 @@ from tests.bot.store.turns import leased
 GROUP = "mailbox:group-0001"
 
 
-async def arrive(store: Store, conversation: str, arrival: InboundEvent) -> None:
-    assert await store.inbox.accept(conversation, arrival.message.id, encode(arrival))
+async def arrive(store: Store, conversation: str, event: InboundEvent) -> None:
+    assert await store.inbox.accept(conversation, event.message.id, encode(event))
 
 
 def said(message_id: str, text: str, author: str = "u1", *, group: bool = False) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (Text(text),), 1, Author(author)), "address", group)
 
 
-async def give_up(store: Store, conversation: str, *arrivals: InboundEvent, delivery: bytes = b"") -> None:
+async def give_up(store: Store, conversation: str, *events: InboundEvent, delivery: bytes = b"") -> None:
     """Make a dead letter of messages, and one of a delivery."""
-    for arrival in arrivals:
-        await arrive(store, conversation, arrival)
+    for event in events:
+        await arrive(store, conversation, event)
     lease = await leased(store, conversation)
     await store.journal.begin(lease, "turn")
     deliveries = [delivery] if delivery else []
-    await store.journal.commit(lease, None, deliveries, 1, given_up="crash" if arrivals else "")
+    await store.journal.commit(lease, None, deliveries, 1, given_up="crash" if events else "")
     if delivery:
         await store.outbox.move_head_to_dead_letters(lease, b"refused")
     await store.leases.release(lease)

@@ -45,7 +45,7 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     """It is told to, by an entry of its inbox that names nobody."""
     await talk(store)
     other, own = await leased(store, HERE), await leased(store, OWN)
-    assert await HistoryEditor(store, 30, rounds=1).forget(own, WISH) == Forgotten(conversations=1, messages=0)
+    assert await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH) == Forgotten(conversations=1, messages=0)
     assert await kept(store) == ["my secret", "One"]
     (told,) = await store.inbox.read(HERE)
     assert b"u1" not in told.frame
@@ -65,7 +65,7 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     other, own = await leased(store, GROUP), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await arrive(store, GROUP, said("g5", "newest of u1", "u1", group=True))
-    await HistoryEditor(store, 30, rounds=1).forget(own, WISH)
+    await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH)
     await store.leases.release(other)
     await harness.runner.process(GROUP)
     past = [message.text for message in await read_history(harness.store, GROUP)]

@@ -91,8 +91,8 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
     assert (delivery.address, delivery.reply.failed) == ("token-1", True)
     assert delivery.reply.note == "failed 3 times: ZeroDivisionError, see the log"
     [letter] = await letters(store)
-    arrival = InboundEvent(words("m1", text), "token-1")
-    assert (letter.reason, letter.arrivals) == ("failed 3 times: ZeroDivisionError", (encode(arrival),))
+    event = InboundEvent(words("m1", text), "token-1")
+    assert (letter.reason, letter.arrivals) == ("failed 3 times: ZeroDivisionError", (encode(event),))
     assert await store.leases.due(10) == []
     await harness.receive("and now?", "m2")
     await harness.runner.process(HERE)
@@ -151,11 +151,11 @@ async def test_a_turn_that_cannot_be_read_is_given_up(store: Store, redis: Redis
 async def test_a_conversation_of_a_channel_that_is_off_ends_as_a_dead_letter(store: Store) -> None:
     """What waited when a channel was switched off is kept and counted, not tried every second."""
     harness = Harness(store, [])
-    arrival = encode(InboundEvent(words("m1", "hi")))
-    assert await store.inbox.accept("line:bot:user:u1", "m1", arrival)
+    event = encode(InboundEvent(words("m1", "hi")))
+    assert await store.inbox.accept("line:bot:user:u1", "m1", event)
     await harness.runner.process("line:bot:user:u1")
     [letter] = await letters(store)
-    assert (letter.reason, letter.arrivals) == ("the channel line is switched off", (arrival,))
+    assert (letter.reason, letter.arrivals) == ("the channel line is switched off", (event,))
     assert await store.leases.due(10) == []
 
 

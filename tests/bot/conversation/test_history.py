@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.conversation.history import KEPT, READ_TURNS, REST_S, SUMMARY
+from bot.conversation.history import KEEP, READ_TURNS, REST_S, SUMMARY
 from bot.errors import TryAgain
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -53,7 +53,7 @@ async def test_many_short_turns_become_a_summary_too(store: Store) -> None:
     """A turn reads no more than the newest ones, however short they are."""
     harness = Harness(store, [*[Step("ok")] * 32, NOTED, Step("ok")], summarises=True)
     await talk(harness, *(f"word {number}" for number in range(33)))
-    kept = int(READ_TURNS * KEPT)
+    kept = int(READ_TURNS * KEEP)
     assert sent(harness)[:2] == [SUMMARY + NOTES, f"word {32 - kept}"]
     assert len(sent(harness)) == 1 + 2 * kept + 1
 

@@ -10,8 +10,8 @@ from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.errors import StoreUnavailable
-from bot.metrics import Metrics
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text
 
@@ -26,14 +26,14 @@ class Hints:
         self.jobs.append((conversation, key))
 
 
-def arrival(message_id: str) -> InboundEvent:
+def event(message_id: str) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (Text("hi"),), 1))
 
 
 async def test_a_message_is_durable_and_hinted_at(store: Store) -> None:
     """After the call the conversation is due, and a worker has been told."""
     hints, metrics = Hints(), Metrics()
-    assert await Intake(store, hints, SpokenCommands(load()), metrics)("console:a", arrival("m1"))
+    assert await Intake(store, hints, SpokenCommands(load()), metrics)("console:a", event("m1"))
     assert await store.leases.due(10) == ["console:a"]
     assert hints.jobs == [("console:a", "console:a/m1")]
     assert 'kaiwa_messages_accepted_total{channel="console"} 1.0' in metrics.exposition().decode()
@@ -43,7 +43,7 @@ async def test_a_duplicate_is_not_taken_twice_but_gets_its_hint(store: Store) ->
     """The process that took the first copy may have died before its hint went out."""
     hints = Hints()
     intake = Intake(store, hints, SpokenCommands(load()), Metrics())
-    assert [await intake("console:a", arrival("m1")), await intake("console:a", arrival("m1"))] == [True, False]
+    assert [await intake("console:a", event("m1")), await intake("console:a", event("m1"))] == [True, False]
     assert len(hints.jobs) == 2
 
 
@@ -53,7 +53,7 @@ async def test_a_closed_door_takes_nothing(store: Store) -> None:
     intake = Intake(store, hints, SpokenCommands(load()), Metrics())
     intake.closed = True
     with pytest.raises(StoreUnavailable, match="shutting down"):
-        await intake("console:a", arrival("m1"))
+        await intake("console:a", event("m1"))
     assert (await store.leases.due(10), hints.jobs) == ([], [])
 
 
@@ -62,7 +62,7 @@ async def test_whoever_attends_needs_no_hint(store: Store) -> None:
     hints = Hints()
     lease = await store.leases.acquire("console:a")
     assert lease is not None
-    assert await Intake(store, hints, SpokenCommands(load()), Metrics())("console:a", arrival("m1"))
+    assert await Intake(store, hints, SpokenCommands(load()), Metrics())("console:a", event("m1"))
     assert hints.jobs == []
     assert await store.leases.release(lease)
     assert await store.leases.due(10) == ["console:a"]

@@ -14,8 +14,8 @@ from bot.channels import InboundEvent
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.turns import ConversationPorts
-from bot.live_events import Joined, Nobody, TurnStarted, Watcher
+from bot.conversation.turns import Attempt, ConversationPorts
+from bot.live_events import Joined, NoWatcher, TurnStarted, Watcher
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
@@ -83,7 +83,8 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     await store.journal.begin(lease, "turn_1")
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    ports = ConversationPorts(services, lease, "turn_1", Approvals(services), inbound, Nobody())
+    attempt = Attempt(lease, services.channels["mailbox"], "turn_1", inbound, quietly=True)
+    ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:
         await ports.check_inbox(certain=certain)
@@ -147,10 +148,10 @@ class Interrupting(Mailbox):
         super().__init__()
         self.interrupt: Callable[[], Awaitable[None]] | None = None
 
-    async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
-        if self.interrupt and arrivals[0].event == "told":
+    async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
+        if self.interrupt and events[0].event == "told":
             await self.interrupt()
-        return list(arrivals)
+        return list(events)
 
 
 async def test_a_message_behind_a_reset_that_is_being_obeyed_is_not_lost(store: Store) -> None:
@@ -169,6 +170,7 @@ def picture(number: int) -> InboundEvent:
     return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
 
 
+@pytest.mark.long
 async def test_a_stop_ends_a_turn_that_waits_for_an_albums_other_pictures(store: Store) -> None:
     """What waits joins by the same rules at a turn's start as in its middle: nothing is asked of the model."""
     harness = Harness(store, [])

@@ -26,11 +26,11 @@ def said(text: str, message_id: str, user: str = "u1", *, group: bool = False, *
     return InboundEvent(Message(message_id, "user", (Text(text),), 1_000, Author(user, **about)), group=group)
 
 
-async def receive(harness: Harness, *arrivals: InboundEvent) -> list[str]:
+async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
     """Have messages answered together; what is said to them."""
     before = len(harness.box.texts)
-    for arrival in arrivals:
-        assert await harness.store.inbox.accept(HERE, arrival.message.id, encode(arrival))
+    for event in events:
+        assert await harness.store.inbox.accept(HERE, event.message.id, encode(event))
     await harness.runner.process(HERE)
     return harness.box.texts[before:]
 

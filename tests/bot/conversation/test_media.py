@@ -38,8 +38,8 @@ def picture(number: int, total: int = 0) -> InboundEvent:
     return InboundEvent(message, album="set" if total else "", album_size=total)
 
 
-async def arrive(store: Store, arrival: InboundEvent) -> None:
-    assert await store.inbox.accept(HERE, arrival.message.id, encode(arrival))
+async def arrive(store: Store, event: InboundEvent) -> None:
+    assert await store.inbox.accept(HERE, event.message.id, encode(event))
 
 
 async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> None:
@@ -79,6 +79,7 @@ async def test_pictures_sent_together_are_one_question(store: Store) -> None:
     assert len(harness.model.requests[0].messages) == 3
 
 
+@pytest.mark.long
 async def test_an_album_that_stays_incomplete_is_answered_all_the_same(store: Store) -> None:
     """A picture that never comes does not hold up the others."""
     harness = Harness(store, [Step("One cat")], Album())

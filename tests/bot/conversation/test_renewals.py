@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from bot.conversation.renewals import Renewals
+from bot.conversation.runner import Renewals
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, Store
 from tests.bot.store.turns import key
@@ -16,6 +16,7 @@ from tests.waiting import until, until_true
 SHORT_MS = 2_500  # is over before a third renewal, were there none
 
 
+@pytest.mark.long
 async def test_many_leases_outlive_their_time(store: Store) -> None:
     """In as many requests as there are shards; afterwards they run out."""
     asked: list[int] = []
@@ -31,7 +32,7 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
     async def work(name: str) -> None:
         lease = await store.leases.acquire(name, SHORT_MS)
         assert lease is not None
-        async with renewals.kept(lease):
+        async with renewals.hold(lease):
             await ended.wait()
         await store.leases.renew(lease)
 
@@ -42,6 +43,7 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
     await asyncio.gather(*working)
 
 
+@pytest.mark.long
 async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -> None:
     """Others of the same shard go on."""
     renewals, ended = Renewals(store), asyncio.Event()
@@ -50,7 +52,7 @@ async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -
     assert kept is not None
 
     async def work(lease: Lease) -> None:
-        async with renewals.kept(lease):
+        async with renewals.hold(lease):
             await ended.wait()
 
     working = asyncio.create_task(work(kept))
@@ -67,10 +69,11 @@ async def test_a_limit_of_the_works_own_is_no_lost_lease(store: Store) -> None:
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     with pytest.raises(TimeoutError):
-        async with Renewals(store).kept(lease), asyncio.timeout(0):
+        async with Renewals(store).hold(lease), asyncio.timeout(0):
             await asyncio.Event().wait()
 
 
+@pytest.mark.long
 async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     """What it writes is fenced in any case; the lease is renewed when the store is back."""
     tries = 0
@@ -86,7 +89,7 @@ async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     store.leases.renew_each = away_once  # type: ignore[assignment,method-assign]  # the real one, failing once
     lease = await store.leases.acquire("console:a")
     assert lease is not None
-    async with Renewals(store).kept(lease):
+    async with Renewals(store).hold(lease):
         await until(lambda: tries == 3)
     await until_true(lambda: _renewed(store, lease))
 

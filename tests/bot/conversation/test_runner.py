@@ -195,7 +195,7 @@ async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(store: Stor
     assert harness.box.texts == ["One", "Two"]
 
 
-async def test_a_delivery_that_cannot_be_read_is_buried(store: Store) -> None:
+async def test_a_delivery_that_cannot_be_read_becomes_a_dead_letter(store: Store) -> None:
     """The replies behind it go out."""
     harness = Harness(store, [Step("Fine")])
     lease = await store.leases.acquire(HERE)
@@ -209,7 +209,7 @@ async def test_a_delivery_that_cannot_be_read_is_buried(store: Store) -> None:
     assert (await store.depths()).dead_letters == 1
 
 
-async def test_a_closing_house_begins_no_new_turn(store: Store) -> None:
+async def test_a_process_that_ends_begins_no_new_turn(store: Store) -> None:
     """What waits is left for another process, due at once."""
     harness = Harness(store, [])
     harness.runner.closing = True
@@ -271,7 +271,7 @@ async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(st
 
 
 async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> None:
-    """A closing house looks at neither; the next one finds the conversation due at once."""
+    """A process that ends looks at neither; the next one finds the conversation due at once."""
     step = Step("never", gate=asyncio.Event())
     harness = Harness(store, [Step("One"), step])
     harness.box.failures = [DeliverLater("slow down", after=60)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.summarizer import RESULT_CAP, WORDS_CAP, Summarizer, notes_of
+from bot.conversation.summarizer import MESSAGE_CAP, RESULT_CAP, Summarizer, summary_text
 from bot.errors import TryAgain
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
+from bot.telemetry import Metrics
 from bot.transcript import Author, Media, Message, Text, ToolCall, ToolResult
 
 BEFORE = "Taro likes tea."
@@ -55,8 +55,8 @@ async def test_long_words_are_cut() -> None:
     """What a tool returned can be looked up again."""
     result = Message("m", "tool", (ToolResult("c", "echo", {"text": "z" * 5_000}),), 3)
     text = await shown(user("y" * 5_000), result)
-    assert "y" * WORDS_CAP + " […]" in text
-    assert "y" * (WORDS_CAP + 1) not in text
+    assert "y" * MESSAGE_CAP + " […]" in text
+    assert "y" * (MESSAGE_CAP + 1) not in text
     assert text.count("z") == RESULT_CAP - len('{"text":"')
 
 
@@ -67,4 +67,4 @@ async def test_only_a_whole_summary_is_one(step: Step) -> None:
     """Anything else is a failure of the model."""
     response = await Summarizer(Scripted([step]), "PROMPT", Metrics()).write("", [user("Hi")])
     with pytest.raises(TryAgain, match="wrote no summary"):
-        notes_of(response)
+        summary_text(response)

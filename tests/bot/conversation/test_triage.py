@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.agent.turn import changed
+from bot.agent.turn import apply_changes
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
-from bot.conversation.triage import triage
+from bot.conversation.triage import Triage, parse, triage
 from bot.texts import load
 from bot.transcript import Message, Text
 
@@ -24,45 +24,49 @@ def unsend(message_id: str, target: str) -> InboundEvent:
     return InboundEvent(Message(message_id, "user", (), 2), event="unsent", target=target)
 
 
-def texts(arrivals: list[InboundEvent]) -> list[str]:
-    return [arrival.message.text for arrival in arrivals]
+def sort(events: list[InboundEvent]) -> Triage:
+    return triage(parse(event, COMMANDS) for event in events)
+
+
+def texts(events: list[InboundEvent]) -> list[str]:
+    return [event.message.text for event in events]
 
 
 def test_an_edit_in_the_same_batch_changes_the_message_itself() -> None:
     """Who corrects a typo before the bot has looked is answered once, to the corrected words."""
-    batch = triage([said("a", "wether?"), said("b", "hi"), edit("e1", "a", "weather?")], COMMANDS)
+    batch = sort([said("a", "wether?"), said("b", "hi"), edit("e1", "a", "weather?")])
     assert (texts(batch.messages), batch.edited) == (["weather?", "hi"], {})
 
 
 def test_a_message_taken_back_before_it_was_read_is_not_answered() -> None:
     """Nothing is left to answer, and nothing to change in the history."""
-    batch = triage([said("a", "oops"), unsend("e1", "a")], COMMANDS)
+    batch = sort([said("a", "oops"), unsend("e1", "a")])
     assert (batch.messages, batch.edited) == ([], {})
 
 
 def test_changes_to_earlier_turns_wait_for_the_history() -> None:
     """An edit and a message taken back whose targets are not in the batch."""
-    batch = triage([edit("e1", "old1", "new words"), unsend("e2", "old2")], COMMANDS)
+    batch = sort([edit("e1", "old1", "new words"), unsend("e2", "old2")])
     before = [said("old1", "old words").message, said("old2", "secret").message, said("x", "kept").message]
-    assert [message.text for message in changed(before, batch.edited)] == ["new words", "kept"]
+    assert [message.text for message in apply_changes(before, batch.edited)] == ["new words", "kept"]
 
 
 def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
     """The order within a batch counts."""
-    batch = triage([said("a", "one"), said("b", "/reset"), said("c", "two")], COMMANDS)
+    batch = sort([said("a", "one"), said("b", "/reset"), said("c", "two")])
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["two"], ["reset"])
 
 
 def test_help_does_not_swallow_a_question() -> None:
     """A question beside /help is answered too."""
-    batch = triage([said("a", "weather?"), said("b", "/help")], COMMANDS)
+    batch = sort([said("a", "weather?"), said("b", "/help")])
     assert (texts(batch.messages), [command for command, _ in batch.commands]) == (["weather?"], ["help"])
 
 
 def test_leaving_ends_everything_before_it() -> None:
     """Nobody is there any more to be answered; who comes back in the same batch starts anew."""
     left = InboundEvent(Message("l", "user", (), 1), event="left")
-    batch = triage([said("a", "hi"), left, said("b", "I am back")], COMMANDS)
+    batch = sort([said("a", "hi"), left, said("b", "I am back")])
     assert (batch.conversation_deleted is not None, texts(batch.messages)) == (True, ["I am back"])
 
 

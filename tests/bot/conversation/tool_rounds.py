@@ -10,7 +10,7 @@ from bot.agent.hooks import Hook, Hooks
 from bot.agent.tool_runner import ToolRunner
 from bot.agent.turn import ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.live_events import LiveEvent
-from bot.metrics import Metrics
+from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolMap

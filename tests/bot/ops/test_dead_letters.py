@@ -1,4 +1,4 @@
-"""Dead letters are told in words, put back and thrown away, on a real store."""
+"""Dead letters are listed, put back and deleted, on a real store."""
 
 from __future__ import annotations
 

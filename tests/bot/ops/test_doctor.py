@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +27,7 @@ from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.wttr import WttrFake
 
 
-async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
+async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
     """Every part, in a fixed order; what is off says which variable turns it on."""
     wttr.place("Tokyo", temp=21)
     findings = await run_checks(settings, openers(settings))
@@ -41,8 +40,8 @@ async def test_a_house_in_order(settings: Settings, wttr: WttrFake) -> None:
             "warning", "model", "demo model: simple rules, no real language model", "set GEMINI_API_KEY for Gemini"
         ),
         CheckResult("ok", "store", f"your Redis: {version}"),
-        CheckResult("ok", "memory", "noeviction: a full store refuses, and forgets nothing"),
-        CheckResult("ok", "room", f"{percent}% of 64 MiB used"),
+        CheckResult("ok", "memory", "noeviction: a full store refuses new messages and deletes nothing"),
+        CheckResult("ok", "memory use", f"{percent}% of 64 MiB used"),
         CheckResult("ok", "disk", "appendonly: what was accepted outlives a crash of the store"),
         CheckResult("ok", "work", "conversations due: 0"),
         CheckResult("ok", "dead letters", "none"),
@@ -122,14 +121,17 @@ async def nothing() -> list[CheckResult]:
 
 
 @pytest.mark.parametrize(("mode", "is_told"), [(0o644, True), (0o640, True), (0o600, False)])
-async def test_an_env_file_that_others_may_read_is_told(settings: Settings, mode: int, is_told: bool) -> None:
+async def test_an_env_file_that_others_may_read_is_told(
+    settings: Settings, tmp_path: Path, mode: int, is_told: bool
+) -> None:
     """It holds every secret; closed to them, it is not worth a line."""
-    os.close(os.open(".env", os.O_CREAT))
-    os.chmod(".env", mode)
+    (tmp_path / ".env").touch(mode)
+    (tmp_path / ".env").chmod(mode)
     told = CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
     assert (told in await run_checks(settings, openers(settings))) is is_told
 
 
+@pytest.mark.long
 async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -> None:
     """The doctor ends in any case."""
 
@@ -139,7 +141,9 @@ async def test_a_part_that_never_answers_is_not_waited_for(settings: Settings) -
         yield cast(Store, None)
 
     findings = await run_checks(settings, openers(settings, store=store), patience_s=0.5)
-    assert findings[1] == CheckResult("failure", "store", "no answer within 0.5 s", "is it reachable from here?")
+    assert findings[1] == CheckResult(
+        "failure", "store", "no answer within 0.5 s", "check that it is reachable from here"
+    )
 
 
 async def test_a_wrong_setting_of_a_part_is_its_failure(settings: Settings) -> None:
@@ -185,7 +189,7 @@ async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> No
     assert [request.action for request in gemini.requests] == ["get"]
 
 
-async def test_a_refused_key_is_a_failure_with_its_mend(settings: Settings) -> None:
+async def test_a_refused_key_is_a_failure_with_its_fix(settings: Settings) -> None:
     """The variable is named, the key is not."""
     async with gemini_fake() as gemini:
         ours = settings.model_copy(
@@ -214,7 +218,7 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
             "failure",
             "fallback",
             "gemini:gemini-0 cannot be used",
-            "FALLBACK_MODELS: Gemini knows no model gemini-0; name another",
+            "FALLBACK_MODELS: gemini-0 is not known there (404); name another",
         ),
         CheckResult("ok", "fallback", "Gemini 2.5 Pro answers"),
         CheckResult("ok", "fallback", "demo model: simple rules, no real language model"),
@@ -249,6 +253,7 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
     assert channels[0].detail == "answers everybody at /webhooks/line"
 
 
+@pytest.mark.long
 async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -> None:
     """The others have said what they know."""
     with line_fake() as line, slack_fake() as slack:
@@ -256,7 +261,9 @@ async def test_a_line_that_never_answers_is_not_waited_for(settings: Settings) -
         on = with_channels(settings, line, slack)
         findings = await run_checks(on, openers(on), patience_s=4)
     results = {finding.name: finding for finding in findings}
-    assert results["LINE"] == CheckResult("failure", "LINE", "no answer within 4 s", "is it reachable from here?")
+    assert results["LINE"] == CheckResult(
+        "failure", "LINE", "no answer within 4 s", "check that it is reachable from here"
+    )
     assert results["Slack token"].result == "ok"
 
 
@@ -293,7 +300,7 @@ async def test_a_free_port_is_fine(settings: Settings) -> None:
 async def test_whoever_listens_on_the_port_is_asked_who_they_are(
     settings: Settings, status: int, body: object, result: str, words: str
 ) -> None:
-    """Kaiwa itself, ready or not, or somebody who must make room."""
+    """Kaiwa itself, ready or not, or another program."""
 
     async def readyz(_request: web.Request) -> web.Response:
         return web.json_response(body, status=status)

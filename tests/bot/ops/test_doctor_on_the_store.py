@@ -37,16 +37,16 @@ async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: 
     [
         (0.7, "ok", r"70% of \d+ MiB used"),
         (0.9, "warning", r"90% of \d+ MiB used: the largest histories are shortened"),
-        (1.1, "failure", r"110% of \d+ MiB used: no message is taken in"),
+        (1.1, "failure", r"110% of \d+ MiB used: new messages are refused"),
     ],
 )
 async def test_a_store_that_fills_up_is_told_in_time(
     settings: Settings, redis: Redis, ratio: float, result: str, words: str
 ) -> None:
-    """With the two ways to make room."""
+    """With the two ways to free memory."""
     await fill(redis, 200)  # so much that what the doctor itself needs does not show
     async with at_most(redis, ratio - 0.001):
-        room = await found(settings, "room")
+        room = await found(settings, "memory use")
     assert room.result == result
     assert re.fullmatch(words, room.detail)
     assert room.fix == ("" if result == "ok" else "raise its maxmemory, or lower HISTORY_DAYS")
@@ -54,7 +54,7 @@ async def test_a_store_that_fills_up_is_told_in_time(
 
 async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis_url: str) -> None:
     """Many hosted stores set none and say so."""
-    room = await found(settings.model_copy(update={"redis_url": SecretStr(redis_url)}), "room")
+    room = await found(settings.model_copy(update={"redis_url": SecretStr(redis_url)}), "memory use")
     assert room.result == "ok"
     assert re.fullmatch(r"\d+\.\d MiB used, no limit set", room.detail)
 
@@ -113,4 +113,4 @@ async def test_a_store_that_is_away_is_a_failure(settings: Settings) -> None:
         *("model", "store", "tools", "weather", "LINE", "Slack", "port", "page")
     ]
     assert findings[1].result == "failure"
-    assert findings[1].fix == "is REDIS_URL right, and does Redis run?"
+    assert findings[1].fix == "check REDIS_URL, and that Redis runs"

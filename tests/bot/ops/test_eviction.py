@@ -1,4 +1,4 @@
-"""Evictor: room is made in time, by one process at a time, and the operator hears of it once."""
+"""Evictor: makes room in time, in one process at a time, and logs a change of state once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_a_store_with_room_is_left_alone(store: Store, redis: Redis) -> No
     assert set(await lengths(redis, conversations)) == {TURNS}
 
 
-async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, redis: Redis) -> None:
+async def test_the_operator_is_told_once_with_numbers_and_fix(store: Store, redis: Redis) -> None:
     """When it begins and when it is over, not at every look."""
     await fill(redis, MANY)
     evictor = Evictor(store)
@@ -55,7 +55,7 @@ async def test_the_operator_is_told_once_with_numbers_and_mend(store: Store, red
 
 
 async def test_the_alarm_goes_off_while_the_store_is_tight(store: Store, redis: Redis) -> None:
-    """At each relief: whoever hears it knows what it has told already."""
+    """After each make_room; the receiver of the alarm drops repetitions."""
     heard: list[str] = []
 
     async def alarm(detail: str) -> None:
@@ -92,7 +92,7 @@ async def test_one_process_at_a_time(store: Store, redis: Redis) -> None:
 
 
 async def test_it_goes_on_when_the_store_was_away() -> None:
-    """A look that fails is told, and the next one is tried."""
+    """A failed check is logged, and the next one is tried."""
     async with open_store("unix:///nowhere/valkey.sock", history_days=1) as away:
         with capture_logs() as logs:
             looking = asyncio.create_task(Evictor(away, every_s=0.01).run())

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TryAgain
-from bot.metrics import Metrics
-from bot.providers.routing.fallback import FallbackProvider
+from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
+from bot.telemetry import Metrics
 
 OK = Step("Hello")
 MALFORMED = Step("Hm", stop_reason="malformed", detail="MALFORMED_FUNCTION_CALL")

@@ -9,7 +9,8 @@ import pytest
 
 from bot.providers import NONE, ToolChoice
 from bot.providers.anthropic.client import Anthropic
-from bot.providers.shared.options import Options
+from bot.providers.anthropic.request import PICTURE_CAP
+from bot.providers.shared.entry import Options
 from bot.transcript import Media, Message, ToolCall
 from tests.bot.providers.asking import ask, declared, model, results, user
 from tests.fakes.anthropic import KEY, AnthropicFake, anthropic_fake, call, text, thought
@@ -112,6 +113,15 @@ async def test_pictures_are_blocks(fake: AnthropicFake, anthropic: Anthropic) ->
         {"type": "text", "text": "[image: not available]"},
         {"type": "text", "text": "[audio: not available]"},
     ]
+
+
+async def test_a_picture_that_anthropic_refuses_is_left_out(fake: AnthropicFake, anthropic: Anthropic) -> None:
+    """Its limit is 5 MiB of base64; a larger picture would fail the whole conversation."""
+    pictures = [Media("1", "image/png", data=bytes(size)) for size in (PICTURE_CAP, PICTURE_CAP + 1)]
+    [message] = await sent(fake, anthropic, user(*pictures))
+    taken, refused = message["content"]
+    assert len(taken["source"]["data"]) == 5 * 1024 * 1024
+    assert refused == text("[image: not available]")
 
 
 async def test_blank_words_and_empty_messages_are_left_out(fake: AnthropicFake, anthropic: Anthropic) -> None:

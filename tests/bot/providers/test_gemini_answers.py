@@ -13,7 +13,7 @@ from bot.providers.gemini.client import Gemini
 from bot.transcript import Text, ToolCall, Usage
 from tests.bot.providers.asking import Reply, ask, results, user
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import SSE, event
+from tests.fakes.gemini_answers import SSE, answer_of, event
 
 JSON = dict[str, Any]
 
@@ -241,6 +241,16 @@ async def test_a_broken_off_stream_is_tried_again(fake: GeminiFake, gemini: Gemi
     seen, error = await broken(gemini)
     assert error.apology == "model_down"
     assert [type(one) for one in seen] == [ToolCallDelta]
+
+
+async def test_parts_that_no_request_can_hold_are_not_sent_back(fake: GeminiFake, gemini: Gemini) -> None:
+    """A number out of range in an unknown field would fail every later request; the text alone goes back."""
+    [one] = answer_of([{"text": "It is sunny.", "new": "@@"}]).events
+    fake.raw(sse(one).replace(b'"@@"', b"1e999"))
+    answer = (await ask(gemini, [user("?")])).response.message
+    assert (answer.text, answer.opaque) == ("It is sunny.", None)
+    fake.say("ok")
+    assert (await ask(gemini, [user("?"), answer, user("!")])).text == "ok"
 
 
 async def test_a_lost_connection_is_tried_again(fake: GeminiFake, gemini: Gemini) -> None:

@@ -16,8 +16,8 @@ from google.genai import types
 from structlog.testing import capture_logs
 
 from bot.providers.gemini.caching import CachedContents, least_tokens
-from bot.providers.gemini.failures import Access
 from bot.providers.gemini.relay import Relay
+from bot.providers.shared.failures import Failures
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_caches import CachedContents as CachedService
 from tests.waiting import until
@@ -38,7 +38,9 @@ class Shelf:
     now: float = 1000.0
 
     def __post_init__(self) -> None:
-        self.contents = CachedContents(self.client, Access("gemini-3.5-flash", "{}", KEY), clock=lambda: self.now)
+        self.contents = CachedContents(
+            self.client, Failures("gemini-3.5-flash", "GEMINI_API_KEY", KEY), clock=lambda: self.now
+        )
 
     def use(self, name: str = "a") -> str:
         """One request with this prompt."""

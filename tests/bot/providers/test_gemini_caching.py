@@ -243,6 +243,7 @@ async def test_a_cache_in_the_making_does_not_hold_up_the_end(fake: GeminiFake) 
         await provider.aclose()
 
 
+@pytest.mark.long
 async def test_a_silent_service_does_not_hold_up_the_end(fake: GeminiFake) -> None:
     """Two seconds are what it gets."""
     provider = Gemini(KEY, MODEL, fake.base_url)
@@ -281,5 +282,5 @@ async def test_a_refused_account_is_still_told_of(vertex: tuple[Any, Vertex]) ->
     await cached(fake, provider)
     fake.fail(403)
     fake.fail(403)
-    with pytest.raises(ModelError, match=f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in"):
+    with pytest.raises(ModelError, match=f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access"):
         await ask(fake, provider)

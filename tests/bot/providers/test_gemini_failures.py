@@ -16,8 +16,9 @@ from google.genai import errors
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.providers import TextDelta
 from bot.providers.gemini.client import Gemini
-from bot.providers.gemini.failures import Access, translating
-from bot.providers.shared.options import Options
+from bot.providers.gemini.failures import translating
+from bot.providers.shared.entry import Options
+from bot.providers.shared.failures import Failures
 from tests.bot.providers.asking import ask, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer
@@ -64,7 +65,7 @@ def told(error: ModelError) -> tuple[type[ModelError], str, str, float | None]:
         (400, "API_KEY_INVALID", "", (ModelUnusable, "key_refused", BAD_KEY.format(400), None)),
         (401, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(401), None)),
         (403, "", "", (ModelUnusable, "key_refused", BAD_KEY.format(403), None)),
-        (404, "", "", (ModelUnusable, "model_unknown", f"MODEL: Gemini knows no model {MODEL}; name another", None)),
+        (404, "", "", (ModelUnusable, "model_unknown", f"MODEL: {MODEL} is not known there (404); name another", None)),
         (400, "", "", (RequestRefused, "request_refused", f"{MODEL} refused the request (400): too long", None)),
         (413, "", "", (TooLong, "too_long", f"{MODEL} cannot read so much at once", None)),
     ],
@@ -91,7 +92,7 @@ async def test_an_unknown_model_names_the_setting(fake: GeminiFake) -> None:
     provider = Gemini(KEY, "gemini-9-nonsense", fake.base_url)
     error = await failure(provider)
     await provider.aclose()
-    assert error.cause == "MODEL: Gemini knows no model gemini-9-nonsense; name another"
+    assert error.cause == "MODEL: gemini-9-nonsense is not known there (404); name another"
 
 
 async def test_the_sdk_does_not_repeat_a_request(fake: GeminiFake, gemini: Gemini) -> None:
@@ -224,7 +225,7 @@ async def test_check_tells_what_is_wrong(fake: GeminiFake, key: str, model: str,
 def test_every_exception_has_a_translation(kind: type[Exception]) -> None:
     """A class the SDK or the network gains later becomes one of ours too."""
     error = kind(503, {}) if issubclass(kind, errors.APIError) else kind.__new__(kind)
-    with pytest.raises(TryAgain) as raised, translating(Access(MODEL, BAD_KEY, KEY)):
+    with pytest.raises(TryAgain) as raised, translating(Failures(MODEL, "GEMINI_API_KEY", KEY)):
         raise error
     assert raised.value.apology in ("model_down", "timed_out", "malformed")
 

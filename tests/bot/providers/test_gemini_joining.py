@@ -6,8 +6,8 @@ import time
 
 from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext, TurnUpdate
-from bot.metrics import Metrics
 from bot.providers.gemini.client import Gemini
+from bot.telemetry import Metrics
 from bot.transcript import Message, Text
 from tests.bot.agent.test_loop import Notes
 from tests.fakes.gemini import GeminiFake

@@ -21,7 +21,7 @@ from bot.errors import TooLong, TryAgain
 from bot.providers import AUTO, Provider, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.openai.client import OpenAI
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from bot.transcript import Media
 from tests.bot.providers.asking import Reply, ask, results, user
 from tests.llm.asking import TOOLS

@@ -11,13 +11,12 @@ from pydantic import BaseModel, SecretStr
 from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext
 from bot.errors import SettingsError
-from bot.metrics import Metrics
 from bot.providers import AUTO, Completed, ModelResponse, Provider, StreamEvent, ToolChoice, replay
 from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_model, open_models
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.providers.shared.entry import ProviderEntry
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Secret, load
+from bot.telemetry import Metrics
 from bot.transcript import Message, Text, ToolCall
 from tests.bot.conversation.tool_rounds import Diary
 from tests.bot.providers.asking import model, user

@@ -10,7 +10,7 @@ import pytest
 from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.providers import AUTO, NONE, TextDelta, ToolChoice
 from bot.providers.ollama.client import Ollama, address_of
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from bot.transcript import Media, Message, ToolCall, Usage, encode
 from tests.bot.providers.asking import ask, declared, model, results, user
 from tests.fakes.ollama import OllamaFake, call, line, ollama_fake

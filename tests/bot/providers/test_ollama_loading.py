@@ -8,7 +8,7 @@ import pytest
 
 from bot.errors import TryAgain
 from bot.providers.ollama.client import Ollama
-from bot.providers.shared.options import Options
+from bot.providers.shared.entry import Options
 from tests.bot.providers.asking import ask, user
 from tests.fakes.ollama import OllamaFake, ollama_fake
 from tests.fakes.streams import Outgoing

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.metrics import Metrics
 from bot.providers.registry import PROVIDERS, check_models, open_model, open_models
 from bot.settings import load
+from bot.telemetry import Metrics
 from tests.fakes.openai import KEY, openai_fake
 from tests.project import environment
 
@@ -25,7 +25,7 @@ EVERY_KEY = {
 OPENING = """
 import asyncio, sys
 from bot.errors import SettingsError
-from bot.metrics import Metrics
+from bot.telemetry import Metrics
 from bot.providers.registry import open_models
 from bot.settings import load
 sys.modules.update(dict.fromkeys(sys.argv[1:]))  # as if they were not installed
@@ -125,6 +125,7 @@ async def test_keys_and_addresses_come_from_the_settings(monkeypatch: pytest.Mon
             assert await provider.check() == "small-local-model answers"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("model", "loaded"),
     [
@@ -139,6 +140,7 @@ def test_only_the_sdk_of_the_chosen_model_is_loaded(tmp_path: Path, model: str, 
     assert SDKS.intersection(opened(tmp_path, MODEL=model).split()) == loaded
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("sdk", "variable", "model"),
     [
@@ -153,7 +155,8 @@ def test_a_missing_sdk_is_one_line(tmp_path: Path, sdk: str, variable: str, mode
     assert said == f"{variable}: {model} needs a package that is not installed; run make models, or pip install {sdk}\n"
 
 
-def test_a_missing_part_of_the_house_is_no_missing_sdk(tmp_path: Path) -> None:
+@pytest.mark.process
+def test_a_missing_module_of_our_own_is_no_missing_sdk(tmp_path: Path) -> None:
     """Something is broken then, and nothing an operator could install."""
     with pytest.raises(AssertionError, match=r"No module named|halted; None in sys\.modules"):
         opened(tmp_path, "aiohttp", MODEL="ollama:qwen3")

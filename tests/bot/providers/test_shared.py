@@ -8,11 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import pytest
 
 from bot.providers import StopReason
-from bot.providers.shared.options import Options
-from bot.providers.shared.portable import portable_id, portable_name, visible_parts
-from bot.providers.shared.responses import build_response, merge_texts
-from bot.providers.shared.sse import events_of
-from bot.providers.shared.timeouts import with_timeouts
+from bot.providers.shared.entry import Options
+from bot.providers.shared.request import portable_id, portable_name, visible_parts
+from bot.providers.shared.response import build_response, merge_texts
+from bot.providers.shared.streaming import events_of, with_timeouts
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, Usage
 
 CALL = ToolCall("call_1", "a", {})

@@ -103,7 +103,7 @@ async def test_an_account_that_is_not_let_in() -> None:
     with vertex_fake() as fake:
         error = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in("another")))
     assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in (401): {FIX}"
+    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access (401): {FIX}"
 
 
 async def test_nobody_is_signed_in(
@@ -115,7 +115,7 @@ async def test_nobody_is_signed_in(
     with vertex_fake() as fake:
         error = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url))
     assert (type(error), error.apology) == (ModelUnusable, "key_refused")
-    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} let nobody in (DefaultCredentialsError): {FIX}"
+    assert error.cause == f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access (DefaultCredentialsError): {FIX}"
 
 
 @pytest.mark.parametrize(

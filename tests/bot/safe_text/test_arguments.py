@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channels.line.text import plain_text as as_line_shows
-from bot.safe_text.arguments import BULLET, SHOWN, SPACE, described, described_whole, fenced
-from bot.safe_text.glyphs import LEFT_TO_RIGHT, TURNING
+from bot.safe_text.arguments import BULLET, SHOWN, SPACE, code_block, render_arguments, render_within_limit
+from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN
 from bot.transcript import encode
 from tests.bot.safe_text.corpus import ATTACKS, BLANKS, IGNORABLE, LEGIBLE, MASKS
 
@@ -61,7 +61,7 @@ def back(shown: str) -> object:
 @pytest.mark.parametrize(("value", "shown"), WRITTEN.items(), ids=map(ascii, WRITTEN))
 def test_a_text_is_shown_as_it_is_or_in_quotes(value: str, shown: str) -> None:
     """In quotes where it is more than a word, or has something that does not show as itself."""
-    assert described({"what": value}) == f"▸ what: {shown}"
+    assert render_arguments({"what": value}) == f"▸ what: {shown}"
 
 
 def test_everything_else_is_shown_as_json() -> None:
@@ -73,7 +73,7 @@ def test_everything_else_is_shown_as_json() -> None:
         "wh\u0430t": 1,
         "目標": "街",
     }
-    assert described(arguments).splitlines() == [
+    assert render_arguments(arguments).splitlines() == [
         '▸ n: [1, {"x": null}, null, null]',
         "▸ yes: true",
         r'▸ "what: kite\nwhat": rocket',
@@ -85,14 +85,14 @@ def test_everything_else_is_shown_as_json() -> None:
 @pytest.mark.parametrize("text", LEGIBLE)
 def test_what_people_write_stays_legible(text: str) -> None:
     """No escape in everyday text of any language, nor in emoji, paths and addresses."""
-    shown = described({"what": text}).replace(LEFT_TO_RIGHT, "")
+    shown = render_arguments({"what": text}).replace(LEFT_TO_RIGHT, "")
     assert shown in (f"▸ what: {text}", f'▸ what: "{text.replace(chr(34), chr(92) + chr(34))}"')
 
 
 @pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
 def test_nothing_pretends(arguments: dict[str, Any]) -> None:
     """A line an argument, each begun by what no value has; nothing unseen but our own marks; all of it read back."""
-    lines = described(arguments).split("\n")
+    lines = render_arguments(arguments).split("\n")
     assert len(lines) == len(arguments)
     for line, value in zip(lines, arguments.values(), strict=True):
         assert line.startswith(f"{BULLET} ")
@@ -100,28 +100,28 @@ def test_nothing_pretends(arguments: dict[str, Any]) -> None:
         assert not re.search(r"[ \u3000]{2}|\s\Z", line)
         kept = json.loads(encode(value)) if value != "\ud800" else value  # numbers beyond JSON's are null on record
         assert json.dumps(kept) in (json.dumps(back(line.split(": ", at)[-1])) for at in range(1, line.count(": ") + 1))
-        bare = TURNING.sub("", line)
-        assert bare.count(LEFT_TO_RIGHT) == 2 * len(TURNING.findall(line))
+        bare = RTL_RUN.sub("", line)
+        assert bare.count(LEFT_TO_RIGHT) == 2 * len(RTL_RUN.findall(line))
         assert not {unicodedata.bidirectional(letter) for letter in bare} & {"R", "AL", "AN"}
 
 
 @pytest.mark.parametrize("text", MASKS.values(), ids=MASKS)
 def test_no_letter_poses_as_another(text: str) -> None:
     """Whatever alphabet it is from, it is an escape where it can be taken for a Latin letter or a sign."""
-    assert re.search(r"\\u[0-9a-f]{4}", described({"a": text}))
+    assert re.search(r"\\u[0-9a-f]{4}", render_arguments({"a": text}))
 
 
 def test_nothing_is_shown_that_shows_nothing() -> None:
     """No code point that Unicode calls ignorable, and none that fonts leave blank."""
     points = [chr(point) for at, end in IGNORABLE for point in range(at, end + 1)]
     for letter in (*points, *BLANKS):
-        assert described({"a": f"x{letter}y"}) == f'▸ a: "x{json.dumps(letter)[1:-1]}y"'
+        assert render_arguments({"a": f"x{letter}y"}) == f'▸ a: "x{json.dumps(letter)[1:-1]}y"'
 
 
 @given(st.text())
 def test_what_is_shown_is_read_back_as_what_is_used(value: str) -> None:
     """No two texts look alike for what is hidden in them, and none takes more than its line."""
-    (line,) = described({"what": value}).split("\n")
+    (line,) = render_arguments({"what": value}).split("\n")
     shown = line.removeprefix("▸ what: ")
     assert (back(shown) if shown.startswith('"') else shown.replace(LEFT_TO_RIGHT, "")) == value
 
@@ -133,25 +133,25 @@ def test_what_is_shown_is_read_back_as_what_is_used(value: str) -> None:
 )
 def test_types_can_be_told_apart(value: object) -> None:
     """A number, a list or an object never looks like a text of the same letters."""
-    shown = described({"what": value}).removeprefix("▸ what: ")
+    shown = render_arguments({"what": value}).removeprefix("▸ what: ")
     assert back(shown) == value
-    assert isinstance(value, str) or shown != described({"what": shown}).removeprefix("▸ what: ")
+    assert isinstance(value, str) or shown != render_arguments({"what": shown}).removeprefix("▸ what: ")
 
 
 def test_what_is_too_long_is_not_described() -> None:
     """The limit counts what is shown, escapes and all."""
-    assert described_whole({"a": "x" * (SHOWN - len("▸ a: "))}) is not None
-    assert described_whole({"a": "x" * (SHOWN + 1 - len("▸ a: "))}) is None
-    assert described_whole({"a": "\u202e" * 333}) is None
-    assert described_whole({"a": " " * 10**6}) is None
+    assert render_within_limit({"a": "x" * (SHOWN - len("▸ a: "))}) is not None
+    assert render_within_limit({"a": "x" * (SHOWN + 1 - len("▸ a: "))}) is None
+    assert render_within_limit({"a": "\u202e" * 333}) is None
+    assert render_within_limit({"a": " " * 10**6}) is None
     many = {str(number): 1 for number in range(200)}
-    assert described_whole(many) == described(many)
+    assert render_within_limit(many) == render_arguments(many)
 
 
 @given(st.text(alphabet="`~a \n"))
 def test_no_text_closes_its_fence(text: str) -> None:
     """Neither where Markdown is shown nor where LINE shows none."""
-    fence, *lines, end = fenced(text).split("\n")
+    fence, *lines, end = code_block(text).split("\n")
     assert "\n".join(lines) == text
     assert fence == end
     assert fence not in text
@@ -160,6 +160,6 @@ def test_no_text_closes_its_fence(text: str) -> None:
 @pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
 def test_line_shows_the_arguments_untouched(arguments: dict[str, Any]) -> None:
     """Its plain text keeps what stands in the fence, marks and all."""
-    assert as_line_shows(f"May I?\n\n{fenced(described(arguments))}\n\nYes or no") == (
-        f"May I?\n\n{described(arguments)}\n\nYes or no"
+    assert as_line_shows(f"May I?\n\n{code_block(render_arguments(arguments))}\n\nYes or no") == (
+        f"May I?\n\n{render_arguments(arguments)}\n\nYes or no"
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.safe_text.glyphs import LEFT_TO_RIGHT
-from bot.safe_text.names import CAP, name_in_words, safe_name
+from bot.safe_text.names import CAP, isolated_name, safe_name
 from tests.bot.safe_text.corpus import BLANKS
 
 NAMES = {
@@ -47,6 +47,6 @@ def test_a_safe_name_stays_what_it_is(name: str) -> None:
 
 
 def test_a_name_from_right_to_left_turns_nothing_beside_it() -> None:
-    """Of a sentence that people read; a model is told the bare name."""
-    assert name_in_words("דוד 7") == f"{LEFT_TO_RIGHT}דוד 7{LEFT_TO_RIGHT}"
-    assert name_in_words("Hanako") == "Hanako"
+    """Only in sentences for people; the model gets the bare name."""
+    assert isolated_name("דוד 7") == f"{LEFT_TO_RIGHT}דוד 7{LEFT_TO_RIGHT}"
+    assert isolated_name("Hanako") == "Hanako"

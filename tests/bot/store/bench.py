@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 from redis import Redis
 
-from bot.store import DeadLetter, Lease, Store, Waiting, open_store
-from bot.store.connection import connect
+from bot.store import DeadLetter, InboxEntry, Lease, Store, open_store
+from bot.store.clients import connect
 from bot.store.keys import DAY_S
 from bot.store.scripts import Scripts
 from tests.bot.store.model import Model, Span, Turn
@@ -84,11 +84,11 @@ class Bench(RuleBasedStateMachine):
             self.lost.append(self.lease)
         self.lease = None
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[InboxEntry]:
         """What the inbox holds."""
         return self.runner.run(self.store.inbox.read(self.here))
 
-    def some_that_wait(self, data: st.DataObject) -> list[Waiting]:
+    def some_that_wait(self, data: st.DataObject) -> list[InboxEntry]:
         """Any of it, in any order."""
         if not self.model.inbox:
             return []

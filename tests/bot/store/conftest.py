@@ -1,11 +1,13 @@
-"""Every test of the store runs on each server that Kaiwa may meet."""
+"""Every test of the store runs on each server that Kaiwa may meet; ``make quick`` takes the bundled one."""
 
 from __future__ import annotations
 
 import pytest
 
+OTHERS = [pytest.param(server, marks=pytest.mark.long) for server in ("valkey, RESP3", "redis")]
 
-@pytest.fixture(params=["valkey", "valkey, RESP3", "redis"])
+
+@pytest.fixture(params=["valkey", *OTHERS])
 def store_url(request: pytest.FixtureRequest) -> str:
     """Where ``store`` is: one server after the other."""
     server, _, protocol = request.param.partition(", RESP")

@@ -33,7 +33,7 @@ asyncio.run(main())
 
 
 class User:
-    """Another process that uses the server until it is told to leave."""
+    """Another process that uses the server until it gets a line of input."""
 
     def __init__(self, process: Process, url: str) -> None:
         self.process = process

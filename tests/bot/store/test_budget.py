@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from redis.asyncio import Redis
 
 from bot.store import Claim, Counter, Day, Spent, Store
@@ -46,7 +47,7 @@ async def test_a_claim_is_counted_whole_or_not_at_all(store: Store) -> None:
 
 
 async def test_tokens_refuse_the_next_turn(store: Store) -> None:
-    """One below the limit is room; the limit itself is not. Each counter answers for itself."""
+    """A counter accepts up to its limit. Each counter answers for itself."""
     await spend(store, 99, HANA)
     assert (await store.budget.take(TODAY, "t1", [Claim(HANA, 1)])).refused == [None]
     await spend(store, 1, HANA)
@@ -104,8 +105,9 @@ async def test_counters_go_by_themselves_and_name_nobody(store: Store, redis: Re
     assert not any("U1" in name or "C1" in name for name in names)
 
 
+@pytest.mark.long
 async def test_a_ranking_stays_small(store: Store, redis: Redis) -> None:
-    """Only so many names are kept, those with most."""
+    """A ranking keeps a fixed number of names, those with the most tokens."""
     for number in range(1, 504):
         await spend(store, number, user=f"u{number}")
     (ranking,) = [name async for name in redis.scan_iter("*:users")]

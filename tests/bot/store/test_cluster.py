@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError
 
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
-from bot.store.connection import connect
+from bot.store.clients import connect
 from bot.store.keys import DAY_S, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
 from tests.bot.store.turns import arrivals, join, leased
@@ -275,7 +275,7 @@ async def test_a_cluster_of_one_is_enough() -> None:
             assert await arrivals(store, SHAPES[0]) == [b"one"]
 
 
-async def test_a_node_asked_as_a_single_server_names_the_mend(cluster: Cluster) -> None:
+async def test_a_node_asked_as_a_single_server_names_the_fix(cluster: Cluster) -> None:
     """Only some conversations would fail, and only later."""
     async with open_store(f"redis://127.0.0.1:{cluster.nodes[0].port}", history_days=30) as store:
         with pytest.raises(StoreUnavailable, match="REDIS_URL has to begin redis"):

@@ -24,7 +24,7 @@ async def test_a_message_waits_for_its_turn_and_is_due_at_once(store: Store) -> 
 
 
 async def test_a_message_is_taken_once(store: Store) -> None:
-    """A platform that sends again is told so, and nothing is kept twice."""
+    """A repeated message is a duplicate and is not stored twice."""
     assert await store.inbox.accept(HERE, "m1", b"hello")
     assert not await store.inbox.accept(HERE, "m1", b"hello again")
     assert await arrivals(store, HERE) == [b"hello"]
@@ -112,7 +112,7 @@ async def test_what_is_accepted_goes_away_one_day(store: Store, redis: Redis) ->
 
 
 async def test_a_full_inbox_takes_so_many_messages_and_no_more(store: Store, redis: Redis) -> None:
-    """What it does not take leaves no trace, so that it can come again once there is room."""
+    """A refused message leaves no trace, so it can be sent again once there is room."""
     taken = [await store.inbox.accept(HERE, f"m{number}", b"x") for number in range(INBOX_ENTRIES + 2)]
     assert taken == [Accepted.NEW] * INBOX_ENTRIES + [Accepted.FULL] * 2
     assert not await redis.exists(Keys(HERE).seen(f"m{INBOX_ENTRIES}"))
@@ -122,7 +122,7 @@ async def test_a_full_inbox_takes_so_many_messages_and_no_more(store: Store, red
 
 
 async def test_a_full_inbox_takes_so_many_bytes_and_no_more(store: Store) -> None:
-    """Large messages fill it sooner; a few get in whatever their size, and small ones only as far as there is room."""
+    """Large messages fill it sooner; a few are accepted whatever their size, small ones while there is room."""
     large = b"x" * 100_000
     taken = [await store.inbox.accept(HERE, f"m{number}", large) for number in range(10)]
     room = taken.index(Accepted.FULL)

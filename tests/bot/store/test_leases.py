@@ -76,7 +76,7 @@ async def test_a_released_lease_can_be_taken_at_once_with_a_greater_token(store:
 
 
 async def test_an_expired_lease_is_taken_over(store: Store) -> None:
-    """A killed holder keeps nobody waiting for longer than its lease; should it wake up, it is told."""
+    """A killed holder blocks the conversation for no longer than its lease; if it wakes up, it gets LeaseLost."""
     first = await leased(store, HERE, ttl_ms=40)
     async with asyncio.timeout(5):
         while (second := await store.leases.acquire(HERE)) is None:

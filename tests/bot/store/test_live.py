@@ -53,6 +53,7 @@ async def test_all_viewers_of_all_processes_see_an_event(store: Store, store_url
         assert [await received(viewer, 1) for viewer in viewers] == [[b"hello"]] * 3
 
 
+@pytest.mark.long
 async def test_many_viewers_share_one_connection(store: Store, redis: Redis) -> None:
     """A thousand open pages cost one connection, and the last to go takes its subscription along."""
     async with AsyncExitStack() as stack:
@@ -85,6 +86,7 @@ async def test_one_viewer_leaving_leaves_the_others(store: Store) -> None:
         assert await received(again, 1) == [b"still here"]
 
 
+@pytest.mark.long
 async def test_a_viewer_who_does_not_look_misses_the_newest(store: Store) -> None:
     """Its backlog is bounded, and nobody else waits for it."""
     async with store.live.subscribe(HERE) as slow, store.live.subscribe(HERE) as quick:
@@ -115,6 +117,7 @@ async def test_without_a_store_publishing_is_silent_and_quick() -> None:
         await store.live.publish(HERE, b"hello")
 
 
+@pytest.mark.long
 async def test_without_a_store_nobody_can_watch() -> None:
     """Entering says so; what would be shown there is nothing."""
     async with open_store(NOWHERE, history_days=30) as store, asyncio.timeout(3):

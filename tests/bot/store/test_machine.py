@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
 from bot.errors import LeaseLost
-from bot.store import ARRIVAL, Accepted, Waiting
+from bot.store import ARRIVAL, Accepted, InboxEntry
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
@@ -45,7 +45,7 @@ class Workers(Bench):
         if message_id in self.model.taken_in:
             assert accepted is Accepted.DUPLICATE
             return
-        assert accepted is (Accepted.ATTENDED if self.model.held else Accepted.NEW)
+        assert accepted is (Accepted.LEASED if self.model.held else Accepted.NEW)
         self.model.accept(message_id, Entry(kind, body), now)
 
     @precondition(lambda self: not self.model.held)
@@ -290,11 +290,11 @@ class Workers(Bench):
         assert sorted(self.model.kept) == sorted(self.model.taken_in.values())
 
 
-def frames(waiting: Sequence[Waiting]) -> list[bytes]:
+def frames(waiting: Sequence[InboxEntry]) -> list[bytes]:
     return [one.frame for one in waiting]
 
 
-def entries(waiting: Sequence[Waiting]) -> list[Entry]:
+def entries(waiting: Sequence[InboxEntry]) -> list[Entry]:
     return [Entry(one.kind, one.body) for one in waiting]
 
 

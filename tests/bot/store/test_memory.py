@@ -1,4 +1,4 @@
-"""A store that fills up: the largest histories make room, the oldest first, and nobody's turn is disturbed."""
+"""A full store: the largest histories are shortened, the oldest first, and no turn is disturbed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_a_turn_each_is_spared_while_others_have_more(store: Store, redis:
 
 
 async def test_a_full_store_can_be_relieved(store: Store, redis: Redis) -> None:
-    """Making room is allowed where writing is not, and afterwards messages are taken in again."""
+    """make_room works where writes are refused, and afterwards messages are accepted again."""
     await fill(redis, MANY)
     async with at_most(redis, 1.05):
         while (await store.memory.measure()).is_tight:
@@ -134,6 +134,7 @@ async def test_where_nothing_is_left_nothing_is_done(store: Store, redis: Redis)
         assert await store.memory.make_room() == Freed()
 
 
+@pytest.mark.long
 async def test_more_keys_than_a_page_are_all_looked_at(store: Store, redis: Redis) -> None:
     """Also among other keys; the oldest is found wherever it is."""
     conversations = await fill(redis, 2_100, turns=1)

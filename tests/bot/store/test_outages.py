@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.store import Accepted, Store, open_store
-from bot.store.connection import translate_errors
+from bot.store.clients import translate_errors
 from bot.store.embedded import open_embedded
 from tests.bot.store.turns import arrivals, join, leased
 from tests.waiting import until_true
@@ -72,6 +72,7 @@ async def test_a_store_that_is_away_is_known_at_once(url: str) -> None:
                 await request
 
 
+@pytest.mark.long
 @on_one_server
 async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redis: Redis) -> None:
     """Also by those who wait for one of few connections; a ping does not wait that long."""
@@ -102,7 +103,7 @@ async def test_a_frozen_store_does_not_hold_up_a_turn_that_is_watched(store: Sto
 
 
 async def test_a_full_store_takes_nothing_in(store: Store, redis: Redis) -> None:
-    """The message is not kept, nor marked as seen: sent again, it is new."""
+    """The message is neither stored nor marked as seen: sent again, it is new."""
     async with full(redis):
         with pytest.raises(StoreUnavailable):
             await store.inbox.accept(HERE, "m1", b"hello")
@@ -186,7 +187,7 @@ async def accepted(store: Store, message_id: str, payload: bytes) -> bool:
 
 
 async def test_no_more_connections_than_allowed(store_url: str, redis: Redis) -> None:
-    """A hundred at the door and a hundred of turns at once share them; watching is included."""
+    """A hundred webhooks and a hundred turns at once share them; live events are included."""
     async with open_store(store_url, history_days=30, max_connections=4) as store, store.live.subscribe(HERE):
         accepting = asyncio.gather(*(store.inbox.accept(HERE, f"m{number}", b"x") for number in range(100)))
         reading = asyncio.gather(*(store.history.read(HERE, 1) for _ in range(100)))

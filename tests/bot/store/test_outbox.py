@@ -20,7 +20,7 @@ async def dead_letters(redis: Redis) -> list[dict[bytes, bytes]]:
 
 
 async def test_deliveries_leave_in_order(store: Store) -> None:
-    """The head stays the head until it has arrived; whoever takes the lease is told how many wait."""
+    """The head stays until it has arrived; the lease says how many deliveries wait."""
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
     assert await store.outbox.head(HERE) == b"one"

@@ -78,21 +78,21 @@ def test_what_root_has_given_away_stays_so(tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_file_of_somebody_else_stops_the_start(worlds_folder: Path) -> None:
+def test_a_file_of_somebody_else_stops_the_start(open_folder: Path) -> None:
     """Unless by root, it cannot be closed to its owner."""
-    (worlds_folder / "file").touch()
-    (worlds_folder / "file").chmod(0o644)
-    os.chown(worlds_folder, STRANGER, STRANGER)
+    (open_folder / "file").touch()
+    (open_folder / "file").chmod(0o644)
+    os.chown(open_folder, STRANGER, STRANGER)
     os.seteuid(STRANGER)
     try:
         with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .*/file belongs to another user"):
-            private_folder(worlds_folder)
+            private_folder(open_folder)
     finally:
         os.seteuid(0)
 
 
 @pytest.fixture
-def worlds_folder() -> Iterator[Path]:
+def open_folder() -> Iterator[Path]:
     """A folder to which everybody finds the way, which a test's own is not."""
     with TemporaryDirectory(dir="/tmp") as name:
         yield Path(name)

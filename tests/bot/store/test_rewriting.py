@@ -44,7 +44,7 @@ async def is_unmarked(redis: Redis) -> bool:
 
 
 async def test_what_was_forgotten_leaves_the_files(tmp_path: Path) -> None:
-    """While the process runs, at once or as soon as the last rewrite is long enough ago; what was kept is there."""
+    """While the process runs, at once or when the last rewrite is long enough ago; other data stays."""
     async with open_embedded(tmp_path) as url, open_store(url, history_days=1) as store, Redis.from_url(url) as redis:
         await redis.set("kept", "marmalade", ex=600)
         await forget_something(store)

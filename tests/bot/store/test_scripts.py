@@ -57,7 +57,7 @@ async def test_a_mistake_in_a_script_is_no_lost_lease(store: Store) -> None:
 
 
 async def test_a_host_that_does_not_tell_sizes_is_good_enough(store_url: str, redis: Redis) -> None:
-    """Bounds in bytes are not kept there; nothing fails, and the bounds in numbers hold."""
+    """Limits in bytes are not applied there; nothing fails, and limits in numbers hold."""
     await redis.acl_setuser(
         "plain", enabled=True, nopass=True, commands=["+@all", "-memory"], keys=["*"], channels=["*"]
     )

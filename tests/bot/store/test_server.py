@@ -11,19 +11,18 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError, StoreUnavailable
-from bot.store.embedded import open_embedded
-from bot.store.server import Server, try_lock
+from bot.store.embedded import ValkeyServer, open_embedded, try_lock
 from tests.bot.store.processes import pid_of, read, socket_of, write
 
 
 async def test_a_frozen_server_keeps_others_off_its_files(tmp_path: Path) -> None:
-    """Whoever comes then is told, after some patience; a second server would ruin the data."""
+    """A process that starts then fails after a time limit; a second server would destroy the data."""
     async with open_embedded(tmp_path) as url:
         pid = await pid_of(url)
         os.kill(pid, signal.SIGSTOP)
         try:
             with pytest.raises(StoreUnavailable, match=r"valkey\.log"):
-                await Server(tmp_path, patience_s=0.2).start()
+                await ValkeyServer(tmp_path, patience_s=0.2).start()
         finally:
             os.kill(pid, signal.SIGCONT)
         assert await pid_of(url) == pid
@@ -76,7 +75,7 @@ async def test_a_machine_without_a_bundled_server_needs_its_own(
 
 async def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     """Whoever prepared it could listen to every conversation."""
-    folder = socket_of(Server(tmp_path).url).parent
+    folder = socket_of(ValkeyServer(tmp_path).url).parent
     folder.mkdir()
     folder.chmod(0o755)
     try:

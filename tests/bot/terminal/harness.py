@@ -1,4 +1,4 @@
-"""A terminal's conversation without a model, played from scripts."""
+"""``kaiwa chat`` on a console without a model, whose answers are scripted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal import Drawing, clock_time
-from bot.terminal.background import Background
+from bot.terminal.background import BackgroundLoop
 from bot.terminal.chat import Chat
-from bot.terminal.exchange import Talk
+from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.transcript import Message, Role, Text, ToolCall, encode
 from tests.fakes.live import LocalLive
@@ -34,16 +34,16 @@ OPEN = f"{WORDS['unanswered'].format(time=TIME)}\n"
 
 
 class Impatient(PlainScreen):
-    """A screen whose reader presses Ctrl-C as soon as a tool is called."""
+    """A screen whose user presses Ctrl-C as soon as a tool is called."""
 
     @contextmanager
-    def answering(self) -> Iterator[Drawing]:
-        with super().answering() as drawing:
+    def draw_answer(self) -> Iterator[Drawing]:
+        with super().draw_answer() as drawing:
             yield Interrupted(drawing)
 
 
 class Interrupted:
-    """What such a screen draws."""
+    """The drawing of such a screen."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
@@ -64,12 +64,12 @@ class ChatHarness:
         scripts: events (the id ``ours`` stands for the message's) and functions to call.
         history: the committed messages.
         question: the open one.
-        forgotten: how often typed keys were thrown away.
-        at_looks: what happens when somebody looks into the store, one after another.
-        away: the store does not answer.
+        forgotten: how often typeahead was discarded.
+        at_looks: functions to call, one at each read of the store.
+        away: whether the store does not answer.
     """
 
-    def __init__(self, loop: Background, screen: type[PlainScreen] = PlainScreen) -> None:
+    def __init__(self, loop: BackgroundLoop, screen: type[PlainScreen] = PlainScreen) -> None:
         self.live = LocalLive()
         self.scripts: list[Sequence[LiveEvent | Callable[[], None]]] = []
         self.history: list[Message] = []
@@ -81,15 +81,14 @@ class ChatHarness:
         self.out = io.StringIO()
         self.err = io.StringIO()
         console = Console(self._accept, self.live, self._past, self._question, texts.load(), "en")
-        talk = Talk(HERE, console, self._past, "en-GB", "Asia/Tokyo")
+        session = ChatSession(HERE, console, self._past, "en-GB", "Asia/Tokyo", poll_s=0.05)
         self.chat = Chat(
-            talk,
+            session,
             loop,
             screen(self.out, self.err, WORDS),
             SpokenCommands(texts.load()),
             WORDS,
-            forget_typed=self._forget_typed,
-            look_s=0.05,
+            self._discard_typeahead,
         )
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
@@ -118,37 +117,37 @@ class ChatHarness:
         await self._past(conversation)
         return self.question
 
-    def _forget_typed(self) -> None:
+    def _discard_typeahead(self) -> None:
         self.forgotten += 1
 
     def ask(self) -> None:
-        """The turn is parked, which is told in the store alone."""
+        """Park the turn; only the store has the question, no live event."""
         self.question = LAUNCH
 
     def decide(self) -> None:
-        """The question is open no more."""
+        """Close the question."""
         self.question = None
 
     def commit(self) -> None:
-        """The oldest message that is not answered is, in the history alone."""
+        """Answer the oldest unanswered message; only in the history, without a live event."""
         message = self.said[len(self.history) // 2]
         self.history += [message, said("model", f"answer to {message.text}")]
 
     def take_its_time(self) -> None:
-        """The newest message is in the history, and the question decided, after some more looks."""
+        """Commit the newest message and close the question after some more polls."""
         self.at_looks = [lambda: None] * 8 + [self.decide, self.commit]
 
     def lose_the_store(self) -> None:
-        """From now on nothing is answered."""
+        """Let every further request to the store fail."""
         self.away = True
 
     def break_off(self) -> None:
-        """Who watches loses the store."""
+        """End the live events of all viewers with an error."""
         self.live.break_off(HERE)
 
     @property
     def printed(self) -> tuple[str, str]:
-        """What came out, and what was told beside it."""
+        """The two streams: answers, and everything else."""
         return self.out.getvalue(), self.err.getvalue()
 
 

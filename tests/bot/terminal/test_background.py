@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.terminal.background import Background, background
+from bot.terminal.background import BackgroundLoop, background_loop
 
 
 class Resource:
@@ -20,7 +20,7 @@ class Resource:
         self._broken = broken
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[str]:
+    async def open(self) -> AsyncIterator[str]:
         task = asyncio.current_task()
         if self._broken == "opening":
             raise OSError("cannot open")
@@ -34,41 +34,41 @@ class Resource:
 
 
 @pytest.fixture
-def loop() -> Iterator[Background]:
-    with background() as loop:
+def loop() -> Iterator[BackgroundLoop]:
+    with background_loop() as loop:
         yield loop
 
 
-def test_a_resource_lives_in_the_background(loop: Background) -> None:
+def test_a_resource_lives_in_the_background(loop: BackgroundLoop) -> None:
     """Opened and closed by one task, as time limits and task groups need it."""
     resource = Resource()
-    with loop.opened(resource.opened()) as value:
+    with loop.open(resource.open()) as value:
         assert value == "value"
         assert resource.events == ["open in event loop"]
     assert resource.events[1:] == ["closed by the same task"]
 
 
-def test_a_resource_is_closed_after_an_error(loop: Background) -> None:
+def test_a_resource_is_closed_after_an_error(loop: BackgroundLoop) -> None:
     """Ctrl-C included."""
     resource = Resource()
-    with pytest.raises(KeyboardInterrupt), loop.opened(resource.opened()):
+    with pytest.raises(KeyboardInterrupt), loop.open(resource.open()):
         raise KeyboardInterrupt
     assert resource.events[1:] == ["closed by the same task"]
 
 
-def test_a_resource_that_does_not_open_raises_here(loop: Background) -> None:
+def test_a_resource_that_does_not_open_raises_here(loop: BackgroundLoop) -> None:
     """Nothing is swallowed in the other thread."""
-    with pytest.raises(OSError, match="cannot open"), loop.opened(Resource(broken="opening").opened()):
+    with pytest.raises(OSError, match="cannot open"), loop.open(Resource(broken="opening").open()):
         pytest.fail("it was never open")
 
 
-def test_a_resource_that_does_not_close_raises_here(loop: Background) -> None:
+def test_a_resource_that_does_not_close_raises_here(loop: BackgroundLoop) -> None:
     """Neither on the way in nor on the way out."""
-    with pytest.raises(OSError, match="cannot close"), loop.opened(Resource(broken="closing").opened()):
+    with pytest.raises(OSError, match="cannot close"), loop.open(Resource(broken="closing").open()):
         pass
 
 
-def test_a_resource_that_ends_before_it_is_open_is_an_error(loop: Background) -> None:
+def test_a_resource_that_ends_before_it_is_open_is_an_error(loop: BackgroundLoop) -> None:
     """Nobody waits for ever for what will not come."""
 
     @asynccontextmanager
@@ -79,7 +79,7 @@ def test_a_resource_that_ends_before_it_is_open_is_an_error(loop: Background) ->
         await asyncio.sleep(0)
         yield
 
-    with pytest.raises(asyncio.CancelledError), loop.opened(cancelled()):
+    with pytest.raises(asyncio.CancelledError), loop.open(cancelled()):
         pytest.fail("it was never open")
 
 
@@ -93,9 +93,9 @@ def test_what_still_runs_is_ended_with_the_loop() -> None:
         finally:
             ended.set()
 
-    with background() as loop:
+    with background_loop() as loop:
         loop.start(endless())
-        loop.soon(begun.set)
+        loop.call_soon(begun.set)
         assert begun.wait(5)
     assert ended.is_set()
     assert "event loop" not in [thread.name for thread in threading.enumerate()]

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
 from msgspec.structs import replace
 
 from bot.live_events import Answered, AnswerText, Noticed, ToolFinished, TurnStarted
-from bot.terminal.background import Background, background
-from tests.bot.terminal.harness import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, ChatHarness, Impatient, said
+from tests.bot.terminal.harness import ASKED, CALLED, LAUNCH, OPEN, SHOWN, STARTED, WORDS, ChatHarness, said
 
 RESUMED = TurnStarted("t1", ("the first message",))
 LAUNCHED = ToolFinished("c2", "launch", {"ok": True}, False, 3)
 MADE = '✓ launch · 3 ms\n  {"ok":true}\n'
-
-
-@pytest.fixture
-def loop() -> Iterator[Background]:
-    with background() as loop:
-        yield loop
-
-
-@pytest.fixture
-def harness(loop: Background) -> ChatHarness:
-    return ChatHarness(loop)
-
-
-@pytest.fixture
-def hasty(loop: Background) -> ChatHarness:
-    """A room with a reader who does not wait."""
-    return ChatHarness(loop, Impatient)
 
 
 def test_the_next_line_answers_a_question(harness: ChatHarness) -> None:
@@ -40,7 +21,7 @@ def test_the_next_line_answers_a_question(harness: ChatHarness) -> None:
         [harness.decide, RESUMED, LAUNCHED, AnswerText("Up"), Answered("t1", "Up")],
         [STARTED, Answered("t2", "Fine")],
     ]
-    assert harness.chat.hold(["launch it", "yes", "how are you?"])
+    assert harness.chat.run(["launch it", "yes", "how are you?"])
     assert harness.printed == ("Up\nFine\n", f"{SHOWN}{MADE}")
     assert [message.text for message in harness.said] == ["launch it", "yes", "how are you?"]
     assert harness.forgotten == 1
@@ -58,14 +39,14 @@ def test_one_question_may_follow_another(harness: ChatHarness) -> None:
         [ask_another, RESUMED, LAUNCHED, another],
         [harness.decide, RESUMED, Answered("t1", "Both up")],
     ]
-    assert harness.chat.hold(["launch both", "yes", "yes"])
+    assert harness.chat.run(["launch both", "yes", "yes"])
     assert harness.printed == ("Both up\n", f"{SHOWN}{MADE}{SHOWN}")
 
 
 def test_a_question_nobody_answers_stays_open(harness: ChatHarness) -> None:
-    """The input has ended: until when it can be answered is told, and that there was no answer."""
+    """At the end of the input, a notice says until when the question stays open; the result is no answer."""
     harness.scripts = [[STARTED, harness.ask, ASKED]]
-    assert not harness.chat.hold(["launch it"])
+    assert not harness.chat.run(["launch it"])
     assert harness.printed == ("", f"{SHOWN}{OPEN}")
 
 
@@ -73,45 +54,45 @@ def test_a_question_of_an_earlier_run_is_asked_again(harness: ChatHarness) -> No
     """The first line answers it, whatever run asked it."""
     harness.ask()
     harness.scripts = [[harness.decide, RESUMED, Answered("t1", "Up")]]
-    assert harness.chat.hold(["yes"])
+    assert harness.chat.run(["yes"])
     assert harness.printed == ("Up\n", SHOWN)
 
 
 def test_a_question_whose_event_is_lost_comes_from_the_store(harness: ChatHarness) -> None:
     """And so does the end of the turn that it held up; the question that was answered is not asked again."""
     harness.scripts = [[STARTED, harness.ask], [harness.commit]]
-    assert not harness.chat.ask("launch it")
+    assert not harness.chat.send("launch it")
     assert harness.printed == ("", SHOWN)
-    assert harness.chat.ask("yes")
+    assert harness.chat.send("yes")
     assert harness.printed == ("answer to launch it\n", SHOWN)
 
 
 def test_a_question_that_was_answered_is_not_asked_again(harness: ChatHarness) -> None:
     """The store holds it until a worker has read the answer, which may take a while."""
     harness.scripts = [[STARTED, harness.ask, ASKED], [harness.take_its_time]]
-    assert harness.chat.hold(["launch it", "yes"])
+    assert harness.chat.run(["launch it", "yes"])
     assert harness.printed == ("answer to launch it\n", SHOWN)
 
 
 def test_a_question_asked_meanwhile_comes_first(hasty: ChatHarness) -> None:
     """Whoever did not wait for the answer does not decide by a line typed before the question was read."""
     hasty.scripts = [[STARTED, CALLED], [hasty.decide, RESUMED, Answered("t1", "Up")]]
-    hasty.chat.ask("launch it")
+    hasty.chat.send("launch it")
     hasty.ask()
-    hasty.chat.hold(["", "yes"])
+    hasty.chat.run(["", "yes"])
     assert hasty.printed == ("Up\n", f"{WORDS['left']}\n{SHOWN}")
 
 
 def test_a_line_typed_before_the_question_is_not_sent(hasty: ChatHarness) -> None:
     """It is said so; what was typed ahead is thrown away too."""
     hasty.scripts = [[STARTED, CALLED]]
-    hasty.chat.ask("launch it")
+    hasty.chat.send("launch it")
 
     def lines() -> Iterator[str]:
         hasty.ask()
         yield "and Osaka?"
 
-    assert not hasty.chat.hold(lines())
+    assert not hasty.chat.run(lines())
     assert hasty.printed == ("", f"{WORDS['left']}\n{SHOWN}{WORDS['asked_first']}\n{OPEN}")
     assert [message.text for message in hasty.said] == ["launch it"]
     assert hasty.forgotten == 1
@@ -127,7 +108,7 @@ def test_an_answer_to_a_question_that_is_open_no_more_is_not_sent(harness: ChatH
         harness.commit()
         yield "yes"
 
-    harness.chat.hold(lines())
+    harness.chat.run(lines())
     told = f"{SHOWN}{WORDS['earlier']}\n{WORDS['asked_over']}\n"
     assert harness.printed == ("answer to launch it\n", told)
     assert [message.text for message in harness.said] == ["launch it"]
@@ -136,11 +117,11 @@ def test_an_answer_to_a_question_that_is_open_no_more_is_not_sent(harness: ChatH
 def test_a_decision_while_the_store_is_away_is_not_lost_in_silence(harness: ChatHarness) -> None:
     """The question stays the next line's business."""
     harness.scripts = [[STARTED, harness.ask, ASKED], [harness.decide, RESUMED, Answered("t1", "Up")]]
-    assert not harness.chat.ask("launch it")
+    assert not harness.chat.send("launch it")
     harness.away = True
-    assert not harness.chat.hold(["yes"])
+    assert not harness.chat.run(["yes"])
     harness.away = False
-    assert harness.chat.hold(["yes"])
+    assert harness.chat.run(["yes"])
     told = f"{WORDS['store_away']}\nno answer within 2.5 s\n"
     assert harness.printed == ("Up\n", f"{SHOWN}{told}{OPEN}")
 
@@ -148,21 +129,21 @@ def test_a_decision_while_the_store_is_away_is_not_lost_in_silence(harness: Chat
 def test_stop_ends_the_turn_that_was_left(hasty: ChatHarness) -> None:
     """Only its end is shown: its words would begin in the middle; and nothing of it is shown again."""
     hasty.scripts = [[STARTED, CALLED], [AnswerText("the end of a sen"), hasty.commit, Answered("t1", "Stopped.")]]
-    hasty.chat.hold(["tell me a story", "/stop", ""])
+    hasty.chat.run(["tell me a story", "/stop", ""])
     assert hasty.printed == ("Stopped.\n", f"{WORDS['left']}\n")
 
 
 def test_a_command_is_answered_without_a_turn(harness: ChatHarness) -> None:
     """Nothing else is under way, so what comes is its answer."""
     harness.scripts = [[Noticed("by the way"), Answered("t1", "There was nothing to stop.")], [Answered("t2", "Gone.")]]
-    assert harness.chat.hold(["/stop", "/forget me"])
+    assert harness.chat.run(["/stop", "/forget me"])
     assert harness.printed == ("There was nothing to stop.\nGone.\n", "by the way\n")
 
 
 def test_an_answer_to_a_question_may_be_left_too(hasty: ChatHarness) -> None:
     """Ctrl-C while the approved call runs; the answer is shown once it is there."""
     hasty.scripts = [[STARTED, hasty.ask, ASKED], [hasty.decide, RESUMED, CALLED]]
-    hasty.chat.hold(["launch it", "yes"])
+    hasty.chat.run(["launch it", "yes"])
     hasty.history = [*hasty.said, said("model", "Up")]
-    hasty.chat.hold([""])
+    hasty.chat.run([""])
     assert hasty.printed == ("Up\n", f"{SHOWN}{WORDS['left']}\n{WORDS['earlier']}\n")

@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-from bot.terminal.keyboard import LOCAL_MODES, forget_typed, typed
+from bot.terminal.keyboard import LOCAL_MODES, discard_typeahead, read_lines
 
 
 def test_lines_are_read_without_readline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,7 +19,7 @@ def test_lines_are_read_without_readline(monkeypatch: pytest.MonkeyPatch, capsys
     echoed = []
     with os.fdopen(keyboard) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
-        lines = typed(["before"])
+        lines = read_lines(["before"])
         for line in lines:
             echoed.append((line, bool(termios.tcgetattr(terminal)[LOCAL_MODES] & termios.ECHO)))
         assert termios.tcgetattr(terminal)[LOCAL_MODES] & termios.ECHO
@@ -35,7 +35,7 @@ def test_what_was_typed_ahead_can_be_thrown_away(monkeypatch: pytest.MonkeyPatch
     with os.fdopen(keyboard) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         os.write(screen, b"yes\n")
-        forget_typed()
+        discard_typeahead()
         os.write(screen, b"no\n\x04")
-        assert list(typed([])) == ["no"]
+        assert list(read_lines([])) == ["no"]
     os.close(screen)

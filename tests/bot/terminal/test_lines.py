@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.terminal import call_text, result_text, unseen
+from bot.terminal import call_text, rest_of, result_text
 
 
 def test_a_call_reads_like_code() -> None:
@@ -26,5 +26,5 @@ def test_a_long_result_is_cut() -> None:
 
 def test_what_was_not_shown_is_known() -> None:
     """The rest where the beginning matches, else everything."""
-    assert unseen("Hello there", "Hello") == " there"
-    assert unseen("Hello there", "there") == "Hello there"
+    assert rest_of("Hello there", "Hello") == " there"
+    assert rest_of("Hello there", "there") == "Hello there"

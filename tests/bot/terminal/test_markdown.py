@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bot.terminal.markdown import Prose, part
+from bot.terminal.markdown import ChatMarkdown, split_finished
 
 
 def drawn(text: str, last: int = 0, *, colour: bool = False) -> str:
     """The text as it comes out, 40 cells wide."""
     file = io.StringIO()
     console = Console(file=file, width=40, force_terminal=colour, color_system="standard" if colour else None)
-    console.print(Prose(text, last))
+    console.print(ChatMarkdown(text, last))
     return file.getvalue()
 
 
@@ -68,7 +68,7 @@ def test_only_the_last_lines_are_drawn_where_room_is_short() -> None:
 )
 def test_a_text_is_parted_before_its_last_block(text: str, blocks: list[str], rest: str) -> None:
     """A list, a fence or a half-written line may still take in what follows; what stands before it is settled."""
-    assert part(text) == (blocks, rest)
+    assert split_finished(text) == (blocks, rest)
 
 
 @given(st.text("ab1.-*#>`|\n \u2028", max_size=60))
@@ -76,6 +76,6 @@ def test_parting_loses_nothing(text: str) -> None:
     """However words arrive, blocks and rest together are the text."""
     printed, growing = "", ""
     for character in text:
-        blocks, growing = part(growing + character)
+        blocks, growing = split_finished(growing + character)
         printed += "".join(blocks)
     assert printed + growing == text

@@ -28,7 +28,7 @@ class Pipe:
 
     def draw(self, *events: LiveEvent) -> tuple[str, str]:
         """An answer from these events; what came out."""
-        with self.screen.answering() as drawing:
+        with self.screen.draw_answer() as drawing:
             for event in events:
                 drawing.show(event)
                 drawing.tick()
@@ -38,7 +38,7 @@ class Pipe:
 def test_words_go_out_as_they_come() -> None:
     """Whoever reads the pipe does not wait for the end."""
     pipe = Pipe()
-    with pipe.screen.answering() as drawing:
+    with pipe.screen.draw_answer() as drawing:
         drawing.show(AnswerText("It is "))
         assert pipe.out.getvalue() == "It is "
         drawing.show(Answered("t1", "It is 21 °C."))
@@ -92,7 +92,7 @@ def test_an_answer_that_ends_its_line_gets_no_second_end() -> None:
 def test_control_characters_do_not_get_through() -> None:
     """The pipe may end on a terminal."""
     pipe = Pipe()
-    pipe.screen.give("a\x1b[31mb\tc")
-    pipe.screen.recall("before", "that")
+    pipe.screen.show_answer("a\x1b[31mb\tc")
+    pipe.screen.show_last_turn("before", "that")
     assert pipe.out.getvalue() == "a[31mb\tc\n"
     assert pipe.err.getvalue() == ""

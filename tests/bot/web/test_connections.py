@@ -156,7 +156,7 @@ async def test_a_client_that_is_still_sending_sees_why() -> None:
 
 
 async def test_every_request_of_a_connection_has_a_head_of_its_own() -> None:
-    """Many small heads are no large one, kept alive or sent at once."""
+    """Many small heads are not one large head, on a kept-alive connection or pipelined."""
     async with server(PATIENT) as here:
         visit = await here.visit()
         for _ in range(60):

@@ -1,4 +1,4 @@
-"""The token of a data folder: one for everybody who starts there, kept for its owner alone."""
+"""The token of a data folder: the same for every process, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def test_a_token_is_made_once(path: Path) -> None:
     assert (mode(path), mode(path.parent)) == (0o600, 0o700)
 
 
+@pytest.mark.process
 def test_processes_that_start_at_once_agree(path: Path) -> None:
     """None reads what another has half written."""
     command = [sys.executable, "-c", MAKE, str(path)]
@@ -56,7 +57,7 @@ def test_a_token_of_the_operators_stays(path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [b"", b"\0" * 44, b"short\n", b"two words that are no token\n"])
 def test_what_is_no_token_is_replaced(path: Path, kept: bytes) -> None:
-    """A machine that lost its power may have kept a file of nothing."""
+    """After a power failure the file may be empty."""
     path.parent.mkdir()
     path.write_bytes(kept)
     assert len(load_or_create_token(path)) == 43

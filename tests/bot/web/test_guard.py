@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from bot import texts
 from bot.web.guard import Guard
+from bot.web.signin import SignIn
 
 LOOPBACK = ("127.0.0.1", 50_000)
 SENTENCE = "This page answers only on the machine it runs on. Set CONSOLE_TOKEN to open it elsewhere with a token."
@@ -39,15 +40,9 @@ async def behind(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def guard(token: str = "", *, trusts_machine: bool = True) -> Guard:
-    return Guard(
-        behind,
-        token=SecretStr(token),
-        trusts_machine=trusts_machine,
-        secret=SecretStr("secret"),
-        texts=texts.load(),
-        language="en",
-        bot_name="Kaiwa",
-    )
+    catalogue = texts.load()
+    signin = SignIn(SecretStr(token), SecretStr("secret"), catalogue, "Kaiwa")
+    return Guard(behind, signin=signin, texts=catalogue, language="en", trusts_machine=trusts_machine)
 
 
 async def ask(
@@ -206,9 +201,7 @@ async def test_nothing_but_http_gets_through() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         reached.append(scope["type"])
 
-    words = texts.load()
-    nothing = SecretStr("")
-    await Guard(app, token=nothing, secret=nothing, texts=words, language="en", bot_name="Kaiwa")(
-        {"type": "lifespan"}, receive, send
-    )
+    catalogue = texts.load()
+    signin = SignIn(SecretStr(""), SecretStr(""), catalogue, "Kaiwa")
+    await Guard(app, signin=signin, texts=catalogue, language="en")({"type": "lifespan"}, receive, send)
     assert reached == ["lifespan"]

@@ -14,21 +14,16 @@ from starlette.responses import PlainTextResponse
 
 from bot import texts
 from bot.web.guard import Guard
-from bot.web.signin import ADDRESSES, COOKIE, TRIES, TRIES_OF_ALL, WINDOW_S, Throttle
+from bot.web.signin import ADDRESSES, COOKIE, TRIES, TRIES_OF_ALL, WINDOW_S, SignIn, Throttle
 
 TOKEN = "correct horse battery staple"
 HTML = {"Accept": "text/html"}
 
 
 def guard(token: str = TOKEN, secret: str = "") -> Guard:
-    return Guard(
-        PlainTextResponse("inside"),
-        token=SecretStr(token),
-        secret=SecretStr(secret),
-        texts=texts.load(),
-        language="en",
-        bot_name="<Kaiwa>",
-    )
+    catalogue = texts.load()
+    signin = SignIn(SecretStr(token), SecretStr(secret), catalogue, "<Kaiwa>")
+    return Guard(PlainTextResponse("inside"), signin=signin, texts=catalogue, language="en")
 
 
 def browser(app: Guard, *, peer: str = "203.0.113.7", scheme: str = "http") -> httpx.AsyncClient:
@@ -179,7 +174,7 @@ async def test_signing_out_takes_the_cookie_back(visitor: httpx.AsyncClient) -> 
 
 
 async def test_wrong_tries_are_put_off_and_the_right_token_never() -> None:
-    """After ten wrong tries an address is told to wait, by form and bearer alike; the right token never is."""
+    """After ten wrong tries an address must wait, by form and bearer alike; the right token always works."""
     app = guard()
     async with browser(app) as guesser, browser(app, peer="203.0.113.8") as other:
         for _ in range(TRIES // 2):

@@ -15,24 +15,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolset.confined import reading, writing
+from toolset.confined import files
 from toolset.confined.workspace import Workspace
 from toolset.tool import ToolError
 
-SECRET = "the secret of the house"
+SECRET = "a secret beside the workspace"
 
 PLANTED = ("out", "up", "absolute", "secret.txt", "deep/out", "self", "pipe", "door", "twin", "null", "plain", "deep")
-PIECES = ["..", ".", "", "/", "~", "\0", "\\", "\n", "secret.txt", "house", "a" * 300, "é", *PLANTED]
+PIECES = ["..", ".", "", "/", "~", "\0", "\\", "\n", "secret.txt", "beside", "a" * 300, "é", *PLANTED]
 paths = st.one_of(st.lists(st.sampled_from(PIECES), max_size=6).map("/".join), st.text(max_size=30))
 
 
-class House:
+class Traps:
     """A workspace full of traps, with a secret beside it."""
 
     def __init__(self, root: Path) -> None:
-        self.house = root / "house"
-        self.house.mkdir()
-        (self.house / "secret.txt").write_text(SECRET)
+        self.beside = root / "beside"
+        self.beside.mkdir()
+        (self.beside / "secret.txt").write_text(SECRET)
         self.workspace = Workspace(root, None)
         with self.workspace.folder("c"):
             self.folder = self.workspace.path_of("c")
@@ -41,14 +41,14 @@ class House:
     def _plant(self) -> None:
         (self.folder / "deep").mkdir()
         (self.folder / "plain").write_text("plain")
-        (self.folder / "out").symlink_to("../house")
+        (self.folder / "out").symlink_to("../beside")
         (self.folder / "up").symlink_to("..")
-        (self.folder / "absolute").symlink_to(self.house / "secret.txt")
-        (self.folder / "secret.txt").symlink_to("../house/secret.txt")
-        (self.folder / "deep" / "out").symlink_to("../../house")
+        (self.folder / "absolute").symlink_to(self.beside / "secret.txt")
+        (self.folder / "secret.txt").symlink_to("../beside/secret.txt")
+        (self.folder / "deep" / "out").symlink_to("../../beside")
         (self.folder / "self").symlink_to("self")
         (self.folder / "null").symlink_to("/dev/null")
-        os.link(self.house / "secret.txt", self.folder / "twin")
+        os.link(self.beside / "secret.txt", self.folder / "twin")
         os.mkfifo(self.folder / "pipe")
         before = os.open(".", os.O_RDONLY)
         os.chdir(self.folder)  # the path of a socket must be short
@@ -70,10 +70,10 @@ class House:
         said = []
         with self.workspace.folder("c") as folder:
             for ask in (
-                lambda: reading.lines_of(folder, path),
-                lambda: reading.listed(folder, path),
-                lambda: reading.search(folder, path, "secret", ignore_case=True),
-                lambda: writing.write(folder, path, b"written", None),
+                lambda: files.read_lines(folder, path),
+                lambda: files.list_entries(folder, path),
+                lambda: files.search(folder, path, "secret", ignore_case=True),
+                lambda: files.write(folder, path, b"written", None),
             ):
                 with suppress(ToolError):
                     said.append(str(ask()))
@@ -81,17 +81,17 @@ class House:
 
 
 @contextmanager
-def house() -> Iterator[House]:
+def traps() -> Iterator[Traps]:
     """A fresh one."""
     with tempfile.TemporaryDirectory() as root:
-        yield House(Path(root))
+        yield Traps(Path(root))
 
 
 @given(st.lists(paths, min_size=1, max_size=5))
 @settings(max_examples=150, deadline=None)
 def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
     """Neither to read nor to write; every refusal is a sentence of ours."""
-    with house() as trapped:
+    with traps() as trapped:
         before = trapped.outside()
         for path in asked:
             assert SECRET not in trapped.told(path)
@@ -126,24 +126,24 @@ def test_no_path_reaches_what_lies_outside(asked: list[str]) -> None:
 )
 def test_each_trap_is_refused_in_words(path: str, error: str) -> None:
     """The model can fix its call by them; a pipe does not keep anybody waiting."""
-    with house() as trapped, trapped.workspace.folder("c") as folder, pytest.raises(ToolError) as raised:
-        reading.lines_of(folder, path)
+    with traps() as trapped, trapped.workspace.folder("c") as folder, pytest.raises(ToolError) as raised:
+        files.read_lines(folder, path)
     assert str(raised.value) == error
 
 
 @pytest.mark.parametrize("name", ["secret.txt", "twin", "pipe", "door", "null", "absolute"])
 def test_what_is_no_plain_file_is_not_replaced(name: str) -> None:
     """It stays as it is, and so does what it leads to."""
-    with house() as trapped, trapped.workspace.folder("c") as folder:
+    with traps() as trapped, trapped.workspace.folder("c") as folder:
         before = os.lstat(trapped.folder / name)
         with pytest.raises(ToolError, match=r"^not a plain file: "):
-            writing.write(folder, name, b"written", None)
+            files.write(folder, name, b"written", None)
         assert os.lstat(trapped.folder / name) == before
 
 
 def test_names_exchanged_meanwhile_lead_nowhere() -> None:
     """A folder and a file that turn into links and back, as fast as a command could."""
-    with house() as trapped:
+    with traps() as trapped:
         (trapped.folder / "real").mkdir()
         (trapped.folder / "real" / "secret.txt").write_text("harmless")
         before, stop = trapped.outside(), Event()
@@ -160,8 +160,8 @@ def test_names_exchanged_meanwhile_lead_nowhere() -> None:
 
 
 def _swap(folder: Path, stop: Event) -> None:
-    """Now a folder of ours, now a link to the house."""
-    (folder / "link").symlink_to("../house")
+    """Now a folder of ours, now a link out of it."""
+    (folder / "link").symlink_to("../beside")
     swapped = folder / "swapped"
     while not stop.is_set():
         for name in ("real", "link"):
@@ -181,4 +181,4 @@ def test_a_folder_nobody_may_open_is_an_error(tmp_path: Path) -> None:
         if os.geteuid() == 0:
             pytest.skip("root may open everything")
         with pytest.raises(ToolError, match="may not be opened"):
-            writing.write(folder, "a", b"x", None)
+            files.write(folder, "a", b"x", None)

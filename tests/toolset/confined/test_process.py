@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from toolset.confined.process import Finished, run
+from toolset.confined.process import CommandResult, run
 from toolset.tool import ToolError
 
 
@@ -39,19 +39,19 @@ def is_alive(pid: int) -> bool:
 
 async def test_it_gives_the_exit_code_and_what_was_said() -> None:
     """Both channels, as they came."""
-    assert await run(shell("echo one; echo two >&2; exit 3"), 10, fine) == Finished(3, "one\ntwo\n")
+    assert await run(shell("echo one; echo two >&2; exit 3"), 10, fine) == CommandResult(3, "one\ntwo\n")
 
 
 async def test_a_program_gets_no_environment_and_no_input() -> None:
-    """Keys of the house are not passed on."""
-    assert await run(["/usr/bin/env"], 10, fine) == Finished(0, "")
-    assert await run(["/bin/cat"], 10, fine) == Finished(0, "")
+    """Kaiwa's keys are not inherited."""
+    assert await run(["/usr/bin/env"], 10, fine) == CommandResult(0, "")
+    assert await run(["/bin/cat"], 10, fine) == CommandResult(0, "")
 
 
 async def test_long_output_is_cut_with_the_number_of_bytes() -> None:
     """What cannot be decoded is replaced."""
     finished = await run(shell("head -c 40000 /dev/zero | tr '\\0' a; printf '\\377'"), 10, fine)
-    assert finished == Finished(0, "a" * 32_768 + "[truncated: 7233 bytes dropped, refine your query]")
+    assert finished == CommandResult(0, "a" * 32_768 + "[truncated: 7233 bytes dropped, refine your query]")
     assert (await run(shell("printf '\\377'"), 10, fine)).output == "\ufffd"
 
 
@@ -62,7 +62,7 @@ async def test_a_program_is_given_a_socket_by_its_number_and_as_input() -> None:
         ours.sendall(b"hello\n")
         script = f"read line; echo $line; test /dev/fd/{theirs.fileno()} -ef /dev/stdin && ls /dev/fd | wc -l"
         finished = await run(shell(script), 10, never, theirs)
-    assert finished == Finished(0, "hello\n5\n"), "0, 1, 2, the socket, and the folder that ls reads"
+    assert finished == CommandResult(0, "hello\n5\n"), "0, 1, 2, the socket, and the folder that ls reads"
 
 
 async def test_a_flood_is_stopped() -> None:

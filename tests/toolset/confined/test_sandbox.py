@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.toolset.contexts import context
-from toolset.confined.box import require
+from toolset.confined.box import check_sandbox
+from toolset.confined.files import write
 from toolset.confined.sandbox import NEEDED, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
-from toolset.confined.writing import write
 from toolset.tool import ToolError
-from toolset.workspace import NO_SANDBOX, RunCommand, working_sandbox
+from toolset.workspace import NO_SANDBOX, RunCommand, open_sandbox
 
 
 def programs(folder: Path, script: str) -> str:
@@ -36,10 +36,10 @@ def test_missing_programs_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("script", ["echo 'bwrap: No permissions to create new namespace' >&2; exit 1", "#"])
 def test_a_box_is_tried_before_it_is_trusted(tmp_path: Path, script: str) -> None:
     """Many containers do not allow one; what bubblewrap says is what the operator reads."""
-    said = "" if script == "#" else "bwrap: No permissions to create new namespace"
+    total = "" if script == "#" else "bwrap: No permissions to create new namespace"
     with pytest.raises(NoSandbox) as raised:
-        require(Sandbox(as_root=False, programs=programs(tmp_path, script)))
-    assert str(raised.value) == f"bubblewrap does not work: {said}"
+        check_sandbox(Sandbox(as_root=False, programs=programs(tmp_path, script)))
+    assert str(raised.value) == f"bubblewrap does not work: {total}"
 
 
 def test_a_program_that_cannot_be_started_is_no_box(tmp_path: Path) -> None:
@@ -48,22 +48,22 @@ def test_a_program_that_cannot_be_started_is_no_box(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"\x7fELF?")
         (tmp_path / name).chmod(0o755)
     with pytest.raises(NoSandbox, match=r"^bubblewrap does not work: "):
-        require(Sandbox(as_root=False, programs=str(tmp_path)))
+        check_sandbox(Sandbox(as_root=False, programs=str(tmp_path)))
 
 
 @pytest.mark.parametrize("told", ['{"child-pid": 1}', '{"child-pid": 999999999}'])
 def test_a_box_that_cannot_be_looked_into_is_none(tmp_path: Path, told: str) -> None:
     """Its files could not be taken out."""
     script = f"echo '{told}' >&0; echo ready >&0; read rest"
-    with pytest.raises(NoSandbox, match=r"^a box cannot be looked into: "):
-        require(Sandbox(as_root=False, programs=programs(tmp_path, script)))
+    with pytest.raises(NoSandbox, match=r"^the sandbox cannot be opened: "):
+        check_sandbox(Sandbox(as_root=False, programs=programs(tmp_path, script)))
 
 
 def test_the_operator_is_told_at_start_why_commands_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not only when the first one is asked for."""
-    assert working_sandbox(Workspace(tmp_path, None), (), programs=str(tmp_path)) is None
+    assert open_sandbox(Workspace(tmp_path, None), (), programs=str(tmp_path)) is None
     (told,) = caplog.records
     assert told.message == "sandbox.unavailable"
     assert vars(told)["cause"] == "not installed: bwrap, choom, setpriv (packages bubblewrap and util-linux)"

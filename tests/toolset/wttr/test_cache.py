@@ -12,7 +12,7 @@ from toolset.wttr.cache import SharedCache
 
 
 class Maker:
-    """Counts what it makes; holds on until it is let go, where it is told to."""
+    """Counts its results; waits for an event if asked to."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -94,7 +94,7 @@ async def test_one_callers_cancellation_does_not_end_what_others_wait_for() -> N
 
 
 async def test_a_failure_nobody_waits_for_any_more_is_forgotten_quietly() -> None:
-    """Neither kept nor reported as an exception that was never retrieved."""
+    """Neither cached nor reported as an exception that was never retrieved."""
     maker, cache = Maker(), SharedCache[int](600, 10)
     maker.error = ValueError("down")
     maker.may_finish.clear()

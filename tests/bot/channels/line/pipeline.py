@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,9 @@ from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings, Policy
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.transcript import Message
 from tests.bot.channels.line.rig import line_config
 from tests.bot.harness import texts
@@ -79,12 +79,12 @@ class LinePipeline:
 async def open_pipeline(
     store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
 ) -> AsyncIterator[LinePipeline]:
-    """All of it on a real store, with a model that plays a script."""
+    """All of it on a real store, with a model that follows a script."""
     model, metrics, catalogue, jobs = Scripted(steps), Metrics(), texts(), Jobs()
     accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
     line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
-    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, aclosing(line):
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         yield LinePipeline(model, runner, http, jobs.due)

@@ -14,9 +14,8 @@ from bot import texts
 from bot.channels import Delivery, Host, InboundEvent, Notify, Reply, notify_nobody
 from bot.channels.line import Config
 from bot.channels.line.channel import Line
-from bot.channels.line.types import Address
+from bot.channels.line.types import Address, write_address
 from bot.errors import StoreUnavailable
-from bot.transcript import encode
 from tests.bot.harness import ours
 from tests.fakes import line_events
 from tests.fakes.kv import LocalKeyValue
@@ -32,13 +31,13 @@ UNREACHABLE = "http://127.0.0.1:9"  # nothing is sent there
 
 def line_config(base_url: str, **settings: Any) -> Config:
     """What an operator has set: the fake's secrets, and other settings by name."""
-    return Config(
-        line_channel_secret=SecretStr(SECRET),
-        line_channel_access_token=SecretStr(TOKEN),
-        line_api_base_url=base_url,
-        line_data_api_base_url=base_url,
-        **settings,
-    )
+    usual: dict[str, Any] = {
+        "line_channel_secret": SecretStr(SECRET),
+        "line_channel_access_token": SecretStr(TOKEN),
+        "line_api_base_url": base_url,
+        "line_data_api_base_url": base_url,
+    }
+    return Config(**usual | settings)
 
 
 class Rig:
@@ -98,12 +97,12 @@ class Rig:
         delivery_id: str = "turn_1_1",
     ) -> None:
         """Send a reply."""
-        written = encode(address).decode() if address else ""
+        written = write_address(address) if address else ""
         await self.line.deliver(conversation, Delivery(delivery_id, "turn_1", Reply(text), written, attempt), ours)
 
     async def say(self, reply: Reply, address: Address | None = None, *, conversation: str = IN_PRIVATE) -> None:
         """Send a reply of any kind, for the first time."""
-        written = encode(address).decode() if address else ""
+        written = write_address(address) if address else ""
         await self.line.deliver(conversation, Delivery("turn_1_1", "turn_1", reply, written, 1), ours)
 
     def address(self, token: str, age_s: float = 1, **fields: Any) -> Address:
@@ -112,7 +111,7 @@ class Rig:
 
     async def aclose(self) -> None:
         await self.http.aclose()
-        await self.line.aclose()
+        await self.line.__aexit__()
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:

@@ -7,7 +7,7 @@ import pytest
 from bot.channels import Question, Reply
 from bot.channels.line.approvals import approval_messages, read_press
 from bot.errors import DeliveryRefused
-from bot.safe_text.arguments import BULLET, SHOWN, described, fenced
+from bot.safe_text.arguments import BULLET, SHOWN, code_block, render_arguments
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.bot.harness import texts
@@ -21,7 +21,7 @@ LAUNCH = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", US
 
 def question_of(**arguments: object) -> Reply:
     """The reply that the core asks with."""
-    shown = fenced(described(arguments))
+    shown = code_block(render_arguments(arguments))
     text = texts().get("approval.question", "en", tool="launch", arguments=shown)
     return Reply(text, question=Question("question_1", "c1", "launch", arguments, "Hanako", USER))
 
@@ -30,7 +30,7 @@ async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, rig: R
     """A command must not lose a letter on its way to whoever approves it."""
     hostile = {"a": "**rm** -rf `x` [y](https://a.example) ~~z~~ | - # > 1\\.", "b": "````", "c_d": "_e_ <br> &amp;"}
     await rig.say(question_of(**hostile), rig.address(fake.token()))
-    assert fake.texts[0][0].split("\n\n")[1] == described(hostile)
+    assert fake.texts[0][0].split("\n\n")[1] == render_arguments(hostile)
 
 
 async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:

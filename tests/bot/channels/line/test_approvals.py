@@ -241,7 +241,11 @@ async def test_a_question_outlives_the_process_that_asked_it(store: Store, fake:
 async def test_stop_ends_an_answer_under_way(store: Store, fake: LineFake) -> None:
     """Any member may say so, with a mention; the last word goes by the token of that."""
     endless = Step("A long story", gate=asyncio.Event())
-    async with store.live.subscribe(TOPIC), open_pipeline(store, fake, [endless]) as here, here.runner.listening():
+    async with (
+        store.live.subscribe(TOPIC),
+        open_pipeline(store, fake, [endless]) as here,
+        here.runner.cancellations.listen(),
+    ):
         await here.receive(in_group(fake, "tell me a story"))
         telling = asyncio.create_task(here.process())
         await endless.at_gate.wait()

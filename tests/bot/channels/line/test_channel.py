@@ -57,6 +57,7 @@ async def test_a_notice_is_pushed_to_whoever_has_said_nothing(fake: LineFake, ri
     assert fake.texts == [["Look!"]]
 
 
+@pytest.mark.process
 def test_the_sdk_is_not_loaded_before_it_is_needed() -> None:
     """It takes a second and tens of megabytes: neither the start nor the webhook waits for it."""
     program = "import sys, bot.channels.line.channel, bot.channels.line.doctor; print('linebot' in sys.modules)"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import SecretStr
 
-from bot.channels.line.client import open_client
 from bot.channels.line.doctor import run_checks, set_webhook
 from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
 from bot.checks import CheckResult
 from bot.errors import BadInput
-from tests.bot.channels.line.rig import NOW, Rig
+from tests.bot.channels.line.rig import NOW, Rig, line_config
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import TOKEN, event, text_message, webhook
@@ -29,8 +29,8 @@ def in_use(fake: LineFake) -> LineFake:
 
 async def found(fake: LineFake, notes: LocalKeyValue | None = None, token: str = TOKEN) -> list[CheckResult]:
     """The whole report."""
-    async with open_client(token, fake.base_url) as client:
-        return await run_checks(client, notes or LocalKeyValue(), lambda: NOW)
+    config = line_config(fake.base_url, line_channel_access_token=SecretStr(token))
+    return await run_checks(config, notes or LocalKeyValue(), lambda: NOW)
 
 
 async def one(fake: LineFake, name: str, notes: LocalKeyValue | None = None) -> CheckResult:
@@ -187,7 +187,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(in_use: LineFake, rig: Rig) -
     await rig.deliver("Hi!", rig.address(in_use.token()))
     rig.now += 1
     assert await rig.post(*webhook(secret="another")) == 400
-    await rig.line.aclose()
+    await rig.line.__aexit__()
     assert await one(in_use, "LINE traffic", rig.notes) == CheckResult(
         "warning",
         "LINE traffic",
@@ -208,12 +208,11 @@ async def test_what_line_says_is_told_without_the_store(in_use: LineFake) -> Non
 @pytest.mark.parametrize("url", ["https://kaiwa.example", "https://kaiwa.example/"])
 async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
     """What was set is said; LINE tests the new address, not the one it still remembers."""
-    async with open_client(TOKEN, fake.base_url) as client:
-        assert await set_webhook(client, url) == [
-            CheckResult("ok", "LINE", f"webhook set to {HERE}"),
-            CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
-            CheckResult("ok", "LINE test", "LINE reaches the webhook"),
-        ]
+    assert await set_webhook(line_config(fake.base_url), url) == [
+        CheckResult("ok", "LINE", f"webhook set to {HERE}"),
+        CheckResult("ok", "LINE webhook", f"{HERE}, in use"),
+        CheckResult("ok", "LINE test", "LINE reaches the webhook"),
+    ]
     assert fake.webhook == {"endpoint": HERE, "active": True}
     assert HERE.encode() in fake.calls("test")[0].raw
 
@@ -234,9 +233,8 @@ async def test_the_webhook_is_set_and_tested(fake: LineFake, url: str) -> None:
 )
 async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fake: LineFake, url: str) -> None:
     """In one line."""
-    async with open_client(TOKEN, fake.base_url) as client:
-        with pytest.raises(BadInput, match="--url: write it as https://host, without a path") as refused:
-            await set_webhook(client, url)
+    with pytest.raises(BadInput, match="--url: write it as https://host, without a path") as refused:
+        await set_webhook(line_config(fake.base_url), url)
     assert "\n" not in str(refused.value)
     assert fake.requests == []
 
@@ -251,7 +249,6 @@ async def test_an_address_line_cannot_post_to_is_refused_before_line_is_asked(fa
 async def test_a_webhook_that_is_not_set_is_a_failure(fake: LineFake, status: int, name: str, detail: str) -> None:
     """And nothing is tested."""
     fake.fail("set", status)
-    async with open_client(TOKEN, fake.base_url) as client:
-        [finding] = await set_webhook(client, "https://kaiwa.example")
+    [finding] = await set_webhook(line_config(fake.base_url), "https://kaiwa.example")
     assert (finding.result, finding.name, finding.detail) == ("failure", name, detail)
     assert fake.calls("test") == []

@@ -22,6 +22,9 @@ async def rig() -> AsyncIterator[Rig]:
         yield rig
 
 
+SIGNATURE = "x-line-signature"
+
+
 @pytest.mark.parametrize(
     ("secret", "body", "signature"),
     [
@@ -31,19 +34,20 @@ async def rig() -> AsyncIterator[Rig]:
 )
 def test_a_signature_made_elsewhere_is_right(secret: str, body: str, signature: str) -> None:
     """Made by openssl, one with characters beyond 16 bits; not one byte may differ."""
-    assert is_signed(secret.encode(), body.encode(), signature)
-    assert not is_signed(secret.encode(), body.encode() + b" ", signature)
-    assert not is_signed(b"another", body.encode(), signature)
+    assert is_signed(secret, {SIGNATURE: signature}, body.encode())
+    assert not is_signed(secret, {SIGNATURE: signature}, body.encode() + b" ")
+    assert not is_signed("another", {SIGNATURE: signature}, body.encode())
 
 
 def test_the_signatures_of_lines_own_sdks_are_right() -> None:
     """Vectors from three SDKs, one with characters beyond 16 bits."""
     vectors = json.loads(recorded("line", "signature_vectors.json").read_text("utf-8"))["vectors"]
     for vector in vectors:
-        secret, body = vector["channel_secret"].encode(), vector["body"].encode()
-        assert is_signed(secret, body, vector["x_line_signature"]), vector["source"]
-        assert not is_signed(secret, body + b" ", vector["x_line_signature"])
-        assert not is_signed(b"another", body, vector["x_line_signature"])
+        secret, body = vector["channel_secret"], vector["body"].encode()
+        headers = {SIGNATURE: vector["x_line_signature"]}
+        assert is_signed(secret, headers, body), vector["source"]
+        assert not is_signed(secret, headers, body + b" ")
+        assert not is_signed("another", headers, body)
 
 
 async def test_a_message_is_accepted(rig: Rig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import InboundEvent
-from bot.channels.line.lookups import MAX_IMAGE
+from bot.channels.line.files import MAX_IMAGE
 from bot.transcript import Author, Media, Message
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, Rig, open_rig

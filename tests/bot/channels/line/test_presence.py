@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channels.line.client import Client
-from bot.channels.line.presence import LOADING_S, show_presence
+from bot.channels.line.presence import LOADING_S, Presence
 from bot.channels.line.types import Address, chat_of, read_address
 from bot.live_events import TurnStarted
 from bot.transcript import encode
@@ -28,10 +28,9 @@ async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, rig: Rig) ->
 async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -> None:
     """LINE ends it after so many seconds by itself."""
     api = Client(TOKEN, fake.base_url, fake.base_url)
-    async with show_presence(api, chat_of(IN_PRIVATE), Address(), renew_s=0.01):
+    async with api, Presence(api, renew_s=0.01).live_view(chat_of(IN_PRIVATE), Address()):
         await until(lambda: len(fake.loading) >= 3)
     shown = len(fake.loading)
-    await api.aclose()
     assert fake.read == []
     assert len(fake.loading) == shown
 

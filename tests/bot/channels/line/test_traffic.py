@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bot.channels.traffic import BAD_SIGNATURES, LAST_WEBHOOK, Records, Redelivery, redelivery, traffic
-from bot.checks import Traffic
+import pytest
+
+from bot.channels.traffic import BAD_SIGNATURES, LAST_WEBHOOK, Traffic, TrafficRecorder, read_traffic
 from tests.bot.channels.line.rig import NOW, Rig
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.line import LineFake
@@ -13,8 +14,7 @@ from tests.waiting import until
 
 async def test_nothing_was_noted_yet() -> None:
     """A channel that has just been set up."""
-    assert await redelivery(LocalKeyValue(), "line") == Redelivery(0, 0)
-    assert await traffic(LocalKeyValue(), "line") == Traffic()
+    assert await read_traffic(LocalKeyValue(), "line") == Traffic()
 
 
 async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, rig: Rig) -> None:
@@ -24,8 +24,8 @@ async def test_webhooks_deliveries_and_bad_signatures_are_noted(fake: LineFake, 
         assert await rig.post(*webhook(secret="another")) == 400
     rig.now += 5_000
     await rig.deliver("Hi!", rig.address(fake.token()))
-    await rig.line.aclose()
-    assert await traffic(rig.notes, "line") == Traffic(NOW, NOW + 5_000, 3, NOW)
+    await rig.line.__aexit__()
+    assert await read_traffic(rig.notes, "line") == Traffic(NOW, NOW + 5_000, 3, NOW)
 
 
 async def test_refusals_and_redeliveries_are_noted(rig: Rig) -> None:
@@ -36,8 +36,10 @@ async def test_refusals_and_redeliveries_are_noted(rig: Rig) -> None:
     rig.away = rig.notes.away = False
     rig.now += 60_000
     await rig.receive(again)
-    await rig.line.aclose()
-    assert await redelivery(rig.notes, "line") == Redelivery(NOW, NOW + 60_000)
+    await rig.line.__aexit__()
+    assert await read_traffic(rig.notes, "line") == Traffic(
+        last_webhook=NOW + 60_000, last_refused=NOW, last_redelivery=NOW + 60_000
+    )
 
 
 async def test_what_happens_is_written_soon(rig: Rig) -> None:
@@ -46,15 +48,16 @@ async def test_what_happens_is_written_soon(rig: Rig) -> None:
     await until(lambda: f"line:{BAD_SIGNATURES}" in rig.notes.kept)
 
 
+@pytest.mark.long
 async def test_what_happens_later_is_written_too(rig: Rig) -> None:
     """When the first writing is long over."""
-    records = Records(rig.notes, "line", "LINE_CHANNEL_SECRET")
-    records.webhook(1)
+    records = TrafficRecorder(rig.notes, "line", "LINE_CHANNEL_SECRET")
+    records.record_webhook(1)
     await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"1")
-    records.webhook(2)
+    records.record_webhook(2)
     await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"2")
     await until(lambda: not records.is_writing)
-    records.webhook(3)
+    records.record_webhook(3)
     await until(lambda: rig.notes.kept.get(f"line:{LAST_WEBHOOK}") == b"3")
     await records.aclose()
 
@@ -63,17 +66,17 @@ async def test_counts_of_several_processes_add_up() -> None:
     """Each adds its own to what stands there."""
     notes = LocalKeyValue()
     for _ in range(2):
-        records = Records(notes, "line", "LINE_CHANNEL_SECRET")
-        records.bad_signature(NOW)
+        records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
+        records.record_bad_signature(NOW)
         await records.aclose()
-    assert (await traffic(notes, "line")).bad_signatures == 2
+    assert (await read_traffic(notes, "line")).bad_signatures == 2
 
 
 async def test_a_store_that_is_away_costs_the_record_only() -> None:
     """Nothing is raised where nobody listens."""
     notes = LocalKeyValue()
     notes.away = True
-    records = Records(notes, "line", "LINE_CHANNEL_SECRET")
-    records.webhook(1)
+    records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
+    records.record_webhook(1)
     await records.aclose()
     assert notes.kept == {}

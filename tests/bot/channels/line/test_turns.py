@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.conversation.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -98,6 +100,7 @@ async def test_a_follower_is_greeted_and_a_leaver_forgotten(store: Store, fake: 
     assert len(fake.sent) == 2
 
 
+@pytest.mark.long
 async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: LineFake) -> None:
     """The line was cut after LINE had taken it; the next attempt finds that out by the token."""
     fake.trouble("reply", "cut")

@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Delivery, InboundEvent, Reply
+from bot.channels import Accept, Delivery, Host, InboundEvent, KeyValue, Reply
+from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
-from bot.channels.slack.options import Options, Timing
+from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
 from bot.transcript import Author, Message, Text
@@ -56,11 +58,12 @@ class Inbox:
 class Rig:
     """The channel, its webhook, and what came of it."""
 
-    def __init__(self, fake: SlackFake, options: Options) -> None:
+    def __init__(self, fake: SlackFake, timing: Timing = QUICK, **settings: Any) -> None:
         self.fake = fake
         self.inbox = Inbox()
         self.kv = LocalKeyValue()
-        self.slack = Slack(self.inbox, self.kv, texts.load(), options, TOOL_COMMANDS)
+        config = slack_config(fake.api_base_url, **settings)
+        self.slack = Slack(config, slack_host(self.inbox, self.kv), timing=timing)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
@@ -84,21 +87,25 @@ class Rig:
         return new[0] if new else None
 
 
-def options(fake: SlackFake, **changes: Any) -> Options:
-    """The usual settings, with some changed."""
+def slack_config(api_base_url: str, **settings: Any) -> Config:
+    """What an operator has set: the fake's secrets, and other settings by name."""
     usual: dict[str, Any] = {
-        "signing_secret": SECRET,
-        "bot_token": BOT_TOKEN,
-        "api_base_url": fake.api_base_url,
-        "timing": QUICK,
+        "slack_signing_secret": SecretStr(SECRET),
+        "slack_bot_token": SecretStr(BOT_TOKEN),
+        "slack_api_base_url": api_base_url,
     }
-    return Options(**usual | changes)
+    return Config(**usual | settings)
+
+
+def slack_host(accept: Accept, kv: KeyValue) -> Host:
+    """Kaiwa around the channel, in a process that takes messages in."""
+    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=True)
 
 
 @asynccontextmanager
-async def open_rig(fake: SlackFake, *, introduced: bool = True, **changes: Any) -> AsyncIterator[Rig]:
+async def open_rig(fake: SlackFake, *, introduced: bool = True, **settings: Any) -> AsyncIterator[Rig]:
     """The channel, open, with the bot's ids known."""
-    rig = Rig(fake, options(fake, **changes))
+    rig = Rig(fake, **settings)
     async with rig.http, rig.slack:
         await until(lambda: bool(rig.slack.identity.users) or not introduced)
         yield rig

@@ -11,7 +11,7 @@ from bot.channels import Delivery, Question, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater, TokenRefused
 from bot.live_events import AnswerText, TurnStarted
-from bot.safe_text.arguments import described
+from bot.safe_text.arguments import render_arguments
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
 from tests.bot.harness import ours
 from tests.bot.safe_text.corpus import ATTACKS
@@ -100,7 +100,7 @@ async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None
         await deliver(rig, question(arguments))
         call = fake.posted[-1]["blocks"][0]["elements"][1]
         assert call["type"] == "rich_text_preformatted"
-        assert [element["text"] for element in call["elements"]] == [f"launch\n{described(arguments)}"]
+        assert [element["text"] for element in call["elements"]] == [f"launch\n{render_arguments(arguments)}"]
 
 
 async def test_a_call_without_arguments_and_an_asker_nobody_knows(fake: SlackFake, rig: Rig) -> None:
@@ -153,7 +153,7 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(fake: S
         rig.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
-    with pytest.raises(DeliverLater, match="the place of the question is not stored"):
+    with pytest.raises(DeliverLater, match="where the question was posted is not stored"):
         await deliver(rig, question())
     rig.kv.away = False
     await deliver(rig, question(attempts=2), outcome())
@@ -164,7 +164,7 @@ async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, rig
     """Passing trouble loses no outcome."""
     await deliver(rig, question())
     rig.kv.away = True
-    with pytest.raises(DeliverLater, match="the store does not tell"):
+    with pytest.raises(DeliverLater, match="the store does not say"):
         await deliver(rig, outcome())
     rig.kv.away = False
     fake.fail(UPDATE, "invalid_auth")

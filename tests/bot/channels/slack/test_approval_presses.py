@@ -73,7 +73,7 @@ async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, rig: Rig) -> N
 
 async def test_a_press_comes_over_the_socket_too(fake: SlackFake) -> None:
     """Acknowledged once it is kept."""
-    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN) as rig:
+    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN) as rig:
         await until(lambda: fake.connected == 1)
         envelope_id = fake.send(press(await asked(rig), APPROVE), "interactive")
         await until(lambda: envelope_id in fake.acknowledged)

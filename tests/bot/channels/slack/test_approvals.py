@@ -16,12 +16,12 @@ from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
-from bot.metrics import Metrics
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
+from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
-from tests.bot.channels.slack.rig import THREAD, TS, options
+from tests.bot.channels.slack.rig import QUICK, THREAD, TS, slack_config, slack_host
 from tests.bot.harness import NoHints
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
@@ -39,7 +39,7 @@ def later(fake: SlackFake, seconds: float) -> str:
 
 
 class SlackPipeline:
-    """One process: Slack's channel, the core behind it, and a model that plays a script."""
+    """One process: Slack's channel, the core behind it, and a model that follows a script."""
 
     def __init__(self, fake: SlackFake, store: Store, *steps: Step, policy: Policy) -> None:
         self.fake = fake
@@ -47,7 +47,7 @@ class SlackPipeline:
         texts, metrics = load(), Metrics()
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
         intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
-        self.slack = Slack(intake, store.kv, texts, options(fake))
+        self.slack = Slack(slack_config(fake.api_base_url), slack_host(intake, store.kv), timing=QUICK)
         self.runner = build(store, agent, {"slack": self.slack}, texts, metrics, ConversationSettings(policy=policy))
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")

@@ -243,6 +243,6 @@ async def test_a_note_that_cannot_be_written_costs_no_answer(fake: SlackFake) ->
 async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(fake: SlackFake, rig: Rig) -> None:
     """Until the store tells."""
     rig.kv.away = True
-    with pytest.raises(DeliverLater, match="the store does not tell"):
+    with pytest.raises(DeliverLater, match="the store does not say"):
         await deliver(rig, delivery())
     assert fake.posted == []

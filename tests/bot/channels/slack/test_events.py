@@ -166,7 +166,7 @@ async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
 async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake: SlackFake) -> None:
     """And only one the bot takes part in."""
     reply = message("And tomorrow?", REPLY, thread_ts=TS)
-    async with open_rig(fake, follow_threads=True) as rig:
+    async with open_rig(fake, slack_follow_threads=True) as rig:
         assert await rig.hear(reply) is None
         heard = await rig.hear(mention("Weather?", TS))
         assert heard

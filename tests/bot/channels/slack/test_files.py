@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels.slack.options import Options
+from bot.channels.slack import Config
 from bot.transcript import Media
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.slack.rig import Rig
@@ -87,7 +87,7 @@ async def test_nothing_else_is_even_asked_for(rig: Rig, ref: str, mime: str, siz
 )
 def test_slacks_addresses_are_known(url: str, is_slack_url: bool) -> None:
     """By scheme and host."""
-    assert Options("secret", "token").is_slack_url(url) is is_slack_url
+    assert Config().is_slack_url(url) is is_slack_url
 
 
 async def test_a_file_that_is_gone_or_out_of_reach_is_none(fake: SlackFake, rig: Rig) -> None:

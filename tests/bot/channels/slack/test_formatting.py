@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot import texts
 from bot.channels import Reply
+from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.formatting import LIMIT, split
-from bot.channels.slack.options import Options
-from tests.bot.channels.slack.rig import Inbox
+from tests.bot.channels.slack.rig import Inbox, slack_host
 from tests.fakes.kv import LocalKeyValue
 
 PROSE = st.text(alphabet="ab .!?。！\n日🗾", max_size=400)
@@ -128,6 +127,6 @@ def test_a_code_block_with_an_essay_for_a_language_is_prose() -> None:
 
 def test_a_reply_becomes_portions_with_its_other_marks() -> None:
     """Each is a delivery of its own."""
-    slack = Slack(Inbox(), LocalKeyValue(), texts.load(), Options("secret", "token"))
+    slack = Slack(Config(), slack_host(Inbox(), LocalKeyValue()))
     split = slack.split(Reply("a" * LIMIT + "\n\nb", failed=True, note="why"))
     assert split == [Reply("a" * LIMIT, True, "why"), Reply("b", True, "why")]

@@ -208,7 +208,7 @@ async def test_nothing_before_the_answer_waits_for_slack(fake: SlackFake) -> Non
 
 async def test_without_a_signing_secret_there_is_no_webhook(fake: SlackFake) -> None:
     """A channel that uses Socket Mode alone has no webhook."""
-    async with open_rig(fake, signing_secret="") as rig:
+    async with open_rig(fake, slack_signing_secret="") as rig:
         assert rig.slack.routes() == ()
 
 
@@ -264,6 +264,7 @@ LEAVES = (
 VALUES = st.recursive(LEAVES, lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=5))
 
 
+@pytest.mark.long
 @settings(
     max_examples=150,
     deadline=None,

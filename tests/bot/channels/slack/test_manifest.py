@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.channels.slack.options import SCOPES
+from bot.channels.slack.doctor import SCOPES
 from tests.fakes.slack_rules import METHODS
 
 ROOT = Path(__file__).parents[4]

@@ -59,6 +59,7 @@ async def test_checks_cover_both_ways_in(config: Config, host: Host) -> None:
     assert [(result.name, result.result) for result in results] == [(name, "ok") for name in names]
 
 
+@pytest.mark.process
 def test_importing_the_package_imports_no_vendor() -> None:
     """A registry names every channel, and most are off."""
     code = "import sys, bot.channels.slack; print(*sys.modules)"

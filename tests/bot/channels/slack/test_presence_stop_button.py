@@ -88,6 +88,7 @@ async def test_an_app_that_would_not_hear_the_press_shows_no_button(fake: SlackF
     assert (statuses(fake), fake.sessions) == (["processing", "active"], {(CHANNEL, TS): "active"})
 
 
+@pytest.mark.long
 async def test_a_button_is_taken_away_also_where_slack_is_busy(fake: SlackFake, rig: Rig) -> None:
     """It is asked again after the wait it wants; a beginning that got no answer may have shown the button."""
     fake.break_down(SET, after=True)

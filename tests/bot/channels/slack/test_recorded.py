@@ -103,7 +103,7 @@ async def test_a_recorded_follow_up_counts_where_threads_are_followed(fake: Slac
     recorded("slack")
     follow_up = PAYLOADS["streaming__slack:followUp"]
     conversation = "slack:T00FAKE00AA:C00FAKECHAN1:1767406613.568609"
-    async with open_rig(fake, follow_threads=True) as rig:
+    async with open_rig(fake, slack_follow_threads=True) as rig:
         assert await rig.hear(follow_up) is None
         await rig.kv.set(f"slack:takes_part:{conversation}", b"1", 60)
         heard = await rig.hear(follow_up)

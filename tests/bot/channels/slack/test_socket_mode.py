@@ -19,7 +19,7 @@ OPEN = "apps.connections.open"
 @pytest.fixture
 async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
     """Bot and app token alone."""
-    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN) as rig:
+    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN) as rig:
         await until(lambda: fake.connected == 1)
         yield rig
 
@@ -65,7 +65,7 @@ async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> N
     """Naming the variable, never the value; a start never waits for it."""
     fake.fail(OPEN, "invalid_auth")
     with capture_logs() as logged:
-        async with open_rig(fake, signing_secret="", app_token=APP_TOKEN):
+        async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
             await until(lambda: fake.connected == 1)
     assert {
         "event": "slack.socket_refused",
@@ -78,7 +78,7 @@ async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> N
 async def test_an_address_that_does_not_work_is_not_tried_for_ever(fake: SlackFake) -> None:
     """A ticket that has expired is replaced, which the SDK alone would never do."""
     fake.spoil_tickets = 1
-    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN, timing=replace(QUICK, ticket_s=0.05)):
+    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN, timing=replace(QUICK, ticket_s=0.05)):
         await until(lambda: fake.connected == 1)
     assert len(fake.called(OPEN)) == 2
 
@@ -86,5 +86,5 @@ async def test_an_address_that_does_not_work_is_not_tried_for_ever(fake: SlackFa
 async def test_a_channel_that_never_connected_closes_all_the_same(fake: SlackFake) -> None:
     """And at once."""
     fake.break_down(OPEN, times=100)
-    async with open_rig(fake, signing_secret="", app_token=APP_TOKEN):
+    async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
         await until(lambda: bool(fake.called(OPEN)))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.channels.slack.options import Timing
 from bot.channels.slack.streaming import Stream
+from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.transcript import encode
@@ -270,6 +270,7 @@ async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     assert begun(fake) == [CHANNEL]
 
 
+@pytest.mark.long
 async def test_too_many_words_at_once_wait(fake: SlackFake, rig: Rig) -> None:
     """They are shown with the next."""
     fake.limit(APPEND, 1)

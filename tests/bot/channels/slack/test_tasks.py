@@ -6,7 +6,8 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from bot.channels.slack.tasks import BackgroundTasks, background_task
+from bot.channels.slack.tasks import BackgroundTasks
+from bot.tasks import run_beside
 
 
 async def test_a_failure_is_logged_and_nothing_else() -> None:
@@ -37,6 +38,6 @@ async def test_what_takes_too_long_is_ended_with_the_channel() -> None:
     work.start(waits())
     await asyncio.sleep(0)
     await work.close()
-    async with background_task(waits()):
+    async with run_beside(waits()):
         await asyncio.sleep(0)
     assert ended == ["work", "work"]

@@ -65,7 +65,12 @@ def test_what_is_no_answer_may_be_asked_again(error: ModelError, apology: str) -
 
 def test_a_servers_words_are_kept_short() -> None:
     """Some answer with a page."""
-    assert len(Failures("m-1", "K", "").refusal(400, words="x" * 9_000).cause) < 400
+    assert len(Failures("m-1", "K", "").refusal(400, message="x" * 9_000).cause) < 400
+
+
+def test_a_servers_message_can_be_stored() -> None:
+    """Half a character in it becomes U+FFFD."""
+    assert Failures("m-1", "K", "").refusal(400, message="no \ud83d").cause.endswith("no \ufffd")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import msgspec
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.anthropic.client import Anthropic
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import Sent, text_of
+from tests.bot.providers.subjects.subject import Sent, text_of, with_json
 from tests.fakes.anthropic import (
     KEY,
     START,
@@ -23,10 +23,12 @@ from tests.fakes.anthropic import (
     call,
     ending,
     error_of,
+    sse,
     text,
     text_delta,
     thought,
 )
+from tests.fakes.streams import Outgoing
 
 STOP = {"end_turn": "end_turn", "max_tokens": "max_tokens", "blocked": "refusal", "other": "pause_turn"}
 MODES: dict[str, Any] = {"auto": "auto", "none": "none", "any": "required"}
@@ -38,7 +40,7 @@ class AnthropicSubject:
     key = KEY
     variable = "ANTHROPIC_API_KEY"
     usage = Usage(input=100, cached=40, output=10, thinking=5)
-    lacks: Mapping[str, str] = {"malformed": "it has no word for one; a call that cannot be read counts as malformed"}
+    lacks: Mapping[str, str] = {"malformed": "it has no such reason; a call that cannot be read counts as malformed"}
     too_long = "prompt is too long: 208310 tokens > 200000 maximum"
 
     def __init__(self, fake: AnthropicFake, provider: Anthropic) -> None:
@@ -88,6 +90,16 @@ class AnthropicSubject:
     def cut_call(self) -> None:
         begun = (block_start(0, text("")), text_delta(0, "Let me"), block_start(1, call("get_weather", {})))
         self.fake.events(START, *begun, arguments_delta(1, '{"location": "To'), *ending("max_tokens"))
+
+    def odd_text(self, json: str) -> None:
+        events = (START, block_start(0, text("")), *ending("end_turn"))
+        odd = b"data: " + with_json(text_delta(0, "@@"), json) + b"\n\n"
+        written = [sse(event) for event in events]
+        self.fake.answer(Outgoing((*written[:2], odd, *written[2:])))
+
+    def odd_call(self, arguments: str) -> None:
+        begun = block_start(0, call("get_weather", {}))
+        self.fake.events(START, begun, arguments_delta(0, arguments), *ending("tool_use"))
 
     def empty(self) -> None:
         self.fake.blocks()

@@ -8,9 +8,9 @@ from typing import Any
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.gemini.client import Gemini, GenerateContent
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of
+from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of, with_json
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.gemini_answers import Answer, answer_of
 
@@ -71,6 +71,16 @@ class GeminiSubject:
     def cut_call(self) -> None:
         call = {"functionCall": {"name": "get_weather", "args": {"location": "To"}}}
         self.fake.parts([{"text": "Let me"}, call], finish="MAX_TOKENS")
+
+    def odd_text(self, json: str) -> None:
+        self._odd({"text": "@@"}, json)
+
+    def odd_call(self, arguments: str) -> None:
+        self._odd({"functionCall": {"name": "get_weather", "args": "@@"}}, arguments)
+
+    def _odd(self, part: dict[str, Any], json: str) -> None:
+        [event] = answer_of([part]).events
+        self.fake.raw(b"data: " + with_json(event, json) + b"\r\n\r\n")
 
     def empty(self) -> None:
         self.fake.finish("STOP")

@@ -11,7 +11,7 @@ import msgspec
 from bot.providers import StopReason, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.openai.client import OpenAI
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
 from tests.bot.providers.subjects.openai import ERROR, FINISH, sent_of
 from tests.bot.providers.subjects.subject import WHOLE, Sent
@@ -28,8 +28,8 @@ class JsonSubject:
     usage = Usage(input=100, cached=40, output=10, thinking=5)
     lacks: Mapping[str, str] = {
         "interleaved": WHOLE,
-        "other": "an answer is whole JSON or it is asked for again",
-        "strict": "every answer is written by a schema, where the server can do that",
+        "other": "an answer that is not whole JSON is requested again",
+        "strict": "servers with structured output enforce the schema of every answer",
     }
     too_long = "This model's maximum context length is 200000 tokens. However, your messages resulted in 208310 tokens."
 
@@ -72,6 +72,14 @@ class JsonSubject:
     def cut_call(self) -> None:
         for _ in range(2):
             self.fake.say('{"thought": "", "tool_call": {"name": "get_weather", "arguments": {"lo', finish="length")
+
+    def odd_text(self, json: str) -> None:
+        self.fake.say(OPENING.removesuffix('"'), json, "}")
+
+    def odd_call(self, arguments: str) -> None:
+        for _ in range(2):
+            call = f'{{"name": "get_weather", "arguments": {arguments}}}'
+            self.fake.say(f'{{"thought": "", "tool_call": {call}, "reply": ""}}')
 
     def empty(self) -> None:
         for _ in range(2):

@@ -8,10 +8,11 @@ from typing import Any
 
 from bot.providers import StopReason
 from bot.providers.ollama.client import Ollama
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of
-from tests.fakes.ollama import KEY, OllamaFake, call, line, ollama_fake
+from tests.bot.providers.subjects.subject import WHOLE, Sent, text_of, with_json
+from tests.fakes.ollama import KEY, NDJSON, OllamaFake, call, line, ollama_fake
+from tests.fakes.streams import Outgoing
 
 DONE = {"end_turn": "stop", "max_tokens": "length", "other": "unload"}
 MIMES = {"iVBO": "image/png"}  # Ollama looks at the first bytes itself
@@ -25,13 +26,13 @@ class OllamaSubject:
     usage = Usage(input=100, cached=0, output=15, thinking=0)
     lacks: Mapping[str, str] = {
         "interleaved": WHOLE,
-        "blocked": "nothing is blocked there",
-        "malformed": "it has no word for one; a call that its server cannot read is asked for again",
-        "tool choice": "it has none: what must not be called is not shown, and no call can be forced",
+        "blocked": "it blocks nothing",
+        "malformed": "it has no such reason; a call that its server cannot read is requested again",
+        "tool choice": "it has none: tools that must not be called are left out, and no call can be forced",
         "strict": "it has no strict mode",
         "cached": "it does not count them",
         "thinking": "it counts them as output",
-        "too_long": "it leaves out what does not fit and says nothing, so Kaiwa sends no more than it reads",
+        "too_long": "it cuts off the beginning without an error, so Kaiwa sends no more than the window",
     }
     too_long = ""
 
@@ -69,6 +70,16 @@ class OllamaSubject:
     def cut_call(self) -> None:
         called = {"content": "", "tool_calls": [call("get_weather", {"location": "To"})]}
         self.fake.messages({"content": "Let me"}, called, done_reason="length")
+
+    def odd_text(self, json: str) -> None:
+        self._odd({"content": "@@"}, json)
+
+    def odd_call(self, arguments: str) -> None:
+        self._odd({"content": "", "tool_calls": [{"function": {"name": "get_weather", "arguments": "@@"}}]}, arguments)
+
+    def _odd(self, message: dict[str, Any], json: str) -> None:
+        lines = (line(message), line({"content": ""}, done=True, done_reason="stop"))
+        self.fake.answer(Outgoing(tuple(with_json(one, json) + b"\n" for one in lines), content_type=NDJSON))
 
     def empty(self) -> None:
         self.fake.say()

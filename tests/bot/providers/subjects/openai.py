@@ -10,9 +10,9 @@ import msgspec
 
 from bot.providers import StopReason, ToolChoice
 from bot.providers.openai.client import OpenAI
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from bot.transcript import Usage
-from tests.bot.providers.subjects.subject import Sent, text_of
+from tests.bot.providers.subjects.subject import Sent, text_of, with_json
 from tests.fakes.openai import KEY, Answer, OpenAIFake, chunk, openai_fake
 
 FINISH = {
@@ -83,6 +83,14 @@ class OpenAISubject:
     def cut_call(self) -> None:
         call = {"index": 0, "id": "call_1", "function": {"name": "get_weather", "arguments": '{"location": "To'}}
         self.fake.deltas({"content": "Let me"}, {"tool_calls": [call]}, finish="length")
+
+    def odd_text(self, json: str) -> None:
+        events = (with_json(chunk({"content": "@@"}), json), with_json(chunk({}, "stop"), ""), b"[DONE]")
+        self.fake.raw(b"".join(b"data: " + event + b"\n\n" for event in events))
+
+    def odd_call(self, arguments: str) -> None:
+        call = {"index": 0, "id": "call_1", "function": {"name": "get_weather", "arguments": arguments}}
+        self.fake.deltas({"tool_calls": [call]}, finish="tool_calls")
 
     def empty(self) -> None:
         self.fake.say()

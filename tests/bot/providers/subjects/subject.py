@@ -85,6 +85,14 @@ class Subject(Protocol):
         """A call that was cut by the output limit."""
         ...
 
+    def odd_text(self, json: str) -> None:
+        """A text, as the JSON that a server writes for it."""
+        ...
+
+    def odd_call(self, arguments: str) -> None:
+        """A call of ``get_weather`` with these arguments, as the JSON that a model or its server writes."""
+        ...
+
     def empty(self) -> None:
         """An answer with a usual end and nothing in it."""
         ...
@@ -96,6 +104,11 @@ class Subject(Protocol):
     def fail(self, status: int, message: str = "refused", retry_after: str = "") -> None:
         """An error in the vendor's form."""
         ...
+
+
+def with_json(value: Any, json: str) -> bytes:
+    """The JSON of a value, with this JSON in place of the text ``@@``."""
+    return encode(value).replace(b'"@@"', json.encode())
 
 
 def text_of(body: dict[str, Any]) -> str:

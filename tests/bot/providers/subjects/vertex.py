@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from google.oauth2.credentials import Credentials
 
 from bot.providers.gemini.vertex import Vertex
-from bot.providers.shared.options import USUAL, Options
+from bot.providers.shared.entry import USUAL, Options
 from tests.bot.providers.subjects.gemini import GeminiSubject
 from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
 

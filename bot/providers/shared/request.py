@@ -1,0 +1,124 @@
+"""What the requests of several vendors share: portable ids and names, the visible parts of a message, tools, media."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from base64 import b64encode
+from binascii import b2a_base64
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from hashlib import sha256
+from typing import TypeVar
+
+from bot.transcript import Media, Message, Text
+from toolset.tool import ToolDefinition
+
+ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")  # OpenAI's length, Anthropic's letters
+FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
+NAME_CAP = 64
+IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}  # vendors answer 400 to others, such as image/heic
+PIECE = 48 * 1024  # bytes; a multiple of three, so that the base64 of the pieces joins
+
+Inline = Callable[[bytes], str]
+T = TypeVar("T")
+
+
+def portable_id(call_id: str) -> str:
+    """The id where every vendor takes it, else a short id that is always the same for it."""
+    return call_id if ID.fullmatch(call_id) else f"call_{sha256(call_id.encode()).hexdigest()[:32]}"
+
+
+def portable_name(name: str) -> str:
+    """A tool's name as every vendor takes it: a name that a model made up would fail every later request."""
+    return FOREIGN.sub("_", name)[:NAME_CAP] or "_"
+
+
+def visible_parts(
+    message: Message, *, sees_pictures: bool = True, picture_cap: float = math.inf
+) -> Iterator[Text | Media]:
+    """The context, texts and pictures of a user's message; a short text stands for any other media.
+
+    Args:
+        picture_cap: bytes of the largest picture that the vendor takes.
+    """
+    if message.context:
+        yield Text(message.context)
+    for part in message.parts:
+        if isinstance(part, Text) and part.text:
+            yield part
+        elif isinstance(part, Media):
+            is_seen = sees_pictures and part.mime in IMAGES and 0 < len(part.data) <= picture_cap
+            yield part if is_seen else unavailable(part)
+
+
+def unavailable(media: Media) -> Text:
+    """What a model reads in place of media that it cannot see."""
+    return Text(f"[{media.mime.partition('/')[0]}: not available]")
+
+
+def remember_last(declare: Callable[[Sequence[ToolDefinition]], T]) -> Callable[[Sequence[ToolDefinition]], T]:
+    """The same function, computed once for the same tools: a channel sends them with every request."""
+    last: tuple[Sequence[ToolDefinition], T] | None = None
+
+    def declare_once(tools: Sequence[ToolDefinition]) -> T:
+        nonlocal last
+        if last is None or last[0] is not tools:
+            last = (tools, declare(tools))
+        return last[1]
+
+    return declare_once
+
+
+def in_base64(data: bytes) -> str:
+    """The data as they stand in JSON."""
+    return b64encode(data).decode()
+
+
+class Body:
+    """The body of a request, encoded piece by piece while it is sent; it can be read again.
+
+    Args:
+        pieces: in turn JSON, and data that the body holds as base64.
+
+    Attributes:
+        size: bytes.
+    """
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        self._pieces = pieces
+        json, data = pieces[::2], pieces[1::2]
+        self.size = sum(map(len, json)) + sum(-(-len(one) // 3) * 4 for one in data)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for place, piece in enumerate(self._pieces):
+            if place % 2 == 0:
+                yield piece
+                continue
+            view = memoryview(piece)
+            for start in range(0, len(piece), PIECE):
+                yield b2a_base64(view[start : start + PIECE], newline=False)
+
+
+class Attachments:
+    """The media of one request; their base64 is never in memory as a whole."""
+
+    def __init__(self) -> None:
+        self._mark = secrets.token_hex(16)  # no text of a user can hold it
+        self._held: dict[bytes, bytes] = {}
+
+    def stand_in(self, data: bytes) -> str:
+        """The mark that stands in the JSON for the base64 of these data; the same object has the same mark."""
+        word = f"<{self._mark}-{id(data)}>"
+        self._held[word.encode()] = data
+        return word
+
+    def body(self, json: bytes) -> bytes | Body:
+        """The JSON with the data in place of their marks."""
+        pieces = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json) if self._held else [json]
+        return Body([self._held.get(piece, piece) for piece in pieces]) if len(pieces) > 1 else json
+
+
+def length_of(body: bytes | Body) -> dict[str, str]:
+    """The Content-Length header of a ``Body``: some servers refuse a request of unknown length."""
+    return {"content-length": str(body.size)} if isinstance(body, Body) else {}

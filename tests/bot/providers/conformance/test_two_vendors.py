@@ -1,0 +1,101 @@
+"""Two vendors over real HTTP: when the first fails, the second answers within the same request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from bot.providers import Completed, Restarted, TextDelta
+from bot.providers.fallback import FallbackProvider
+from bot.providers.gemini.client import Gemini
+from bot.providers.openai.client import OpenAI
+from bot.telemetry import Metrics
+from tests.bot.providers.asking import ask, declared, results, user
+from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.openai import KEY as OPENAI_KEY
+from tests.fakes.openai import OpenAIFake, openai_fake
+
+TOKYO = ("get_weather", {"location": "東京"})
+
+
+@pytest.fixture
+def second() -> Iterator[OpenAIFake]:
+    """The vendor that stands in."""
+    with openai_fake() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def models(fake: GeminiFake, second: OpenAIFake) -> AsyncIterator[FallbackProvider]:
+    """Gemini, with OpenAI as its fallback."""
+    gemini = Gemini(KEY, "gemini-3.5-flash", fake.base_url)
+    retrying = FallbackProvider(
+        [gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics(), jitter=lambda: 0.01
+    )
+    yield retrying
+    await retrying.aclose()
+
+
+async def test_a_model_that_is_down_is_replaced(models: FallbackProvider, fake: GeminiFake, second: OpenAIFake) -> None:
+    """The answer names the model it is from."""
+    fake.fail(503)
+    fake.fail(503)
+    second.say("Hello", " from over here")
+    asked = await ask(models, [user("hi")])
+    assert (asked.text, asked.response.model) == ("Hello from over here", "gpt-5-mini-2025")
+    assert (len(fake.requests), len(second.requests)) == (2, 1)
+
+
+async def test_a_long_wait_is_spent_elsewhere(models: FallbackProvider, fake: GeminiFake, second: OpenAIFake) -> None:
+    """Who is told to come back in 48 seconds asks the other one at once, and does not come back before that."""
+    fake.fail(429, "quota", retry_delay="48s")
+    second.say("One")
+    second.say("Two")
+    started = time.monotonic()
+    assert [(await ask(models, [user("hi")])).text for _ in range(2)] == ["One", "Two"]
+    assert time.monotonic() - started < 5
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("trouble", ["key", "model"])
+async def test_what_cannot_pass_is_not_retried(second: OpenAIFake, fake: GeminiFake, trouble: str) -> None:
+    """A refused key and an unknown model are asked once."""
+    gemini = Gemini(
+        "wrong" if trouble == "key" else KEY, "gemini-3.5-flash" if trouble == "key" else "gemini-9", fake.base_url
+    )
+    models = FallbackProvider([gemini, OpenAI(OPENAI_KEY, "gpt-5-mini", second.base_url)], Metrics())
+    second.say("Hello")
+    assert (await ask(models, [user("hi")])).text == "Hello"
+    assert len(fake.requests) == 1
+    await models.aclose()
+
+
+async def test_an_answer_that_is_cut_is_begun_anew(
+    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
+) -> None:
+    """Its words are voided, by the same model's next try or by the next model's."""
+    fake.say("It is", end="cut")
+    fake.say("It will be", end="cut")
+    second.say("Sunny")
+    events = [event async for event in models.stream("", [user("?")], ()) if not isinstance(event, Completed)]
+    assert events == [TextDelta("It is"), Restarted(), TextDelta("It will be"), Restarted(), TextDelta("Sunny")]
+
+
+async def test_a_conversation_goes_on_wherever_it_is_answered(
+    models: FallbackProvider, fake: GeminiFake, second: OpenAIFake
+) -> None:
+    """Calls and results of one vendor are history to the other, there and back again."""
+    fake.calls(TOKYO, text="Let me see.")
+    history = [user("東京は?")]
+    asked = await ask(models, history, declared())
+    history += [asked.response.message, results(asked.response.message, {"condition": "Sunny"})]
+    fake.fail(429, "quota", retry_delay="48s")
+    second.calls(TOKYO)
+    asked = await ask(models, history, declared())
+    assert asked.calls == [TOKYO]
+    history += [asked.response.message, results(asked.response.message, {"condition": "Sunny"})]
+    second.fail(401)
+    fake.say("晴れです。")
+    assert (await ask(models, history, declared())).text == "晴れです。"

@@ -1,0 +1,156 @@
+"""Requests sent together: each asker has its own answer, and a store that is away is away for all."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from redis.exceptions import RedisError, ResponseError
+
+from bot.store.clients import connect
+from bot.store.queues import MAX_BATCH, Batches, Request, Slots
+
+
+class Server:
+    """Answers each request with its own first word, batch by batch, when it is let."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def __call__(self, batch: list[Request]) -> None:
+        self.batches.append(len(batch))
+        await self.open.wait()
+        for request in batch:
+            if not request.results.done():
+                request.results.set_result([words[0] for words in request.commands])
+
+
+async def test_what_comes_in_at_once_leaves_together() -> None:
+    """And what comes in meanwhile with the next batch, up to its size."""
+    server = Server()
+    batches = Batches(server, 1, 5)
+    server.open.clear()
+    first = [batches.submit([(number,)], {}) for number in range(3)]
+    await asyncio.sleep(0.01)
+    later = [batches.submit([(number,)], {}) for number in range(3, MAX_BATCH + 5)]
+    server.open.set()
+    assert await asyncio.gather(*first, *later) == [[number] for number in range(MAX_BATCH + 5)]
+    assert server.batches == [3, MAX_BATCH, 2]
+
+
+async def test_requests_of_one_asker_stay_together() -> None:
+    """However many they are: their order is part of what is asked."""
+    server = Server()
+    batches = Batches(server, 1, 5)
+    asked = [(number,) for number in range(MAX_BATCH * 2)]
+    assert await batches.submit(asked, {}) == list(range(MAX_BATCH * 2))
+    assert server.batches == [1]
+
+
+async def test_who_does_not_wait_any_more_is_not_asked_for() -> None:
+    """A request that is cancelled before it leaves never leaves."""
+    server = Server()
+    batches = Batches(server, 1, 5)
+    gone, stays = batches.submit([("gone",)], {}), batches.submit([("stays",)], {})
+    gone.cancel()
+    assert await stays == ["stays"]
+    assert server.batches == [1]
+
+
+async def test_a_store_that_does_not_answer_is_away_for_those_who_wait_too() -> None:
+    """They fail at once; a later request is tried by itself."""
+    server = Server()
+    server.open.clear()
+    batches = Batches(server, 1, 0.05)
+    first = batches.submit([("first",)], {})
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    second = batches.submit([("second",)], {})
+    outcomes = await asyncio.gather(first, second, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [TimeoutError] * 2
+    assert server.batches == [1]
+    server.open.set()
+    assert await batches.submit([("third",)], {}) == ["third"]
+
+
+async def test_closing_ends_what_is_under_way() -> None:
+    """Waiting requests fail."""
+    server = Server()
+    server.open.clear()
+    batches = Batches(server, 1, 5)
+    asked = batches.submit([("first",)], {})
+    await asyncio.sleep(0)
+    await batches.aclose()
+    with pytest.raises(ConnectionError):
+        await asked
+
+
+async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
+    """One asks nonsense, one asks what cannot be sent, one asks twice with one refusal; the others are answered."""
+    client = connect(store_url, 1)
+    try:
+        asked = [
+            client.execute_command("ECHO", "a"),
+            client.execute_command("NONSENSE"),
+            client.execute_command("ECHO", object()),
+            client.execute_each([("ECHO", "b"), ("NONSENSE",), ("ECHO", "c")]),
+            client.execute_each([("ECHO", "d"), ("ECHO", "e")]),
+            client.execute_each([]),
+        ]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+    finally:
+        await client.aclose()
+    assert isinstance(answers[1], ResponseError)
+    assert isinstance(answers[2], RedisError)
+    assert isinstance(answers[3], ResponseError)
+    assert [answers[0], *answers[4:]] == [b"a", [b"d", b"e"], []]
+
+
+async def test_a_queue_for_places_moves_on() -> None:
+    """First come, first served; who gives up loses nobody their place."""
+    slots, order, gate = Slots(1, 5), list[int](), asyncio.Event()
+
+    async def visit(number: int) -> None:
+        async with slots.slot():
+            order.append(number)
+            await gate.wait()
+
+    visits = [asyncio.create_task(visit(number)) for number in range(4)]
+    await asyncio.sleep(0)
+    visits[1].cancel()
+    gate.set()
+    await asyncio.gather(*visits, return_exceptions=True)
+    assert order == [0, 2, 3]
+    await visit(5)
+
+
+async def test_a_place_that_is_handed_to_who_leaves_is_not_lost() -> None:
+    """Cancelled in the very moment it is their turn."""
+    slots = Slots(1, 5)
+    begun = asyncio.Event()
+
+    async def visit() -> None:
+        async with slots.slot():
+            begun.set()
+
+    async with slots.slot():
+        late = asyncio.create_task(visit())
+        await asyncio.sleep(0)
+    late.cancel()
+    await asyncio.gather(late, return_exceptions=True)
+    async with asyncio.timeout(1):
+        await visit()
+
+
+async def test_a_place_that_nobody_answers_sends_the_queue_away() -> None:
+    """What is away for one is away for those behind."""
+    slots = Slots(1, 0.05)
+
+    async def visit() -> None:
+        async with slots.slot():
+            await asyncio.Event().wait()
+
+    outcomes = await asyncio.gather(visit(), visit(), visit(), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [TimeoutError] * 3

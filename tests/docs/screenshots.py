@@ -1,0 +1,61 @@
+"""Takes docs/images/page.png: ``kaiwa run`` with the demo model, in Chromium (``make screenshots``).
+
+The weather is that of the stand-in for wttr.in, and ``remind`` is a tool of ``TOOLS_DIR``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.async_api import Page, async_playwright, expect
+
+from tests.browser.conftest import FLAGS
+from tests.browser.visit import say, visit
+from tests.fakes.wttr import wttr_fake
+from tests.process.kaiwa_process import kaiwa
+from tests.project import ROOT
+
+PICTURE = ROOT / "docs" / "images" / "page.png"
+TOOLS = ROOT / "tests" / "docs" / "tools"
+SIZE = {"width": 1000, "height": 1190}
+
+
+async def talk(page: Page) -> None:
+    """A question with two tool calls, one of them opened, and a tool that waits for approval."""
+    log = page.locator("#log")
+    await say(page, "What will the weather be like in Tokyo tomorrow, and what is 18% of 2,450?")
+    await expect(log.locator("> li")).to_have_count(4)
+    await expect(log).to_have_attribute("aria-busy", "false")
+    await page.locator("summary").nth(1).click()
+    await say(page, "/remind me at 18:00 to call Hanako about the trip to Kyoto")
+    await expect(page.locator(".card")).to_be_visible()
+    await page.mouse.move(0, 0)
+
+
+async def take(picture: Path) -> None:
+    """Write the picture."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("screenshots: install Chromium")
+    with TemporaryDirectory() as folder:
+        async with wttr_fake() as wttr, async_playwright() as playwright:
+            wttr.place("Tokyo", high=24, low=16, condition="Partly cloudy", rain=20)
+            variables = {"WTTR_BASE_URL": wttr.base_url, "TOOLS_DIR": str(TOOLS), "HOOKS": "_fill_in:FillIn"}
+            browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+            async with (
+                kaiwa(Path(folder), "run", TIMEZONE="Asia/Tokyo", **variables) as running,
+                visit(browser, running.base_url, viewport=SIZE, color_scheme="light") as page,
+            ):
+                await talk(page)
+                await page.screenshot(path=picture, animations="disabled")
+            await browser.close()
+
+
+if __name__ == "__main__":
+    PICTURE.parent.mkdir(exist_ok=True)
+    asyncio.run(take(PICTURE))
+    print(f"{PICTURE.relative_to(ROOT)}: {PICTURE.stat().st_size // 1024} KiB")
