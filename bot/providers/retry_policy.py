@@ -33,7 +33,6 @@ BREAKER_OPEN_S = 10.0  # half of the longest wait for the first answer after an 
 
 # Connections.
 CONNECT_TIMEOUT_S = 10.0  # for TCP and TLS, within the seconds to the first event
-KEEP_ALIVE_S = 60.0  # that an idle connection is kept for the next request
 
 # Which error is raised after different failures of several models: the kind that stands last here.
 PREFERRED = (ModelUnusable, RequestRefused, TryAgain)

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from bot.body import read_body
+from bot.http import read_body
 from bot.texts import Texts
 
 COOKIE = "kaiwa_console"

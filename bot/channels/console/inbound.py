@@ -15,11 +15,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.body import read_body
 from bot.channels.console.entries import entries_of
 from bot.channels.console.live import Live
 from bot.channels.console.sse import EventStream
 from bot.errors import BadInput, KaiwaError, StoreUnavailable
+from bot.http import read_body
 from bot.live_events import ApprovalAsked
 from bot.transcript import Message, encode
 

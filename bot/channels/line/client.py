@@ -1,15 +1,18 @@
-"""LINE's Messaging API. The SDK's exceptions and LINE's refusals are translated here.
+"""LINE's Messaging API: the SDK's models over one session of our own. LINE's refusals are translated here.
 
-Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call imports it, in a thread: neither the start
-nor a webhook waits for it.
+The SDK's own calls take five times the CPU time: each looks for proxies and ``.netrc`` anew and walks its models again
+and again. Importing ``linebot.v3.messaging`` takes a second and 35 MB. The first call imports it, in a thread:
+neither the start nor a webhook waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import DecodeError, Struct
@@ -17,11 +20,15 @@ from msgspec.json import Decoder
 
 from bot.channels import Take
 from bot.channels.line.types import BotInfo, Button, Chat, LineMessage, Person, Quota, WebhookEndpoint, WebhookTest
+from bot.http import open_session, read_beginning
 
 if TYPE_CHECKING:
-    from linebot.v3.messaging import AsyncMessagingApi
+    from aiohttp import ClientResponse, ClientSession
 
 CONNECTIONS = 50
+CONNECT_S = 5.0
+NOTHING: Mapping[str, str] = MappingProxyType({})
+MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
 
 
 class Failure(Exception):
@@ -60,14 +67,13 @@ class Client:
     """
 
     def __init__(self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0) -> None:
-        self._token = token
+        self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
         self._opening = asyncio.Lock()
         self._sdk: Any = None
-        self._http: Any = None
-        self._api: AsyncMessagingApi = None
+        self._http: ClientSession | None = None
 
     async def __aenter__(self) -> Client:
         return self
@@ -80,49 +86,47 @@ class Client:
         """Answer an event; the token works once, for about a minute."""
         sdk = await self.load()
         request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
-        await self._call(self._api.reply_message, request)
+        _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
 
     async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
         """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
         sdk = await self.load()
         request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
-        await self._call(self._api.push_message, request, x_line_retry_key=retry_key)
+        headers = {"X-Line-Retry-Key": retry_key}
+        _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
 
     async def start_loading(self, user: str, seconds: int) -> None:
         """Show the loading animation for 5 to 60 seconds, in steps of 5."""
         sdk = await self.load()
-        request = sdk.ShowLoadingAnimationRequest(chatId=user, loadingSeconds=seconds)
-        await self._call(self._api.show_loading_animation, request)
+        await self._call(
+            "POST", "chat/loading/start", sdk.ShowLoadingAnimationRequest(chatId=user, loadingSeconds=seconds)
+        )
 
     async def mark_as_read(self, token: str) -> None:
         """Mark a message, and those before it, as read."""
         sdk = await self.load()
-        request = sdk.MarkMessagesAsReadByTokenRequest(markAsReadToken=token)
-        await self._call(self._api.mark_messages_as_read_by_token, request)
+        await self._call("POST", "chat/markAsRead", sdk.MarkMessagesAsReadByTokenRequest(markAsReadToken=token))
 
     async def get_quota(self) -> Quota:
         """The month's quota of pushed messages, and its use."""
-        await self.load()
-        quota = await self._call(self._api.get_message_quota)
-        consumption = await self._call(self._api.get_message_quota_consumption)
+        sdk = await self.load()
+        quota = await self._get(sdk.MessageQuotaResponse, "message/quota")
+        consumption = await self._get(sdk.QuotaConsumptionResponse, "message/quota/consumption")
         return Quota(quota.value if quota.type == "limited" else None, int(consumption.total_usage))
 
     async def count_members(self, chat: Chat) -> int:
         """The number of people in a group or room."""
-        await self.load()
-        is_group = chat.kind == "group"
-        get = self._api.get_group_member_count if is_group else self._api.get_room_member_count
-        return int((await self._call(get, chat.id)).count)
+        sdk = await self.load()
+        return int((await self._get(sdk.GroupMemberCountResponse, f"{chat.kind}/{chat.id}/members/count")).count)
 
     async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it."""
-        await self.load()
-        if not chat.is_group:
-            profile = await self._call(self._api.get_profile, user)
-            return Person(profile.display_name, profile.language or "")
-        is_group = chat.kind == "group"
-        get = self._api.get_group_member_profile if is_group else self._api.get_room_member_profile
-        return Person((await self._call(get, chat.id, user)).display_name)
+        sdk = await self.load()
+        if chat.is_group:
+            member = await self._get(sdk.GroupUserProfileResponse, f"{chat.kind}/{chat.id}/member/{user}")
+            return Person(member.display_name)
+        profile = await self._get(sdk.UserProfileResponse, f"profile/{user}")
+        return Person(profile.display_name, profile.language or "")
 
     async def fetch_content(self, message_id: str, most: int, take: Take) -> bool | None:
         """Pass an image to ``take``: whether it took all of it, or None while LINE still prepares the image.
@@ -130,69 +134,9 @@ class Client:
         Args:
             most: bytes; a larger file is a ``Failure``, and so is one that is no image.
         """
-        sdk = await self.load()
-        is_whole: bool | None = await _translate_failures(sdk, self._fetch(message_id, most, take))
-        return is_whole
-
-    async def get_bot(self) -> BotInfo:
-        """The account of the access token."""
-        await self.load()
-        info = await self._call(self._api.get_bot_info)
-        return BotInfo(info.user_id, info.display_name, info.basic_id, info.chat_mode == "chat")
-
-    async def get_webhook(self) -> WebhookEndpoint | None:
-        """The webhook's address, if one is set."""
-        await self.load()
-        try:
-            endpoint = await self._call(self._api.get_webhook_endpoint)
-        except Failure as failure:
-            if failure.status == 404:
-                return None
-            raise
-        return WebhookEndpoint(endpoint.endpoint, endpoint.active)
-
-    async def set_webhook(self, url: str) -> None:
-        """Tell LINE where to post events; it must be https. LINE takes up to a minute to use it."""
-        sdk = await self.load()
-        await self._call(self._api.set_webhook_endpoint, sdk.SetWebhookEndpointRequest(endpoint=url))
-
-    async def test_webhook(self, url: str = "") -> WebhookTest:
-        """Let LINE post to the address that is set, or to another."""
-        sdk = await self.load()
-        request = sdk.TestWebhookEndpointRequest(endpoint=url or None)
-        test = await self._call(self._api.test_webhook_endpoint, request)
-        return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
-
-    async def load(self) -> Any:
-        """Import LINE's SDK, once; sets ``_api`` and ``_http``."""
-        async with self._opening:
-            if self._sdk is None:
-                sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
-                configuration = sdk.Configuration(host=self._base_url, access_token=self._token)
-                configuration.connection_pool_maxsize = CONNECTIONS
-                self._http = sdk.AsyncApiClient(configuration)
-                self._api = sdk.AsyncMessagingApi(self._http)
-                self._sdk = sdk
-                gc.freeze()  # no full collection looks at the SDK's thousands of classes again
-            return self._sdk
-
-    async def _call(self, method: Any, *arguments: Any, **options: Any) -> Any:
-        request = method(*arguments, **options, _request_timeout=self._timeout_s)
-        return await _translate_failures(self._sdk, request)
-
-    async def _fetch(self, message_id: str, most: int, take: Take) -> bool | None:
-        # The SDK's own call reads the whole file, whatever its size.
-        response = await self._http.rest_client.get_request(
-            f"{self._data_url}/v2/bot/message/{message_id}/content",
-            headers=dict(self._http.default_headers),
-            _preload_content=False,
-            _request_timeout=self._timeout_s,
-        )
-        async with response:
+        async with self._send("GET", f"{self._data_url}/v2/bot/message/{message_id}/content") as response:
             if response.status == 202:
                 return None
-            if response.status != 200:
-                raise Failure("no content", response.status)
             if not response.content_type.startswith("image/"):
                 raise Failure(f"{response.content_type} is no image", response.status)
             size = 0
@@ -203,6 +147,75 @@ class Client:
                 if not take(piece):
                     return False
             return True
+
+    async def get_bot(self) -> BotInfo:
+        """The account of the access token."""
+        sdk = await self.load()
+        info = await self._get(sdk.BotInfoResponse, "info")
+        return BotInfo(info.user_id, info.display_name, info.basic_id, info.chat_mode == "chat")
+
+    async def get_webhook(self) -> WebhookEndpoint | None:
+        """The webhook's address, if one is set."""
+        sdk = await self.load()
+        try:
+            endpoint = await self._get(sdk.GetWebhookEndpointResponse, "channel/webhook/endpoint")
+        except Failure as failure:
+            if failure.status == 404:
+                return None
+            raise
+        return WebhookEndpoint(endpoint.endpoint, endpoint.active)
+
+    async def set_webhook(self, url: str) -> None:
+        """Tell LINE where to post events; it must be https. LINE takes up to a minute to use it."""
+        sdk = await self.load()
+        await self._call("PUT", "channel/webhook/endpoint", sdk.SetWebhookEndpointRequest(endpoint=url))
+
+    async def test_webhook(self, url: str = "") -> WebhookTest:
+        """Let LINE post to the address that is set, or to another."""
+        sdk = await self.load()
+        request = sdk.TestWebhookEndpointRequest(endpoint=url or None)
+        test = _read(sdk.TestWebhookEndpointResponse, await self._call("POST", "channel/webhook/test", request))
+        return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
+
+    async def load(self) -> Any:
+        """Import LINE's SDK, once."""
+        async with self._opening:
+            if self._sdk is None:
+                self._sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
+                gc.freeze()  # no full collection looks at the SDK's thousands of classes again
+            return self._sdk
+
+    async def _get(self, model: Any, path: str) -> Any:
+        return _read(model, await self._call("GET", path))
+
+    async def _call(self, method: str, path: str, request: Any = None, headers: Mapping[str, str] = NOTHING) -> bytes:
+        """Send a model of the SDK; the body of LINE's answer."""
+        body = request.to_json().encode() if request is not None else None
+        async with self._send(method, f"{self._base_url}/v2/bot/{path}", body, headers) as response:
+            return await read_beginning(response, MAX_ANSWER)
+
+    @asynccontextmanager
+    async def _send(
+        self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = NOTHING
+    ) -> AsyncIterator[ClientResponse]:
+        """A response that is no refusal."""
+        import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
+
+        if self._http is None:
+            self._http = open_session(self._base_url, connections=CONNECTIONS, connect_s=CONNECT_S)
+        typed = self._headers | dict(headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._http.request(method, url, data=body, headers=typed, allow_redirects=False) as response,
+            ):
+                if response.status >= 300:
+                    raise _refusal(response, await read_beginning(response, MAX_ANSWER))
+                yield response
+        except aiohttp.ClientConnectorError as error:
+            raise Failure("LINE cannot be reached", maybe_done=False) from error
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
 
 
 def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
@@ -225,20 +238,11 @@ def _action(sdk: Any, button: Button) -> Any:
     return sdk.MessageAction(label=button.label, text=button.text)
 
 
-async def _translate_failures(sdk: Any, request: Awaitable[Any]) -> Any:
-    """The result of a call; its exceptions become ``Failure``."""
-    import aiohttp  # noqa: PLC0415 -- imported with the SDK, which takes a second
-
+def _read(model: Any, body: bytes) -> Any:
+    """An answer as a model of the SDK."""
     try:
-        return await request
-    except sdk.ApiException as error:
-        raise _refusal(error) from error
-    except aiohttp.ClientConnectorError as error:
-        raise Failure("LINE cannot be reached", maybe_done=False) from error
-    except (TimeoutError, aiohttp.ClientError) as error:
-        raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
-    except ValueError as error:
-        # The SDK cannot read the response: a proxy has answered instead of LINE.
+        return model.from_json(body.decode())
+    except ValueError as error:  # a proxy has answered instead of LINE
         raise Failure("an answer from LINE that cannot be read", maybe_done=True) from error
 
 
@@ -249,12 +253,12 @@ class _Error(Struct):
 _decode_error = Decoder(_Error).decode
 
 
-def _refusal(error: Any) -> Failure:
-    body = error.body or ""
+def _refusal(response: ClientResponse, body: bytes) -> Failure:
     try:
         message = _decode_error(body).message
     except DecodeError:
         message = ""
-    wait = (error.headers or {}).get("Retry-After", "")
+    wait = response.headers.get("Retry-After", "")
     after = float(wait) if wait.isdecimal() else None
-    return Failure(message or str(error.reason), error.status, maybe_done=error.status >= 500, after=after)
+    status = response.status
+    return Failure(message or str(response.reason), status, maybe_done=status >= 500, after=after)

@@ -18,12 +18,12 @@ from msgspec.json import Decoder
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bot.body import read_body
 from bot.channels import Accept
 from bot.channels.line.events import Reader
 from bot.channels.line.types import Event, Webhook
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
+from bot.http import read_body
 
 log = structlog.stdlib.get_logger(__name__)
 

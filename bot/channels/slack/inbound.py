@@ -15,10 +15,10 @@ from slack_bolt.app.async_app import AsyncApp
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bot.body import read_body
 from bot.channels.slack.transport import dispatch
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import BadInput
+from bot.http import read_body
 
 PATH = "/webhooks/slack"
 MAX_BODY = 1024 * 1024

@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
 
-from bot.providers.shared.http import ERROR_CAP, beginning, open_session
+from bot.http import ERROR_CAP, beginning, open_session
+from bot.providers.retry_policy import CONNECT_TIMEOUT_S
 from bot.providers.shared.request import Attachments, length_of
 from bot.providers.shared.streaming import STREAM_CAP
 
@@ -51,7 +51,7 @@ class Relay(httpx.AsyncBaseTransport):
             aiohttp.ClientError: untranslated.
         """
         if self._session is None:
-            self._session = open_session(self._tls, _proxy(request.url))
+            self._session = open_session(str(request.url), connect_s=CONNECT_TIMEOUT_S, tls=self._tls)
         exchange = _exchange.get()
         json = await request.aread()
         body = exchange.attachments.body(json) if exchange else json
@@ -104,8 +104,3 @@ def kept_streams(attachments: Attachments) -> Iterator[list[aiohttp.ClientRespon
         yield exchange.streams
     finally:
         _exchange.reset(token)
-
-
-def _proxy(url: httpx.URL) -> str | None:
-    """The system's proxy, looked up once: aiohttp's ``trust_env`` looks in a thread, for every request."""
-    return None if proxy_bypass(url.host) else getproxies().get(url.scheme)

@@ -17,20 +17,21 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from bot.errors import ModelError
+from bot.http import open_session, read_beginning
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.ollama.failures import Refusals, translating
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offer, thinking
 from bot.providers.ollama.response import Answer
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, MODEL_LOAD_TIMEOUT_S
+from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S, MODEL_LOAD_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures, retry_after
-from bot.providers.shared.http import CARD_CAP, open_session, read_beginning
 from bot.providers.shared.request import Attachments, length_of, remember_last
 from bot.providers.shared.streaming import lines_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 DEFAULT_WINDOW = 4_096  # tokens, of a server without a setting; it cuts off anything beyond without an error
+CARD_CAP = 4 * 1024 * 1024  # bytes of the description of a model
 PORT = 11434
 PORTS = {"http": 80, "https": 443}  # of an address with a scheme
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a server listens there; no client reaches it there
@@ -138,7 +139,7 @@ class Ollama:
     ) -> aiohttp.ClientResponse:
         """Send one request, and once more without ``think`` where the model refuses it."""
         if self._session is None:
-            self._session = open_session()
+            self._session = open_session(self._address, connect_s=CONNECT_TIMEOUT_S, is_local=True)
         json = encode(body | (thinking or {}))
         data = attachments.body(json) if attachments else json
         response = await self._session.post(

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 
 import httpx2
 
-from bot.providers.retry_policy import KEEP_ALIVE_S
-from bot.providers.shared.http import ERROR_CAP, beginning
+from bot.http import ERROR_CAP, KEEP_ALIVE_S, beginning
 
 
 class _Beginning(httpx2.AsyncByteStream):

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from bot.body import read_body
+from bot.http import read_body
 from bot.web.connections import Bounds, Connections, bounds_here
 from bot.web.server import listen, serving
 

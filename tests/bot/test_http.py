@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from bot.body import read_body
+from bot.http import read_body
 
 LIMIT = 10
 

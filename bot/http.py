@@ -1,0 +1,77 @@
+"""HTTP: sessions for calling others, and the bodies of requests and responses, read up to a limit.
+
+Kaiwa asks for no compression. A body that is compressed all the same is not expanded: one megabyte may become many.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from starlette.requests import ClientDisconnect, Request
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+KEEP_ALIVE_S = 60.0  # that an idle connection is kept for the next request
+ERROR_CAP = 64 * 1024  # bytes of an error; those of vendors have less than 2 KiB
+
+
+def open_session(
+    url: str, *, connect_s: float, connections: int = 0, tls: ssl.SSLContext | bool = True, is_local: bool = False
+) -> ClientSession:
+    """A session for one service. It limits the time for connecting; whoever asks limits the rest.
+
+    Args:
+        url: of the service: the system's proxy for it is looked up once, not for every request.
+        connections: at most so many at once; 0 for no limit.
+        is_local: no proxy stands between.
+    """
+    import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
+
+    parts = urlsplit(url)
+    is_direct = is_local or proxy_bypass(parts.hostname or "")
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_S, ssl=tls),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_s),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        proxy=None if is_direct else getproxies().get(parts.scheme),
+        auto_decompress=False,
+    )
+
+
+async def beginning(pieces: AsyncIterable[bytes], most: int) -> AsyncIterator[bytes]:
+    """The first ``most`` bytes; later pieces are not requested."""
+    left = most
+    async for piece in pieces:
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
+            return
+
+
+async def read_beginning(response: ClientResponse, most: int = ERROR_CAP) -> bytes:
+    """The first ``most`` bytes of a body; the connection of a longer body is closed."""
+    body = b"".join([piece async for piece in beginning(response.content.iter_any(), most)])
+    if not response.content.at_eof():
+        response.close()
+    return body
+
+
+async def read_body(request: Request, limit: int) -> bytes | None:
+    """Read the whole body; None if it is longer than ``limit`` bytes or the sender disconnects."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit:
+        return None
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                return None
+    except ClientDisconnect:
+        return None
+    return bytes(body)
