@@ -11,16 +11,20 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
+from urllib.parse import quote
 
 import aiohttp
 import httpx
 from google import genai
 from google.genai import errors, types
+from msgspec import DecodeError
+from msgspec.json import decode
 
+from bot.http import read_beginning
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import translating
-from bot.providers.gemini.relay import Relay, kept_streams
+from bot.providers.gemini.relay import EVENT_STREAM, Relay, kept_streams
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
@@ -28,9 +32,10 @@ from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import Attachments, remember_last
 from bot.providers.shared.streaming import events_of, stream_answer
-from bot.transcript import Message
+from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
+GOOGLE = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"  # the one every preview model is served under
 PLACEHOLDER = "-"  # the SDK insists on contents; extra_body replaces them
 CACHE_REFUSALS = (400, 403, 404)  # of a cached content that is gone or does not fit; the message differs by service
@@ -60,8 +65,9 @@ class GenerateContent:
         self._generation = generation_config(self.model, options.max_output_tokens, options.thinking_level)
         self._declarations = remember_last(declarations)
         tls = httpx.create_ssl_context()
+        self._relay = Relay(tls)
         self._http = httpx.AsyncClient(
-            transport=Relay(tls),
+            transport=self._relay,
             headers={"accept-encoding": "identity"},
             trust_env=False,  # the relay looks proxies up
         )
@@ -166,6 +172,33 @@ class Gemini(GenerateContent):
     def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         failures = Failures(model, "GEMINI_API_KEY", api_key, options.asker)
         super().__init__(partial(_open_client, api_key), failures, API_VERSION, base_url, options)
+        path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+        self._url = f"{base_url or GOOGLE}/{API_VERSION}/{quote(path)}:streamGenerateContent?alt=sse"
+        self._headers = {
+            "x-goog-api-key": api_key,
+            "content-type": "application/json",
+            "accept": EVENT_STREAM,
+            "accept-encoding": "identity",
+        }
+
+    async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
+        """Send the request without the SDK, whose way takes four times the CPU time; raise the SDK's errors.
+
+        https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+        """
+        response = await self._relay.send("POST", self._url, self._headers, encode(body), attachments)
+        if response.status == 200 and response.content_type == EVENT_STREAM:
+            return response
+        async with response:
+            if response.status == 200:
+                raise ValueError("no event stream")
+            text = await read_beginning(response)
+        try:
+            details = decode(text)
+        except DecodeError:
+            details = {"message": text.decode(errors="replace"), "status": response.reason}
+        errors.APIError.raise_error(response.status, details, response)
+        raise AssertionError("unreachable: it raises")
 
 
 def _open_client(api_key: str, options: types.HttpOptions) -> genai.Client:

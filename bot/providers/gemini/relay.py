@@ -10,7 +10,7 @@ The session is aiohttp's because httpx's own pool becomes slow beyond a hundred 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -50,24 +50,26 @@ class Relay(httpx.AsyncBaseTransport):
         Raises:
             aiohttp.ClientError: untranslated.
         """
-        if self._session is None:
-            self._session = open_session(str(request.url), connect_s=CONNECT_TIMEOUT_S, tls=self._tls)
         exchange = _exchange.get()
+        attachments = exchange.attachments if exchange else Attachments()
         json = await request.aread()
-        body = exchange.attachments.body(json) if exchange else json
-        request.headers.update(length_of(body))
-        response = await self._session.request(
-            request.method,
-            str(request.url),
-            headers=request.headers.multi_items(),
-            data=body,
-            allow_redirects=False,
-        )
+        response = await self.send(request.method, str(request.url), dict(request.headers), json, attachments)
         headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
         if exchange and response.status == 200 and response.content_type == EVENT_STREAM:
             exchange.streams.append(response)
             return httpx.Response(200, headers=headers)
         return httpx.Response(response.status, headers=headers, stream=_Body(response))
+
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str], json: bytes, attachments: Attachments
+    ) -> aiohttp.ClientResponse:
+        """Send one request, with the media whose marks stand in its JSON."""
+        if self._session is None:
+            self._session = open_session(url, connect_s=CONNECT_TIMEOUT_S, tls=self._tls)
+        body = attachments.body(json)
+        return await self._session.request(
+            method, url, headers={**headers, **length_of(body)}, data=body, allow_redirects=False
+        )
 
     async def aclose(self) -> None:
         """Close the session with its connections."""
