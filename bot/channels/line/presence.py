@@ -17,6 +17,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 LOADING_S = 20  # a multiple of 5; after a crash the animation stays this long at most
 RENEW_S = 15.0
+SHOW_AFTER_S = 0.5  # of a turn; a faster answer needs no animation, and saves a call
 
 
 class NoWatcher:
@@ -29,8 +30,9 @@ class NoWatcher:
 class Presence:
     """Shows running turns, in the background; failures are logged."""
 
-    def __init__(self, client: Client, renew_s: float = RENEW_S) -> None:
+    def __init__(self, client: Client, renew_s: float = RENEW_S, show_after_s: float = SHOW_AFTER_S) -> None:
         self._client = client
+        self._show_after_s = show_after_s
         self._renew_s = renew_s
 
     @asynccontextmanager
@@ -46,6 +48,7 @@ class Presence:
         except Failure as failure:
             log.info("line.not_marked_as_read", cause=str(failure))
         try:
+            await asyncio.sleep(self._show_after_s)
             while not chat.is_group:
                 await self._client.start_loading(chat.id, LOADING_S)
                 await asyncio.sleep(self._renew_s)

@@ -44,7 +44,7 @@ class Presence:
     def __init__(
         self, client: Client, host: Host, tasks: BackgroundTasks, streaming: Streaming, timing: Timing
     ) -> None:
-        self._status = StatusLines(client, host.texts, tasks, timing.pace_s)
+        self._status = StatusLines(client, host.texts, tasks, timing)
         self._buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
         self._streaming = streaming
         self._language = host.language
@@ -68,9 +68,9 @@ class Presence:
 class StatusLine:
     """Shows one turn (``bot.live_events.Watcher``)."""
 
-    def __init__(self, client: Client, address: Address, sentences: Mapping[str, str], pace_s: float) -> None:
+    def __init__(self, client: Client, address: Address, sentences: Mapping[str, str], timing: Timing) -> None:
         self._client = client
-        self._pace_s = pace_s
+        self._timing = timing
         self._address = address
         self._sentences = sentences
         self._running: dict[str, str] = {}
@@ -105,6 +105,7 @@ class StatusLine:
     async def run(self) -> bool:
         """Show the status until the end; false if Slack shows none here."""
         shown = ""
+        await wait_for_event(self._ended, self._timing.status_after_s)
         while True:
             self._changed.clear()
             is_last = self._ended.is_set()
@@ -115,7 +116,7 @@ class StatusLine:
                 shown = text
             if is_last:
                 return True
-            await wait_for_event(self._ended, self._pace_s)
+            await wait_for_event(self._ended, self._timing.pace_s)
             await wait_for_event(self._changed, REFRESH_S)
 
     def _text(self) -> str:
@@ -140,9 +141,9 @@ class StatusLine:
 class StatusLines:
     """The status lines of all turns, except in channels that refuse them."""
 
-    def __init__(self, client: Client, texts: Texts, tasks: BackgroundTasks, pace_s: float) -> None:
+    def __init__(self, client: Client, texts: Texts, tasks: BackgroundTasks, timing: Timing) -> None:
         self._client = client
-        self._pace_s = pace_s
+        self._timing = timing
         self._texts = texts
         self._tasks = tasks
         self._refused: set[str] = set()
@@ -150,7 +151,7 @@ class StatusLines:
     @asynccontextmanager
     async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
         """A turn's line, while the context is open."""
-        line = StatusLine(self._client, address, self._texts.table("slack_status", language), self._pace_s)
+        line = StatusLine(self._client, address, self._texts.table("slack_status", language), self._timing)
         if address.ts and address.channel not in self._refused:
             self._tasks.start(self._keep(line, address.channel))
         try:

@@ -24,6 +24,7 @@ class Timing:
         lookup_timeout_s: for the lookups before a turn.
         pace_s: between two changes of a status, or of a stream.
         start_s: between the beginnings of two streams.
+        status_after_s: a turn that takes longer gets a status; a faster answer saves two calls.
         stop_after_s: a turn that takes longer gets a stop button.
         again_s: before the bot's own ids are asked for again; ``refused_s`` if the token was refused.
         ping_s: how often a Socket Mode connection is checked.
@@ -34,6 +35,7 @@ class Timing:
     lookup_timeout_s: float = 5.0
     pace_s: float = 1.0
     start_s: float = 3.0
+    status_after_s: float = 0.5
     stop_after_s: float = 3.0
     again_s: float = 15.0
     refused_s: float = 300.0

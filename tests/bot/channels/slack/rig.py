@@ -24,7 +24,16 @@ from tests.fakes.slack_events import CHANNEL, SECRET, TEAM, USER, as_form, as_in
 from tests.waiting import until
 
 TS = "1700000000.000100"
-QUICK = Timing(settle_s=0.0, pace_s=0.01, start_s=0.0, stop_after_s=60.0, again_s=0.0, refused_s=0.0, ping_s=0.2)
+QUICK = Timing(
+    settle_s=0.0,
+    pace_s=0.01,
+    start_s=0.0,
+    status_after_s=0.0,
+    stop_after_s=60.0,
+    again_s=0.0,
+    refused_s=0.0,
+    ping_s=0.2,
+)
 TOOL_COMMANDS = ("weather", "天気")
 THREAD = f"slack:{TEAM}:{CHANNEL}:{TS}"
 

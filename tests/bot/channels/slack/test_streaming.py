@@ -104,7 +104,7 @@ async def test_a_short_answer_is_posted_whole(fake: SlackFake, rig: Rig, words: 
 
 async def test_an_answer_that_is_written_at_once_is_posted_whole(fake: SlackFake) -> None:
     """It has ended before the moment has passed that is waited for its end."""
-    async with open_rig(fake, timing=Timing(settle_s=0.0, pace_s=60.0)) as rig:
+    async with open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=60.0)) as rig:
         await turn(rig, AnswerText(LONG), seen=lambda: len(fake.called("assistant.threads.setStatus")) == 1)
         assert begun(fake) == []
 
@@ -112,7 +112,7 @@ async def test_an_answer_that_is_written_at_once_is_posted_whole(fake: SlackFake
 async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(fake: SlackFake) -> None:
     """The words were taken back before the first of them was shown."""
     async with (
-        open_rig(fake, timing=Timing(settle_s=0.0, pace_s=0.2)) as rig,
+        open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.2)) as rig,
         rig.slack.live_view("slack:x", address()) as watcher,
     ):
         await watcher.show(BEGUN)
@@ -263,7 +263,7 @@ async def test_where_one_channel_has_no_streams_others_do(fake: SlackFake, rig: 
 async def test_too_many_streams_at_once_are_not_begun(fake: SlackFake) -> None:
     """Each needs an end as well, and Slack takes few of both in a minute."""
     fake.add_message(DIRECT, TS, "A question")
-    async with open_rig(fake, timing=Timing(settle_s=0.0, pace_s=0.01, start_s=60.0)) as rig:
+    async with open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.01, start_s=60.0)) as rig:
         await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
         rig.kv.kept.clear()
         await turn(rig, AnswerText(LONG), channel=DIRECT)
