@@ -63,7 +63,7 @@ async def test_web_and_worker_together_stay_below_twenty_connections(tmp_path: P
         watch = Watch(redis)
         watching = asyncio.create_task(watch.run())
         await asyncio.gather(*(ask(http, person) for person in range(PEOPLE)))
-        await until(lambda: worker.output.count('"event": "turn"') == PEOPLE, 30)
+        await until(lambda: worker.output.count('"event": "turn.answered"') == PEOPLE, 30)
         assert all([await is_answered(http, person) for person in range(PEOPLE)])
         watching.cancel()
         with suppress(asyncio.CancelledError):

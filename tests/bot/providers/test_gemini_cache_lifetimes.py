@@ -46,6 +46,10 @@ class Shelf:
         """One request with this prompt."""
         return self.contents.use(prefix(name))
 
+    async def rest(self) -> None:
+        """Wait until Google has answered everything."""
+        await until(lambda: not self.contents._tasks, 5)
+
     async def cached(self, name: str = "a") -> str:
         """Use a prompt until it is cached."""
         await until(lambda: bool(self.use(name)), 5)
@@ -112,6 +116,7 @@ async def test_what_is_used_is_renewed(shelf: Shelf, service: CachedService) -> 
     shelf.now += 2
     assert [shelf.use(), shelf.use()] == [name, name]
     await until(lambda: service.kept[name].seconds == 600)
+    await shelf.rest()
     shelf.now += 290
     assert (shelf.use(), service.log) == (name, ["POST", f"PATCH {name}"])
 
@@ -149,12 +154,10 @@ async def test_trouble_is_told_once_until_it_is_over(shelf: Shelf, service: Cach
         """Use a prompt every five minutes until Google is asked to cache it."""
         service.refusal, asked = refusal, len(service.log)
 
-        def is_asked() -> bool:
+        while len(service.log) == asked:
             shelf.now += 300
             shelf.use(name)
-            return len(service.log) > asked
-
-        await until(is_asked)
+            await shelf.rest()
 
     with capture_logs() as lines:
         for _ in range(2):
