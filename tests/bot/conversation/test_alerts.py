@@ -121,7 +121,7 @@ async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
 @pytest.mark.parametrize(
     ("apology", "told"),
     [
-        ("model_unknown", "The language model is not known where I ask for it: why."),
+        ("model_unknown", "The language model cannot be asked: why."),
         ("model_unfit", "The language model cannot do what I need: why."),
         ("rate_limited", "The language model refuses more requests: why."),
         ("credit_used_up", "The language model refuses more requests: why."),
