@@ -1,1 +1,25 @@
-"""Kaiwa's bot. ``docs/architecture.md`` has the map of packages, the steps of one message, a glossary and recipes."""
+"""Kaiwa's bot. Imports run from the top of this map to the bottom; ``docs/architecture.md`` explains it.
+
+    bot/cli               main commands new_tool
+    bot                   processes app worker plugins hooks
+    bot/ops               doctor startup dead_letters usage eviction call_tool
+    bot/web               server connections guard signin console_token page health
+    bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
+    bot/conversation      intake runner services turns triage inbound media journal approvals commands history
+                          summarizer edits limits admission cancellation delivery alerts
+    bot/agent             loop turn tool_runner hooks
+    bot/channels          registry traffic utf16
+    bot/channels/line     channel types events inbound client lookups files formatting text approvals delivery
+                          presence doctor
+    bot/channels/slack    channel types events inbound transport client lookups files formatting approvals messages
+                          delivery presence streaming assistant tasks doctor
+    bot/channels/console  channel entries inbound live sse
+    bot/providers         registry fallback retry_policy scripted
+    bot/providers/shared  entry failures httpx2_client request response schema_dialect size_limits streaming
+    bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
+                          budget memory frames personal_data private rewriting embedded
+    bot/safe_text         arguments glyphs names
+    bot                   settings telemetry tasks transcript commands live_events checks log clock http errors
+
+Each vendor of models has a folder of its own in ``bot/providers``.
+"""

@@ -1,26 +1,30 @@
-"""docs/architecture.md names every module, where it stands."""
+"""docs/architecture.md and bot/__init__.py name every module, where it stands."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 
+import pytest
+
 from tests.project import ROOT, files
 
 ROW = re.compile(r"^\| `(bot[\w/]*)` \| ((?:`\w+` ?)+)\|", re.MULTILINE)
+LINE = re.compile(r"^    (bot[\w/]*) +(\w+(?:\s+(?!bot\b)\w+)*)$", re.MULTILINE)
 VENDORS = ("anthropic", "demo", "gemini", "json_mode", "ollama", "openai")  # a folder each, of one shape
 
 
-def test_the_map_is_the_tree() -> None:
+@pytest.mark.parametrize(("file", "row"), [("docs/architecture.md", ROW), ("bot/__init__.py", LINE)])
+def test_the_map_is_the_tree(file: str, row: re.Pattern[str]) -> None:
     """A module that is moved, added or deleted changes its row."""
-    told: defaultdict[str, set[str]] = defaultdict(set)
-    for package, modules in ROW.findall((ROOT / "docs/architecture.md").read_text("utf-8")):
-        told[package] |= set(re.findall(r"\w+", modules))
+    mapped: defaultdict[str, set[str]] = defaultdict(set)
+    for package, modules in row.findall((ROOT / file).read_text("utf-8")):
+        mapped[package] |= set(re.findall(r"\w+", modules))
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in files("bot/**/*.py", "bot/*.py"):
         if path.stem != "__init__" and path.parent.name not in VENDORS:
             found[path.parent.relative_to(ROOT).as_posix()].add(path.stem)
-    assert told == found
+    assert mapped == found
 
 
 def test_few_modules_stand_flat() -> None:
