@@ -184,7 +184,9 @@ class Answer:
         unique = call.id if call.id and call.id not in self._call_ids else new_id("call")
         index = len(self._call_ids)
         self._call_ids.add(unique)
-        arguments = call.args if isinstance(call.args, dict) else {}
+        arguments = call.args or {}  # Gemini writes "" for no arguments
+        if not isinstance(arguments, dict):
+            raise DecodeError("arguments are no object")
         self._collected.append(_RawPart(raw, ToolCall(unique, name, arguments)))
         return ToolCallDelta(index, unique, name, encode(arguments).decode())
 

@@ -30,6 +30,7 @@ TIME = ("get_current_time", {"time_zone": "Asia/Tokyo"})
 SUNNY = {"condition": "Sunny", "current_temp_c": "18"}
 PICTURE = Media("1", "image/png", 4, b"\x89PNG")
 ODD = {
+    "a list": "[1]",
     "NaN": '{"location": NaN}',
     "infinite": '{"location": -Infinity}',
     "out of range": '{"location": 1e999}',
