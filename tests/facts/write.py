@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.facts.read import FOLDER
+from tests.facts.read import FOLDER, paths
 from tests.facts.scrub import Scrubber
 from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
 MODELS = ("anthropic", "gemini", "ollama", "openai", "openai_compatible")
-FILES = (*MODELS, "line", "slack")
+SLACKS_METHODS = RECORDED.parent / "specs" / "slack" / "slack_web_openapi_v2.subset.json"
 
 
 def made(name: str) -> JSON:
@@ -21,15 +21,14 @@ def made(name: str) -> JSON:
     if name in MODELS:
         facts = {path.stem: list(_answers(path)) for path in sorted((RECORDED / name).glob("*.json"))}
         return facts | {path.name: [_mock(path)] for path in sorted((RECORDED / name).glob("sdk_mock_responses/*"))}
-    bodies = line_bodies() if name == "line" else slack_bodies()
-    return {case: Scrubber().value(body) for case, body in bodies.items()}
+    return OTHERS[name]()
 
 
 def line_bodies() -> JSON:
     """Every webhook of LINE's, by name."""
     folder = RECORDED / "line"
     constructed = _read(folder / "constructed_from_schema.json")["bodies"]
-    return {"sdk": _read(folder / "line-bot-sdk-python_v3_webhook.json"), **constructed}
+    return _scrubbed({"sdk": _read(folder / "line-bot-sdk-python_v3_webhook.json"), **constructed})
 
 
 def slack_bodies() -> JSON:
@@ -38,7 +37,42 @@ def slack_bodies() -> JSON:
     files |= {path.stem: _read(path) for path in sorted((RECORDED / "slack" / "replay").glob("*.json"))}
     found = {f"{file}:{name}": body for file, bodies in files.items() for name, body in bodies.items()}
     left_out = (":_source", "ModalContext")
-    return {name: body for name, body in found.items() if isinstance(body, dict) and not name.endswith(left_out)}
+    return _scrubbed(
+        {name: body for name, body in found.items() if isinstance(body, dict) and not name.endswith(left_out)}
+    )
+
+
+def line_errors() -> JSON:
+    """How LINE refuses a request, by number."""
+    errors = _read(RECORDED / "line" / "error_bodies.json")["errors"]
+    return {f"{number} {error['status']}": _refusal(error) for number, error in enumerate(errors, 1)}
+
+
+def slack_errors() -> JSON:
+    """How Slack's methods refuse a request, by what has happened."""
+    responses = _read(RECORDED / "slack" / "webapi_responses.json")["responses"]
+    return {response["case"]: _refusal(response) for response in responses if not response.get("body", {}).get("ok")}
+
+
+def slack_methods() -> JSON:
+    """What Slack's description says of its methods: their arguments, and what every answer holds."""
+    facts = {}
+    for path, operations in _read(SLACKS_METHODS)["paths"].items():
+        [operation] = operations.values()
+        arguments = sorted(parameter["name"] for parameter in operation["parameters"])
+        answer = sorted(operation["responses"]["200"]["schema"]["required"])
+        facts[path.removeprefix("/")] = {"arguments": arguments, "answer": answer}
+    return facts
+
+
+OTHERS = {
+    "line": line_bodies,
+    "line_errors": line_errors,
+    "slack": slack_bodies,
+    "slack_errors": slack_errors,
+    "slack_methods": slack_methods,
+}
+FILES = (*MODELS, *OTHERS)
 
 
 def written(facts: JSON) -> str:
@@ -49,6 +83,15 @@ def written(facts: JSON) -> str:
         body = "[\n    " + ",\n    ".join(lines) + "\n  ]" if isinstance(fact, list) else lines[0]
         cases.append(f"  {json.dumps(name)}: {body}")
     return "{\n" + ",\n".join(cases) + "\n}\n"
+
+
+def _scrubbed(bodies: JSON) -> JSON:
+    return {case: Scrubber().value(body) for case, body in bodies.items()}
+
+
+def _refusal(response: JSON) -> JSON:
+    headers = sorted(name.lower() for name in response.get("headers", ()))
+    return {"status": response["status"], "headers": headers, "fields": sorted(paths(response.get("body", {})) - {""})}
 
 
 def _answers(path: Path) -> Iterator[JSON]:
