@@ -12,13 +12,13 @@ from bot.providers.anthropic.client import Anthropic
 from bot.providers.gemini.client import Gemini
 from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
-from bot.transcript import Usage
-from tests.bot.providers.asking import ask, user
+from bot.transcript import Message, Usage
+from tests.bot.providers.asking import Reply, ask, results, user
 from tests.bot.providers.gemini_recordings import Exchange as GeminiExchange
 from tests.bot.providers.test_anthropic_recordings import Exchange as AnthropicExchange
 from tests.bot.providers.test_openai_recordings import Exchange as OpenAIExchange
 from tests.facts.read import Answer, answers
-from tests.fakes.anthropic import KEY, anthropic_fake
+from tests.fakes.anthropic import KEY, anthropic_fake, thoughts_in
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.ollama import ollama_fake
 from tests.fakes.openai import openai_fake
@@ -74,6 +74,13 @@ def gemini_end(exchange: GeminiExchange) -> str:
     return "tool_use" if exchange.calls else FINISHED[reason]
 
 
+def after(asked: Reply) -> list[Message]:
+    """An answer, and what follows it: the results of its calls, or the next question."""
+    answered = asked.response.message
+    nothing: list[dict[str, object]] = [{} for _ in asked.calls]
+    return [answered, results(answered, *nothing) if nothing else user("And then?")]
+
+
 async def failure(provider: Provider) -> tuple[type[ModelError], str, float | None]:
     """The error that an answer becomes."""
     with pytest.raises(ModelError) as raised:
@@ -98,6 +105,54 @@ async def test_geminis_answers_are_understood(name: str, fake: GeminiFake, gemin
         if end != "malformed":
             assert (asked.text, asked.calls) == (exchange.text, exchange.calls)
     assert failed == GEMINI_ERRORS.get(name, [])
+
+
+@pytest.mark.parametrize("name", [name for name in GEMINI if name not in GEMINI_ERRORS])
+async def test_gemini_gets_its_own_parts_back(name: str, fake: GeminiFake) -> None:
+    """The next question holds the parts of the answer, unchanged and in order, but for bare empty texts."""
+    fake.models.add("gemini-2.5-flash")
+    provider = Gemini(KEY, "gemini-2.5-flash", fake.base_url)
+    for exchange in map(gemini_exchange, GEMINI[name]):
+        fake.answer(exchange.answer)
+        fake.say("Good.")
+        asked = await ask(provider, [user("?")], TOOLS)
+        await ask(provider, [user("?"), *after(asked)], TOOLS)
+        sent = [content for content in fake.requests[-1].body["contents"] if content["role"] == "model"]
+        said = [part for part in exchange.parts if part != {"text": ""}]
+        assert sent == ([{"role": "model", "parts": said}] if said else [])
+    await provider.aclose()
+
+
+@pytest.mark.parametrize("name", ["01_tool_use_roundtrip", "04_tool_with_thinking"])
+async def test_anthropic_gets_its_own_blocks_back(name: str) -> None:
+    """A thought with its signature and a call with its id, as they were."""
+    body = ANTHROPIC[name][0].events[0]
+    exchange = AnthropicExchange({}, {"format": "json", "body": body})
+    with anthropic_fake() as fake:
+        fake.thoughts["claude-haiku-4-5"] = thoughts_in(exchange.events)
+        fake.answer(exchange.outgoing)
+        fake.say("Good.")
+        provider = Anthropic(KEY, "claude-haiku-4-5", fake.base_url)
+        asked = await ask(provider, [user("?")], TOOLS)
+        await ask(provider, [user("?"), *after(asked)], TOOLS)
+        await provider.aclose()
+        [sent] = [message for message in fake.messages[-1]["messages"] if message["role"] == "assistant"]
+    assert sent["content"] == body["content"]
+
+
+async def test_a_signature_goes_back_to_where_it_came_from() -> None:
+    """Gemini behind OpenAI's form wants its thought signature back."""
+    body = OPENAI["01_gemini_openai_endpoint_calls_without_id"][0].events[0]
+    with openai_fake() as fake:
+        fake.extras = True
+        fake.raw(json.dumps(body).encode(), content_type="application/json")
+        fake.say("Good.")
+        provider = OpenAI(KEY, "gpt-4o-mini", fake.base_url)
+        asked = await ask(provider, [user("?")], TOOLS)
+        await ask(provider, [user("?"), *after(asked)], TOOLS)
+        await provider.aclose()
+        [sent] = [message for message in fake.chats[1]["messages"] if message["role"] == "assistant"]
+    assert sent["extra_content"] == body["choices"][0]["message"]["extra_content"]
 
 
 @pytest.mark.parametrize("name", [name for name in ANTHROPIC if name != "07_error_401"])
