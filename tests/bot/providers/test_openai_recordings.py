@@ -13,7 +13,7 @@ from bot.providers.openai.client import OpenAI
 from bot.transcript import Message, ToolCall, Usage
 from tests.bot.providers.asking import ask, model, results, user
 from tests.fakes.openai import KEY, SSE, openai_fake
-from tests.shared_data import RECORDED, recorded
+from tests.shared_data import RECORDED, cases, recorded
 from toolset.tool import ToolDefinition
 
 JSON = dict[str, Any]
@@ -97,7 +97,7 @@ def exchanges(name: str) -> list[Exchange]:
     return [Exchange(one["request"]["body"], one["response"]) for one in interactions]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", cases(FILES, "every recorded exchange with OpenAI"))
 async def test_a_recording_is_understood(name: str) -> None:
     """Words, calls and usage as they stand in the recording, errors as what they mean; the requests stay strict."""
     refused = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
@@ -107,6 +108,35 @@ def test_an_answer_of_ours_reads_like_a_recorded_one() -> None:
             for day in (3, 4, 5)
         ),
     )
+
+
+def changed(value: Any, leaf: Callable[[str], object]) -> Any:
+    """An answer with every reading replaced; names and dates stay."""
+    if isinstance(value, dict):
+        return {key: changed(inner, leaf) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [changed(inner, leaf) for inner in value]
+    return leaf(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value
+
+
+def test_an_answer_of_ours_may_be_wrapped_or_hold_numbers() -> None:
+    """Under ``data``, as in March 2026, and with numbers among its strings, as upstream gives them."""
+    plain = read_object(made())
+    assert read_object({"data": made()}) == plain
+    numbers = read_object({"data": changed(made(), int)})
+    assert (numbers.place, numbers.observed, numbers.temp_c, numbers.days) == (
+        plain.place,
+        plain.observed,
+        plain.temp_c,
+        plain.days,
+    )
+
+
+def test_an_answer_of_zeros_is_no_weather() -> None:
+    """Neither a condition nor a place, and zero in every reading."""
+    zeros = {"current_condition": [{"temp_C": "0", "temp_F": "0", "humidity": "0"}], "nearest_area": [], "weather": []}
+    with pytest.raises(ToolError, match=NO_WEATHER):
+        read_object(zeros)
 
 
 def test_conditions_come_in_the_users_language_where_they_exist() -> None:

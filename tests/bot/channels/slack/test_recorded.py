@@ -12,7 +12,7 @@ from bot.transcript import Media, Text
 from tests.bot.channels.slack.rig import Rig, open_rig
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_form, as_interaction, as_json
-from tests.shared_data import RECORDED, recorded
+from tests.shared_data import RECORDED, cases, recorded
 
 INTERACTIONS = ("block_actions", "shortcut", "message_action", "view_submission")
 EVENTS = "test_events.py"
@@ -90,7 +90,7 @@ def test_the_recordings_are_all_there() -> None:
     assert EXPECTED.keys() <= PAYLOADS.keys()
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
+@pytest.mark.parametrize("name", cases(PAYLOADS, "every recorded body of Slack's"))
 async def test_a_recorded_body_is_taken_and_means_what_it_should(rig: Rig, name: str) -> None:
     """200, and accepted only what is meant for the bot."""
     answer = await rig.post(body_of(PAYLOADS[name]))
