@@ -41,10 +41,10 @@ MARKERS = {
 SAMPLED = {
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 2,
     "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 3,
-    "tests/bot/test_linear_text.py": 4,
-    "tests/browser/": 3,
-    "tests/process/": 4,
-    "tests/toolset/test_contract_arguments.py": 3,
+    "tests/bot/test_linear_text.py": 6,
+    "tests/browser/": 6,
+    "tests/process/": 10,
+    "tests/toolset/test_contract_arguments.py": 6,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
 ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/process/test_shutdown.py")
