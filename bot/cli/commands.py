@@ -265,9 +265,9 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
     screen.show_notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
-    with background_loop() as loop, loop.open(processes.open_chat(config, conversation)) as wired:
-        history = partial(read_history, wired.store)
-        session = ChatSession(conversation, wired.console, history, machine.language_tag(), machine.time_zone())
+    with background_loop() as loop, loop.open(processes.open_chat(config, conversation)) as runtime:
+        history = partial(read_history, runtime.store)
+        session = ChatSession(conversation, runtime.console, history, machine.language_tag(), machine.time_zone())
         commands = SpokenCommands(catalogue)
         if not interactive:
             return Chat(session, loop, screen, commands, labels).run(sys.stdin)

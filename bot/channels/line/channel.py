@@ -1,4 +1,4 @@
-"""LINE behind the channels' Protocol: the parts of this package, wired."""
+"""LINE behind the channels' Protocol: the parts of this package, put together."""
 
 from __future__ import annotations
 

@@ -11,9 +11,11 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib import parse
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 50
 CONNECT_S = 5.0
+quote = partial(parse.quote, safe="")  # an id is one part of a path
 NOTHING: Mapping[str, str] = MappingProxyType({})
 MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
 
@@ -117,15 +120,15 @@ class Client:
     async def count_members(self, chat: Chat) -> int:
         """The number of people in a group or room."""
         sdk = await self.load()
-        return int((await self._get(sdk.GroupMemberCountResponse, f"{chat.kind}/{chat.id}/members/count")).count)
+        return int((await self._get(sdk.GroupMemberCountResponse, f"{chat.kind}/{quote(chat.id)}/members/count")).count)
 
     async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it."""
         sdk = await self.load()
         if chat.is_group:
-            member = await self._get(sdk.GroupUserProfileResponse, f"{chat.kind}/{chat.id}/member/{user}")
+            member = await self._get(sdk.GroupUserProfileResponse, f"{chat.kind}/{quote(chat.id)}/member/{quote(user)}")
             return Person(member.display_name)
-        profile = await self._get(sdk.UserProfileResponse, f"profile/{user}")
+        profile = await self._get(sdk.UserProfileResponse, f"profile/{quote(user)}")
         return Person(profile.display_name, profile.language or "")
 
     async def fetch_content(self, message_id: str, most: int, take: Take) -> bool | None:
@@ -134,7 +137,7 @@ class Client:
         Args:
             most: bytes; a larger file is a ``Failure``, and so is one that is no image.
         """
-        async with self._send("GET", f"{self._data_url}/v2/bot/message/{message_id}/content") as response:
+        async with self._send("GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content") as response:
             if response.status == 202:
                 return None
             if not response.content_type.startswith("image/"):

@@ -1,4 +1,4 @@
-"""Slack behind the channels' Protocol: the parts of this package, wired."""
+"""Slack behind the channels' Protocol: the parts of this package, put together."""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 import httpx
 from google import genai
 from google.genai import errors, types
-from msgspec import DecodeError
 from msgspec.json import decode
 
 from bot.http import read_beginning
@@ -32,7 +32,7 @@ from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import Attachments, remember_last
 from bot.providers.shared.streaming import events_of, stream_answer
-from bot.transcript import Message, encode
+from bot.transcript import UNREADABLE, Message, encode
 from toolset.tool import ToolDefinition
 
 GOOGLE = "https://generativelanguage.googleapis.com"
@@ -193,9 +193,12 @@ class Gemini(GenerateContent):
             if response.status == 200:
                 raise ValueError("no event stream")
             text = await read_beginning(response)
-        try:
+        details: Any = None
+        with suppress(*UNREADABLE, RecursionError):
             details = decode(text)
-        except DecodeError:
+        if isinstance(details, list) and len(details) == 1:
+            details = details[0]
+        if not (isinstance(details, dict) and isinstance(details.get("error"), dict)):  # a proxy answers
             details = {"message": text.decode(errors="replace"), "status": response.reason}
         errors.APIError.raise_error(response.status, details, response)
         raise AssertionError("unreachable: it raises")

@@ -109,6 +109,13 @@ async def test_html_instead_of_json_is_an_outage(fake: GeminiFake, gemini: Gemin
     assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", 3.0)
 
 
+@pytest.mark.parametrize("body", [b'"bad"', b'{"error": "bad"}', b"[1, 2]", b"\xff", b"[" * 60_000, b""])
+async def test_an_error_in_another_form_is_an_outage(fake: GeminiFake, gemini: Gemini, body: bytes) -> None:
+    """Whatever a proxy writes as JSON, the SDK's error is made of it, and the user gets an apology."""
+    fake.answer(Answer(body=body, status=502, content_type="application/json"))
+    assert told(await failure(gemini)) == (TryAgain, "model_down", f"{MODEL} answers 502", None)
+
+
 async def test_an_error_inside_a_stream_is_an_error(fake: GeminiFake, gemini: Gemini) -> None:
     """The 200 has been sent by then; with and without the form of an event."""
     for body in (b'data: {"error": {"code": 503, "message": "overloaded"}}\r\n\r\n', b'{"error": {"code": 503}}'):
