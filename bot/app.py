@@ -154,7 +154,7 @@ async def open_runtime(
     """
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    intake = Intake(store, jobs, SpokenCommands(texts), services.metrics)
+    intake = Intake(store, jobs, SpokenCommands(texts), services.metrics, services.settings.history_days)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     reads = partial(read_history, store), partial(read_open_question, store)
     console = Console(intake, store.live, *reads, texts, settings.language)
@@ -165,6 +165,7 @@ async def open_runtime(
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
         parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
         runner = build(*parts, alerts=alerts, summarizer=_summarizer(services))
+        await stack.enter_async_context(aclosing(runner.services.budgets))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())

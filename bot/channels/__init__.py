@@ -102,6 +102,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         album: id of a set of ``album_size`` images that were sent together; they make one question.
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
+        indexed: the conversation was indexed under its author when the event was accepted.
     """
 
     message: Message
@@ -113,6 +114,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     album: str = ""
     album_size: int = 0
     left_out: bool = False
+    indexed: bool = False
 
     @property
     def author_id(self) -> str:
@@ -130,12 +132,20 @@ class KeyValue(Protocol):
     Every method raises ``StoreUnavailable`` if the store does not answer.
     """
 
+    def prefetch(self, name: str) -> None:
+        """Read a value with what else is read now, for a ``get`` that follows soon."""
+        ...
+
     async def get(self, name: str) -> bytes | None:
         """The value, or None if there is none or it has expired."""
         ...
 
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
         """Store a value for ``ttl_s`` seconds."""
+        ...
+
+    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
+        """The same with the process's next request; a failure is not reported."""
         ...
 
     async def incr(self, name: str, ttl_s: int) -> int:
@@ -246,6 +256,10 @@ class Channel(Protocol):
             DeliveryRefused: a final failure.
             LeaseLost: from ``assert_lease``.
         """
+
+    def prefetch(self, conversation: str, author: str) -> None:
+        """Read what ``enrich`` will need for a message of this author."""
+        return
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Look up what the events lack: names, time zones, earlier messages of the thread.

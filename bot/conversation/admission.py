@@ -12,7 +12,7 @@ import structlog
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
-from bot.conversation.limits import Excess, Used, is_operators
+from bot.conversation.limits import Excess, Standing, Used, is_operators
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
 from bot.texts import language_of, preferred_language
@@ -47,8 +47,13 @@ class Admission:
         self._services = services
         self._budgets = services.budgets
 
-    async def admit(self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent]) -> Admitted:
+    async def admit(
+        self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], standing: Standing | None = None
+    ) -> Admitted:
         """Separate what may be answered from what is refused. Asking again for the same turn counts nothing twice.
+
+        Args:
+            standing: what the author had used when the turn began, if that is known.
 
         Raises:
             StoreUnavailable: the counts are not known.
@@ -59,7 +64,7 @@ class Admission:
         batch = [one for one in batch if one.event.message.id not in repeated]
         counted = self._counted(conversation, batch)
         counts = Counter(one.author_id for one in counted)
-        excess = await self._budgets.admit(turn_id, conversation, counts) if counted else {}
+        excess = await self._budgets.admit(turn_id, conversation, counts, standing) if counted else {}
         beyond = [(found, [one for one in counted if one.author_id == author]) for author, found in excess.items()]
         for event in (event for event in forgets if event.message.id not in repeated):
             if not await self._budgets.may_forget(turn_id, conversation, event.author_id):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 from msgspec.json import Decoder
@@ -13,7 +15,7 @@ from bot.channels import Delivery, Question
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
-from bot.store import Lease
+from bot.store import RELEASED, Lease
 from bot.telemetry import span
 from bot.transcript import UNREADABLE, channel_of, encode
 
@@ -26,37 +28,66 @@ TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 decode_delivery = Decoder(Delivery).decode
 
 
-class OutboxRelay:
-    """Delivers a conversation's outbox under its lease."""
+class Progress(NamedTuple):
+    """How far a conversation's outbox was delivered.
 
-    def __init__(self, services: Services) -> None:
+    Attributes:
+        retry_at: when to try again (ms of the store's clock), or None when the outbox is empty.
+        released: no work is left in the conversation, and its lease is released.
+    """
+
+    retry_at: int | None = None
+    released: bool = False
+
+
+class OutboxRelay:
+    """Delivers a conversation's outbox under its lease.
+
+    Args:
+        assert_held: raises ``LeaseLost`` if another process holds the conversation.
+    """
+
+    def __init__(self, services: Services, assert_held: Callable[[Lease], Awaitable[None]]) -> None:
         self._services = services
         self._store = services.store
         self._metrics = services.metrics
         self._alerts = services.alerts
+        self._assert_held = assert_held
 
-    async def deliver(self, lease: Lease) -> int | None:
+    async def deliver(self, lease: Lease, head: bytes | None = None) -> Progress:
         """Send the outbox, as far as possible now.
 
-        Returns:
-            When to try again (ms of the store's clock), or None when the outbox is empty.
+        Args:
+            head: the first delivery, if it is known.
 
         Raises:
             LeaseLost: another process delivers.
         """
-        raw = await self._store.outbox.head(lease.conversation)
-        while raw is not None:
-            done = await self._send(lease, raw)
-            if isinstance(done, int):
-                return done
-            raw = done
-        return None
+        head = head or await self._store.outbox.head(lease.conversation)
+        return Progress() if head is None else await self._go_on(lease, await self._send(lease, head))
+
+    async def deliver_first(self, lease: Lease, delivery: Delivery | None) -> Progress:
+        """Send the outbox, beginning with a delivery that was stored as attempted; None: it is not the head.
+
+        Raises:
+            LeaseLost: another process delivers.
+        """
+        if delivery is None:
+            return await self.deliver(lease)
+        return await self._go_on(lease, await self._attempt(lease, delivery))
+
+    async def _go_on(self, lease: Lease, outcome: int | bytes | None) -> Progress:
+        while outcome is not None and outcome != RELEASED:
+            if isinstance(outcome, int):
+                return Progress(retry_at=outcome)
+            outcome = await self._send(lease, outcome)
+        return Progress(released=outcome == RELEASED)
 
     async def _send(self, lease: Lease, raw: bytes) -> int | bytes | None:
         """Try to send one delivery.
 
         Returns:
-            When to try again (ms of the store's clock), or the next delivery.
+            When to try again (ms of the store's clock), the next delivery, or ``RELEASED``.
         """
         try:
             delivery = decode_delivery(raw)
@@ -83,7 +114,7 @@ class OutboxRelay:
                     raise DeliveryRefused(f"the channel {name} is switched off")
                 if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
                     raise DeliveryRefused("the question is decided already")
-                shown_at = await channel.deliver(conversation, delivery, partial(self._store.leases.renew, lease))
+                shown_at = await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
             except DeliverLater as later:
                 attempts, after_s = delivery.attempts, later.after
                 attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)

@@ -98,13 +98,16 @@ class HistoryWindow:
         self._grown: set[str] = set()  # conversations that need a summary
         self._paused: dict[str, float] = {}  # until when no summary is tried, after a failure
 
-    async def load(self, conversation: str) -> list[Message]:
+    async def load(self, conversation: str, stored: StoredHistory | None = None) -> list[Message]:
         """The summary as a message, then the newest turns that fit.
+
+        Args:
+            stored: the newest ``READ_TURNS``, if they were read already.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        turns = read_turns(await self._store.history.recall(conversation, READ_TURNS))
+        turns = read_turns(stored or await self._store.history.recall(conversation, READ_TURNS))
         since = turns.since
         if self._summarizer and (len(since) > READ_TURNS * FULL or _size(since) > self._bytes * FULL):
             self._grown.add(conversation)

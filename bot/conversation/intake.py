@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 import structlog
@@ -11,6 +12,7 @@ from bot.channels import InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
+from bot.conversation.edits import index_author, index_s
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
@@ -27,16 +29,27 @@ LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were lef
 class Jobs(Protocol):
     """Hints for workers that a conversation is due. Without a hint the sweep finds the conversation."""
 
-    async def add(self, conversation: str, key: str) -> None:
-        """Add a hint without waiting for a worker; a key that is known already may be ignored."""
+    async def add(self, conversation: str, author: str) -> None:
+        """Add a hint without waiting for a worker.
+
+        Args:
+            author: id of the person who waits for an answer; empty if nobody does.
+        """
         ...
 
 
 class Intake:
-    """Accepts messages of every channel (``bot.channels.Accept``)."""
+    """Accepts messages of every channel (``bot.channels.Accept``).
 
-    def __init__(self, store: Store, jobs: Jobs, commands: SpokenCommands, metrics: Metrics) -> None:
+    Args:
+        history_days: lifetime of the histories.
+    """
+
+    def __init__(
+        self, store: Store, jobs: Jobs, commands: SpokenCommands, metrics: Metrics, history_days: int = 30
+    ) -> None:
         self._store = store
+        self._index_s = index_s(history_days)
         self._commands = commands
         self._jobs = jobs
         self._metrics = metrics
@@ -64,10 +77,9 @@ class Intake:
                 log.warning("inbox.full", conversation=conversation)
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
-        message_id = event.message.id
         if accepted is not Accepted.LEASED:
             # A duplicate gets its job too: the first one may have died between the write and this line.
-            await self._jobs.add(conversation, f"{conversation}/{message_id}")
+            await self._jobs.add(conversation, event.author_id if parsed.is_text else "")
         if accepted is Accepted.LEASED and parsed.is_stop:
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)
@@ -76,8 +88,11 @@ class Intake:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
         decides = event.event == "message" and self._commands.decision(event.message.text) is not None
-        entry = (event.message.id, encode(event), kind)
-        return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
+        entry = (event.message.id, encode(replace(event, indexed=True)), kind)
+        accepting = self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
+        indexing = index_author(self._store.priority_kv, conversation, event, self._index_s)
+        _, accepted = await asyncio.gather(indexing, accepting)
+        return accepted
 
 
 def _kind_of(parsed: ParsedEvent) -> str:

@@ -1,11 +1,18 @@
-"""Daily limits of messages and tokens: of a user, of a conversation, and of the whole bot."""
+"""Daily limits of messages and tokens: of a user, of a conversation, and of the whole bot.
+
+Far below a limit, a turn costs no request of its own: what was used is read as the turn begins, and what it uses is
+counted with the process's next request. The whole bot's tokens are added up here and sent once a second.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import structlog
 
@@ -13,7 +20,7 @@ from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
 from bot.settings import Settings
-from bot.store import Claim, Counter, Spent, Store, Unit
+from bot.store import STORE_FAILURES, Claim, Counter, Spent, Store, Totals, Unit
 from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
@@ -21,6 +28,9 @@ log = structlog.stdlib.get_logger(__name__)
 
 WARN_AT = 0.8  # of the bot's tokens: the operator gets an alert
 OPERATORS = "console"  # page and terminal: counted, and limited only by the bot's tokens
+FLUSH_S = 1.0  # between two additions to the whole bot's day
+EXACT_MESSAGES = 20  # before a limit, and
+EXACT_SHARE = 0.9  # of it, from where each message is counted before it is answered
 SHORT = 8  # characters of an id that are shown whole
 
 
@@ -64,6 +74,28 @@ class Used:
     limits: Spent
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an author and a conversation had used when a turn began.
+
+    Attributes:
+        bot_tokens: of the whole bot.
+        spent: of each counter.
+    """
+
+    day: str
+    author: str
+    bot_tokens: int
+    spent: Mapping[Counter, Spent]
+
+    def is_far_below(self, claim: Claim) -> bool:
+        """Whether a few turns at once cannot reach a limit."""
+        counter, spent = claim.counter, self.spent[claim.counter]
+        messages, tokens = counter.message_limit, counter.token_limit
+        few = spent.messages + claim.messages < min(messages * EXACT_SHARE, messages - EXACT_MESSAGES)
+        return (not messages or few) and (not tokens or spent.tokens < tokens * EXACT_SHARE)
+
+
 class Budgets:
     """Counts messages and tokens, and says which messages exceed a limit.
 
@@ -77,17 +109,33 @@ class Budgets:
         self._days = days
         self._alerts = alerts
         self._metrics = metrics
+        self._uncounted: dict[str, list[Claim]] = {}  # of admitted turns
+        self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
+        self._flushing: asyncio.Task[None] | None = None
 
     @property
     def day_end(self) -> datetime:
         """When all counts return to zero."""
         return self._days.end
 
-    async def admit(self, turn_id: str, conversation: str, counts: Mapping[str, int]) -> dict[str, Excess]:
+    async def look_up(self, conversation: str, author: str) -> Standing | None:
+        """What an author and a conversation have used; None if the store does not answer."""
+        day = self._days.today
+        counters = self._counters(conversation, author)
+        try:
+            total, spent = await self._budget.read(day, counters)
+        except StoreUnavailable:
+            return None
+        return Standing(day, author, total, dict(zip(counters, spent, strict=True)))
+
+    async def admit(
+        self, turn_id: str, conversation: str, counts: Mapping[str, int], standing: Standing | None = None
+    ) -> dict[str, Excess]:
         """Count a turn's messages. A second request for the same turn counts nothing.
 
         Args:
             counts: number of messages by author id.
+            standing: as the turn began; far below all limits the messages are counted later.
 
         Returns:
             The authors whose messages exceed a limit; their messages are not counted.
@@ -99,10 +147,16 @@ class Budgets:
         whole = self._conversation(conversation)
         users = {author: self._user(conversation, author) for author in counts if author}
         claims = [Claim(counter, counts[author]) for author, counter in users.items()]
-        verdicts = await self._budget.take(day, turn_id, [*claims, Claim(whole, sum(counts.values()))])
-        *of_users, of_conversation = verdicts.refused
+        claims.append(Claim(whole, sum(counts.values())))
         limit = self._limits.bot_tokens
-        if limit and verdicts.tokens >= limit:
+        if standing and (standing.day, {standing.author}) == (day, set(counts)):
+            is_spare = not limit or self._spent_in_all(day, standing.bot_tokens) < limit
+            if is_spare and all(map(standing.is_far_below, claims)):
+                self._uncounted[turn_id] = claims
+                return {}
+        verdicts = await self._budget.take(day, turn_id, claims)
+        *of_users, of_conversation = verdicts.refused
+        if limit and self._spent_in_all(day, verdicts.tokens) >= limit:
             excess = dict.fromkeys(counts, Excess("bot", "tokens"))
         elif of_conversation:
             excess = dict.fromkeys(counts, Excess("conversation", of_conversation))
@@ -132,33 +186,68 @@ class Budgets:
         self._metrics.budget_refusals.labels("user", "forgets").inc()
         return False
 
-    async def spend(self, conversation: str, spending: Spending) -> None:
-        """Count the tokens of a model response. Never raises: without the store they are only logged.
+    def count(self, turn_id: str) -> None:
+        """Count the messages of an admitted turn that has asked no model."""
+        if claims := self._uncounted.pop(turn_id, None):
+            self._count(turn_id, claims, 0)
 
-        A process that dies before this call leaves one response uncounted. One that dies between this call and the
-        journal's record asks the model again, which costs again and counts again.
+    async def spend(self, conversation: str, spending: Spending, turn_id: str = "") -> None:
+        """Count the tokens of a model response, and the messages that ``admit`` has not counted.
+
+        Never raises: without the store tokens are only logged. A process that dies within the next second may leave the
+        response uncounted. One that dies before the journal's record asks the model again, which costs again.
         """
         usage, asker = spending.usage, spending.asker.id
         tokens = usage.input + usage.output + usage.thinking
-        counts = {
-            f"{kind} {spending.model}": getattr(usage, kind) for kind in ("input", "cached", "output", "thinking")
-        }
-        counts[f"turns {spending.model}"] = int(spending.is_first)
-        counts[f"messages {spending.model}"] = spending.messages
-        counters = [self._conversation(conversation), *([self._user(conversation, asker)] if asker else [])]
-        try:
-            total = await self._budget.spend(
-                self._days.today,
-                counters,
-                tokens=tokens,
-                messages=0 if spending.is_first else spending.messages,  # ``admit`` counts the first ones
-                counts=counts,
-                ranks=(_shortened(_person(conversation, asker)) if asker else "", _shortened(conversation)),
-            )
-        except StoreUnavailable as error:
-            log.warning("budget.not_counted", tokens=tokens, cause=str(error))
-        else:
-            await self._warn(total)
+        claims = self._uncounted.pop(turn_id, None)
+        if claims is None:
+            messages = 0 if spending.is_first else spending.messages  # ``take`` has counted the first ones
+            claims = [Claim(counter, messages) for counter in self._counters(conversation, asker)]
+            turn_id = ""
+        self._count(turn_id, claims, tokens)
+        totals = self._totals[self._days.today]
+        totals.conversations[_shortened(conversation)] += tokens
+        if asker:
+            totals.users[_shortened(_person(conversation, asker))] += tokens
+        for kind in ("input", "cached", "output", "thinking"):
+            totals.counts[f"{kind} {spending.model}"] += getattr(usage, kind)
+        totals.counts[f"turns {spending.model}"] += spending.is_first
+        totals.counts[f"messages {spending.model}"] += spending.messages
+        totals.counts["tokens"] += tokens
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush_soon())
+
+    async def flush(self) -> None:
+        """Add to the whole bot's day what was spent since the last flush. Never raises."""
+        while self._totals:
+            day, totals = self._totals.popitem()
+            try:
+                total = await self._budget.add_up(day, totals)
+            except StoreUnavailable as error:
+                log.warning("budget.not_counted", tokens=totals.counts["tokens"], cause=str(error))
+            else:
+                await self._warn(total)
+
+    async def aclose(self) -> None:
+        """Flush for the last time."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+        await self.flush()
+
+    async def _flush_soon(self) -> None:
+        while self._totals:
+            await asyncio.sleep(FLUSH_S)
+            await self.flush()
+
+    def _count(self, turn_id: str, claims: list[Claim], tokens: int) -> None:
+        counted = self._budget.count(self._days.today, turn_id, claims, tokens)
+        counted.add_done_callback(partial(_log_failure, tokens))
+
+    def _spent_in_all(self, day: str, stored: int) -> int:
+        return stored + (self._totals[day].counts["tokens"] if day in self._totals else 0)
+
+    def _counters(self, conversation: str, author: str) -> list[Counter]:
+        return [*([self._user(conversation, author)] if author else []), self._conversation(conversation)]
 
     async def used(self, conversation: str, author: str) -> list[Used]:
         """What this author and this conversation have used today.
@@ -166,8 +255,8 @@ class Budgets:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        whole = self._conversation(conversation)
-        counters = [*([self._user(conversation, author)] if author else []), whole]
+        await self.flush()
+        counters = self._counters(conversation, author)
         total, spent = await self._budget.read(self._days.today, counters)
         used = [
             Used(counter.scope, stands, Spent(counter.message_limit, counter.token_limit))
@@ -197,6 +286,11 @@ class Budgets:
 
     def _counter(self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int) -> Counter:
         return Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
+
+
+def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:
+    if not counted.cancelled() and isinstance(error := counted.exception(), (*STORE_FAILURES, TimeoutError)):
+        log.warning("budget.not_counted", tokens=tokens, cause=type(error).__name__)
 
 
 def is_operators(name: str) -> bool:

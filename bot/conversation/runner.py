@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import structlog
 
@@ -16,14 +16,14 @@ from bot.channels import Channel
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.cancellation import CancelRegistry
-from bot.conversation.delivery import OutboxRelay
-from bot.conversation.history import HistoryWindow
-from bot.conversation.limits import Budgets
+from bot.conversation.delivery import OutboxRelay, Progress
+from bot.conversation.history import READ_TURNS, HistoryWindow
+from bot.conversation.limits import Budgets, Standing
 from bot.conversation.services import ConversationSettings, Services
 from bot.conversation.summarizer import Summarizer
 from bot.conversation.turns import TurnRunner
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
-from bot.store import Lease, Store, shard_of
+from bot.store import JournalledTurn, Lease, Opened, Store, shard_of
 from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import new_id
@@ -31,6 +31,7 @@ from bot.transcript import new_id
 log = structlog.stdlib.get_logger(__name__)
 
 RENEW_EVERY_S = 1.0  # a lease lives six times as long
+FRESH_S = 2.0  # since its last renewal a lease needs no proof
 WHOLE_INBOX = 1_000_000_000  # entries
 DEFAULT = ConversationSettings()
 
@@ -54,7 +55,7 @@ class _HeldLease:
 
     lease: Lease
     limit: asyncio.Timeout
-    renewed_at: float = field(default_factory=time.monotonic)
+    renewed_at: float
     is_lost: bool = False
 
 
@@ -63,12 +64,15 @@ class Renewals:
 
     def __init__(self, store: Store) -> None:
         self._leases = store.leases
-        self._held: set[_HeldLease] = set()
+        self._held: dict[Lease, _HeldLease] = {}
         self._renewing: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def hold(self, lease: Lease) -> AsyncIterator[None]:
+    async def hold(self, lease: Lease, since: float) -> AsyncIterator[None]:
         """Renew a lease while the work inside runs.
+
+        Args:
+            since: ``time.monotonic()`` before the lease was asked for.
 
         Raises:
             LeaseLost: inside; the work ends with it.
@@ -76,24 +80,37 @@ class Renewals:
         held = None
         try:
             async with asyncio.timeout(None) as limit:
-                held = _HeldLease(lease, limit)
-                self._held.add(held)
+                held = self._held[lease] = _HeldLease(lease, limit, since)
                 if self._renewing is None or self._renewing.done():
                     self._renewing = asyncio.create_task(self._renew())
                 try:
                     yield
                 finally:
-                    self._held.discard(held)
+                    _ = self._held.pop(lease, None)
         except TimeoutError as error:
             if held is None or not held.is_lost:
                 raise
             raise LeaseLost(lease.conversation) from error
 
+    async def assert_held(self, lease: Lease) -> None:
+        """Check that a lease is held; the store is asked if that has not happened for ``FRESH_S``.
+
+        Raises:
+            LeaseLost: it has expired.
+        """
+        held = self._held.get(lease)
+        now = time.monotonic()
+        if held is not None and now - held.renewed_at < FRESH_S:
+            return
+        await self._leases.renew(lease)
+        if held is not None:
+            held.renewed_at = now
+
     async def _renew(self) -> None:
         while self._held:
             await asyncio.sleep(RENEW_EVERY_S)
             shards: defaultdict[int, list[_HeldLease]] = defaultdict(list)
-            for held in self._held:
+            for held in self._held.values():
                 if time.monotonic() - held.renewed_at >= RENEW_EVERY_S:  # most turns end before their first renewal
                     shards[shard_of(held.lease.conversation)].append(held)
             # At once: shard after shard would take a busy loop longer than a lease lives.
@@ -109,8 +126,7 @@ class Renewals:
             return
         for held in shard:
             held.renewed_at = now
-            if held.lease in lost and held in self._held:
-                self._held.discard(held)
+            if held.lease in lost and self._held.pop(held.lease, None) is not None:
                 held.is_lost = True
                 held.limit.reschedule(asyncio.get_running_loop().time())
 
@@ -131,29 +147,44 @@ class ConversationRunner:
         self.closing = False
         self._store = services.store
         self._turns = turns
-        self._relay = OutboxRelay(services)
         self._renewals = Renewals(services.store)
+        self._relay = OutboxRelay(services, self._renewals.assert_held)
 
-    async def process(self, conversation: str) -> None:
+    async def process(self, conversation: str, author: str = "") -> None:
         """Deliver the outbox and answer the inbox, unless another process has the conversation's lease.
+
+        Args:
+            author: id of the person whose message is to be answered, if known; what is stored of them is read at once.
 
         Raises:
             StoreUnavailable: the due index brings the conversation back.
         """
-        while (lease := await self._store.leases.acquire(conversation, if_wanted=True)) is not None:
-            wakeup = NextWakeup()
+        while True:
+            since = time.monotonic()
+            opened, standing = await self._open(conversation, author)
+            if opened is None:
+                return
+            wakeup: NextWakeup | None = NextWakeup()
             with structlog.contextvars.bound_contextvars(conversation=conversation):
                 try:
-                    async with self._renewals.hold(lease):
-                        wakeup = await self._take_turns(lease)
+                    async with self._renewals.hold(opened.lease, since):
+                        wakeup = await self._take_turns(opened, standing)
                 except LeaseLost:
                     log.warning("lease.lost")
                 finally:
                     # Also after a shutdown's cancellation: the next worker shall not wait for the lease to expire.
-                    is_due = await asyncio.shield(self._release(lease, wakeup))
+                    is_due = wakeup is not None and await asyncio.shield(self._release(opened.lease, wakeup))
             if self.closing or not is_due:
                 return
             log.debug("inbox.message_during_release", conversation=conversation)
+
+    async def _open(self, conversation: str, author: str) -> tuple[Opened | None, Standing | None]:
+        """Take the lease, begin the turn, and read what it needs, in one round trip."""
+        opening = self._store.journal.open(conversation, "" if self.closing else new_id("turn"), READ_TURNS)
+        if not author or (channel := self.services.channel(conversation)) is None:
+            return await opening, None
+        channel.prefetch(conversation, author)
+        return await asyncio.gather(opening, self.services.budgets.look_up(conversation, author))
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:
         """Give the lease back.
@@ -165,24 +196,34 @@ class ConversationRunner:
             return await self._store.leases.release(lease, wakeup.at, wakeup.known)
         return False
 
-    async def _take_turns(self, lease: Lease) -> NextWakeup:
-        retry_at = await self._relay.deliver(lease) if lease.unsent else None
-        while not self.closing and (journalled := await self._store.journal.begin(lease, new_id("turn"))) is not None:
+    async def _take_turns(self, opened: Opened, standing: Standing | None) -> NextWakeup | None:
+        """Take turns until the inbox is empty; None if the last delivery has released the lease."""
+        lease, journalled, progress = opened.lease, opened.turn, Progress()
+        if opened.delivery is not None:
+            progress = await self._relay.deliver(lease, opened.delivery)
+            journalled = await self._begin(lease, progress)
+        while journalled is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 # An answer that is shown while it is written must not overtake one that still waits.
-                quietly = retry_at is not None
+                quietly = progress.retry_at is not None
                 try:
-                    again_at = await self._turns.take(lease, journalled, quietly=quietly)
+                    taken = await self._turns.take(lease, journalled, standing, quietly=quietly)
                 except AwaitingApproval as parked:
-                    retry_at = await self._relay.deliver(lease)
+                    retry_at = (await self._relay.deliver(lease)).retry_at
                     return NextWakeup(min(parked.until, retry_at or parked.until), parked.known)
-                if again_at is not None:
-                    return NextWakeup(again_at, WHOLE_INBOX)  # this turn comes first
-                retry_at = await self._relay.deliver(lease)
+                if taken.again_at is not None:
+                    return NextWakeup(taken.again_at, WHOLE_INBOX)  # this turn comes first
+                progress = await self._relay.deliver_first(lease, taken.delivery)
+                journalled = await self._begin(lease, progress)
         if not self.closing:
             self.window.schedule_summary(lease.conversation)
         # When closing, a turn may still wait in its journal, and the store knows when to go on with it.
-        return NextWakeup(None if self.closing else retry_at)
+        return None if progress.released else NextWakeup(None if self.closing else progress.retry_at)
+
+    async def _begin(self, lease: Lease, progress: Progress) -> JournalledTurn | None:
+        if self.closing or progress.released:
+            return None
+        return await self._store.journal.begin(lease, new_id("turn"), READ_TURNS)
 
 
 def build(

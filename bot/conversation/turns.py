@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import structlog
 from msgspec.structs import replace
@@ -46,12 +47,13 @@ from bot.conversation.journal import (
     readable,
     readable_events,
 )
+from bot.conversation.limits import Standing
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
-from bot.store import InboxEntry, JournalledTurn, Lease
+from bot.store import InboxEntry, JournalledTurn, Lease, StoredHistory
 from bot.telemetry import Span, span
 from bot.texts import language_of
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
@@ -59,6 +61,7 @@ from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
+FRESH_S = 0.1  # since its beginning; what came in meanwhile would have come in later as well
 MAX_STARTS = 5  # without a new journal entry: a turn may kill its process only so often
 MAX_FAILURES = 3  # with the same unforeseen exception
 REST_MS = 1_000  # after the first failure; doubled after each further one
@@ -79,19 +82,37 @@ class TurnResult:
         self.replies += replies
 
 
-@dataclass(frozen=True, slots=True)
+class Taken(NamedTuple):
+    """The end of an attempt at a turn.
+
+    Attributes:
+        again_at: when to try again (ms of the store's clock) if the turn failed and rests.
+        delivery: the head of the outbox, stored as attempted; None if that is unknown.
+    """
+
+    again_at: int | None = None
+    delivery: Delivery | None = None
+
+
+@dataclass(slots=True)
 class Attempt:
     """One attempt at a turn.
 
     Attributes:
+        history: as the turn began; None after a change.
+        standing: the author's, as the turn began.
         quietly: show nothing of the answer before it is delivered.
+        begun_at: ``time.monotonic()`` of the attempt.
     """
 
     lease: Lease
     channel: Channel
     turn_id: str
     inbound: InboundMessages
+    history: StoredHistory | None
+    standing: Standing | None
     quietly: bool
+    begun_at: float = field(default_factory=time.monotonic)
 
 
 def _end(measured: Span, result: TurnResult) -> None:
@@ -116,7 +137,8 @@ class ConversationPorts:
         self._inbound = attempt.inbound
         self._approvals = approvals
         self._watcher = watcher
-        self._waiting = True  # the inbox may hold something: the turn was begun a while ago
+        # The inbox may hold something if the turn was begun a while ago.
+        self._waiting = time.monotonic() - attempt.begun_at > FRESH_S
 
     async def record(self, step: TurnStep) -> None:
         if isinstance(step, RecordedResponse) and not step.message.calls:
@@ -137,7 +159,7 @@ class ConversationPorts:
         return decision
 
     async def spend(self, spending: Spending) -> None:
-        await self._services.budgets.spend(self._lease.conversation, spending)
+        await self._services.budgets.spend(self._lease.conversation, spending, self._turn_id)
 
 
 class TurnRunner:
@@ -155,14 +177,14 @@ class TurnRunner:
         self._commands = Commands(services, self._editor, self._admission, agent.tools)
         self._media = Allowance(IN_FLIGHT)
 
-    async def take(self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False) -> int | None:
+    async def take(
+        self, lease: Lease, journalled: JournalledTurn, standing: Standing | None = None, *, quietly: bool = False
+    ) -> Taken:
         """Take a turn to its commit, or read the decision that it waits for.
 
         Args:
+            standing: of the author, if it was read already.
             quietly: show nothing of the answer before it is delivered.
-
-        Returns:
-            When to try again (ms of the store's clock) if the turn failed and rests, else None.
 
         Raises:
             LeaseLost: another process has the turn; nothing was committed here.
@@ -170,31 +192,31 @@ class TurnRunner:
             StoreUnavailable: the turn stays in its journal.
         """
         if journalled.not_before:
-            return journalled.not_before
+            return Taken(again_at=journalled.not_before)
         channel = self._services.channel(lease.conversation)
         if channel is None or journalled.starts > MAX_STARTS:
             off = f"the channel {channel_of(lease.conversation)} is switched off"
             await self._give_up(lease, journalled, f"started {MAX_STARTS} times without getting on" if channel else off)
-            return None
+            return Taken()
         try:
             journal = read_entries(journalled.entries)
             if journal.open_question is not None:
                 await self._decide(lease, channel, journalled, journal)
-                return None  # the turn goes on after the delivery of the decision
+                return Taken()  # the turn goes on after the delivery of the decision
             inbound = InboundMessages(self._services, lease, self._editor)
-            attempt = Attempt(lease, channel, journalled.turn_id, inbound, quietly)
+            attempt = Attempt(lease, channel, journalled.turn_id, inbound, journalled.history, standing, quietly)
             with span("turn", self._services.metrics) as measured:
                 events, result = await self._prepare(attempt, journal)
                 if events:
                     await self._answer(attempt, events, journal.steps, result)
-                await self._commit(lease, attempt.turn_id, result)
+                delivery = await self._commit(lease, attempt.turn_id, result)
                 _end(measured, result)
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may succeed; details go to the log
             log.exception("turn.crashed")
-            return await self._try_again(lease, journalled, type(error).__name__)
-        return None
+            return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
+        return Taken(delivery=delivery)
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
         """Read the answers to the open question. Commands of other people run meanwhile."""
@@ -274,10 +296,12 @@ class TurnRunner:
         batch = [parse(event, self._services.commands) for event in journal.events]
         if not journal.steps:  # otherwise an earlier attempt has checked the limits
             batch = await attempt.inbound.begin(batch)
-            admitted = await self._admission.admit(lease.conversation, attempt.turn_id, batch)
+            admitted = await self._admission.admit(lease.conversation, attempt.turn_id, batch, attempt.standing)
             result.add(admitted.messages, admitted.replies)
             batch = admitted.events
         found = triage(batch)
+        if found.conversation_deleted or found.edited or found.commands:
+            attempt.history = None
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         await self._editor.apply(lease, found.edited)
@@ -297,18 +321,25 @@ class TurnRunner:
                 result.messages = ()
         return found.messages, result
 
-    async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> None:
+    async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> Delivery | None:
+        """End the turn.
+
+        Returns:
+            The first delivery, if it is the head of the outbox. It is stored as attempted: the attempt follows at once.
+        """
         channel = self._services.channel(lease.conversation)
         parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
         asker = next((author.id for author in authors if author), "")
         deliveries = [
-            encode(Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker))
+            Delivery(f"{turn_id}_{number}", turn_id, reply, address, attempts=int(number == 1), asker=asker)
             for number, (reply, address) in enumerate(parts, 1)
         ]
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
-        await self._store.journal.commit(lease, entry, deliveries, KEEP_TURNS, given_up)
+        self._services.budgets.count(turn_id)
+        is_first = await self._store.journal.commit(lease, entry, list(map(encode, deliveries)), KEEP_TURNS, given_up)
+        return deliveries[0] if deliveries and is_first else None
 
     async def _answer(
         self, attempt: Attempt, events: list[InboundEvent], steps: list[Step], result: TurnResult
@@ -353,7 +384,7 @@ class TurnRunner:
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
         defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
-        history = await self._window.load(lease.conversation)
+        history = await self._window.load(lease.conversation, attempt.history)
         asked = await inbound.receive(events, is_new=not history)
         author = asked[-1].author or NOBODY
         context = TurnContext(

@@ -22,19 +22,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.store.budget import Budget, Claim, Counter, Day, Spent, Unit
+from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import STORE_FAILURES, Client, connect, limited_pool, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
-from bot.store.journal import Journal, JournalledTurn, ShownQuestion
+from bot.store.journal import Journal, JournalledTurn, Opened, ShownQuestion
 from bot.store.keys import DAY_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.memory import Freed, MemoryUse, StoreMemory
-from bot.store.outbox import Outbox
+from bot.store.outbox import RELEASED, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.scripts import Scripts
 from bot.tasks import run_beside
@@ -44,6 +44,7 @@ __all__ = [
     "ASIDE",
     "CHANGE",
     "CONTROL",
+    "RELEASED",
     "STORE_FAILURES",
     "Accepted",
     "Claim",
@@ -55,13 +56,16 @@ __all__ = [
     "Freed",
     "InboxEntry",
     "JournalledTurn",
+    "KeyValue",
     "Lease",
     "MemoryUse",
+    "Opened",
     "ServerFacts",
     "ShownQuestion",
     "Spent",
     "Store",
     "StoredHistory",
+    "Totals",
     "Unit",
     "limited_pool",
     "open_store",

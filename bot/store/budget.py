@@ -10,8 +10,10 @@ counted is given back when another refuses. A day is only a name here; the calle
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter as Counts
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -19,7 +21,7 @@ from bot.store.clients import Client, translate_errors
 from bot.store.keys import SPENT_S, TOTALS_S, spent_key, totals_keys
 from bot.store.queues import Command
 
-SCRIPTS = ("budget_take", "budget_give_back", "budget_spend", "budget_total")
+SCRIPTS = ("budget_take", "budget_give_back", "budget_count", "budget_total")
 RANKED = 500  # names in a ranking; beyond, the lowest are dropped
 SHOWN = 100  # of them, for a report
 
@@ -80,6 +82,20 @@ class Day:
     conversations: Mapping[str, int]
 
 
+@dataclass(slots=True)
+class Totals:
+    """What is to be added to the whole bot's day.
+
+    Attributes:
+        counts: ``tokens``, and by ``kind model``.
+        users: tokens by name, like ``conversations``.
+    """
+
+    counts: Counts[str] = field(default_factory=Counts)
+    users: Counts[str] = field(default_factory=Counts)
+    conversations: Counts[str] = field(default_factory=Counts)
+
+
 class Budget:
     """Counters of days."""
 
@@ -103,35 +119,32 @@ class Budget:
         script = self._scripts["budget_give_back"]
         await self._ask_each(("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages) for claim in stay)
 
-    async def spend(
-        self,
-        day: str,
-        counters: Iterable[Counter],
-        *,
-        tokens: int,
-        messages: int,
-        counts: Mapping[str, int],
-        ranks: tuple[str, str],
-    ) -> int:
-        """Count tokens, and messages that ``take`` has not counted, without checking limits.
+    def count(self, day: str, turn_id: str, claims: Iterable[Claim], tokens: int) -> asyncio.Future[list[Any]]:
+        """Count tokens and messages without checking limits, with the process's next request.
 
         Args:
-            counts: for the whole bot's day, by ``kind model``.
-            ranks: the names of user and conversation in the rankings; empty for none.
+            turn_id: its messages are counted once; empty: each time.
 
         Returns:
-            The tokens of the whole bot on this day.
+            Done when they are counted; raises one of ``STORE_FAILURES``.
         """
-        pairs = [word for pair in counts.items() for word in pair]
-        totals = totals_keys(day)
-        spend, total = self._scripts["budget_spend"], self._scripts["budget_total"]
-        answers = await self._ask_each(
-            [
-                *(("EVAL", spend, 1, _key(day, counter), messages, tokens, SPENT_S) for counter in counters),
-                ("EVAL", total, len(totals), *totals, TOTALS_S, RANKED, tokens, *ranks, *pairs),
-            ]
+        script = self._scripts["budget_count"]
+        return self._client.execute_later(
+            *(
+                ("EVAL", script, 1, _key(day, claim.counter), turn_id, claim.messages, tokens, SPENT_S)
+                for claim in claims
+            )
         )
-        return int(answers[-1])
+
+    async def add_up(self, day: str, totals: Totals) -> int:
+        """Add to the whole bot's day; returns its tokens."""
+        keys = totals_keys(day)
+        ranks = [(rank, list(names.items())) for rank, names in enumerate((totals.users, totals.conversations), 2)]
+        words = [word for rank, names in ranks for name, tokens in names for word in (rank, name, tokens)]
+        words += [word for kind, count in totals.counts.items() for word in (1, kind, count)]
+        script = self._scripts["budget_total"]
+        async with translate_errors():
+            return int(await self._client.eval(script, len(keys), *keys, TOTALS_S, RANKED, *words))
 
     async def read(self, day: str, counters: Sequence[Counter]) -> tuple[int, list[Spent]]:
         """The tokens of the whole bot, and the value of each counter."""

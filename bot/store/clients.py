@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import cache
+from hashlib import sha1
 from typing import Any, cast
 
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis, RedisCluster
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import MovedError, RedisClusterException, RedisError, ResponseError
+from redis.exceptions import MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.store.queues import Batches, Command, Request, Slots
@@ -45,34 +47,48 @@ class Server(Redis):
         commands = list(requests)
         return await self._batches.submit(commands, {}) if commands else []
 
+    def execute_soon(self, *requests: Command) -> asyncio.Future[list[Any]]:
+        """Send commands with what else is sent now; their results."""
+        return self._batches.submit(requests, {})
+
+    def execute_later(self, *requests: Command) -> asyncio.Future[list[Any]]:
+        """Send commands with the next batch, at the latest after ``queues.LATER_S``; their results."""
+        return self._batches.submit_later(requests)
+
     async def _send_batch(self, batch: list[Request]) -> None:
         pool = self.connection_pool
         connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]  # a decorator hides it
         try:
-            packed_requests = [(request, packed) for request in batch if (packed := _pack(connection, request))]
-            if packed_requests:
-                await connection.send_packed_command(b"".join(packed for _, packed in packed_requests))
-            for request, _ in packed_requests:
-                await self._read_replies(connection, request)
+            answered = await self._exchange(connection, batch)
         except BaseException:
             await connection.disconnect(nowait=True)  # replies still to come would be taken for those of others
             raise
         finally:
             await pool.release(connection)
+        for request, replies in answered:
+            _settle(request, replies)
 
-    async def _read_replies(self, connection: Connection, request: Request) -> None:
-        """Set the results of a request: all replies, or the first error among them."""
-        replies: list[Any] = []
-        error_reply: ResponseError | None = None
-        for command in request.commands:
-            try:
-                replies.append(await self.parse_response(connection, command[0], **request.options))
-            except ResponseError as error:
-                error_reply = error_reply or error
-        if error_reply:
-            request.fail(error_reply)
-        elif not request.results.done():
-            request.results.set_result(replies)
+    async def _exchange(self, connection: Connection, batch: list[Request]) -> list[tuple[Request, list[Any]]]:
+        """Send a batch and read its replies. A restarted server has lost its scripts: it gets their texts."""
+        packed = [(request, bytes_) for request in batch if (bytes_ := _pack(connection, request))]
+        if packed:
+            await connection.send_packed_command(b"".join(bytes_ for _, bytes_ in packed))
+        answered = [
+            (request, [await self._read_reply(connection, command, request) for command in request.commands])
+            for request, _ in packed
+        ]
+        for request, replies in answered:
+            for index, command in enumerate(request.commands):
+                if isinstance(replies[index], NoScriptError):
+                    await connection.send_command(*command)
+                    replies[index] = await self._read_reply(connection, command, request)
+        return answered
+
+    async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
+        try:
+            return await self.parse_response(connection, command[0], **request.options)
+        except ResponseError as error:
+            return error
 
     async def info_of_each(self) -> list[dict[str, Any]]:
         """INFO of the server."""
@@ -100,7 +116,7 @@ class Cluster(RedisCluster):
 
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         async with self._slots.slot():
-            return await super().execute_command(*args, **kwargs)
+            return await self._execute(*args, **kwargs)
 
     async def aclose(self) -> None:
         await super().aclose()  # does nothing between an error and the next request
@@ -109,9 +125,20 @@ class Cluster(RedisCluster):
 
     async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
         """The replies to commands of one key each, one after the other: a pipeline would not look for lost nodes."""
-        submit = super().execute_command
         async with self._slots.slot():
-            return [await submit(*request) for request in requests]
+            return [await self._execute(*request) for request in requests]
+
+    def execute_soon(self, *requests: Command) -> asyncio.Future[list[Any]]:
+        """Send commands; their results. Nodes share no batches."""
+        return asyncio.ensure_future(self.execute_each(requests))
+
+    execute_later = execute_soon
+
+    async def _execute(self, *command: Any, **options: Any) -> Any:
+        try:
+            return await super().execute_command(*_by_hash(command), **options)
+        except NoScriptError:
+            return await super().execute_command(*command, **options)
 
     async def info_of_each(self) -> list[dict[str, Any]]:
         """INFO of each primary."""
@@ -128,10 +155,28 @@ class Cluster(RedisCluster):
 Client = Server | Cluster
 
 
+@cache  # the scripts are constants
+def _hash_of(script: str) -> str:
+    return sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+
+def _by_hash(command: Command) -> Command:
+    """A script is sent by its hash."""
+    return ("EVALSHA", _hash_of(command[1]), *command[2:]) if command[0] == "EVAL" else command
+
+
+def _settle(request: Request, replies: list[Any]) -> None:
+    """Set the results of a request: all replies, or the first error among them."""
+    if error := next((reply for reply in replies if isinstance(reply, ResponseError)), None):
+        request.fail(error)
+    elif not request.results.done():
+        request.results.set_result(replies)
+
+
 def _pack(connection: AbstractConnection, request: Request) -> bytes:
     """The bytes of a request; empty for one that cannot be encoded, which fails alone."""
     try:
-        return b"".join(piece for command in request.commands for piece in connection.pack_command(*command))
+        return b"".join(piece for one in request.commands for piece in connection.pack_command(*_by_hash(one)))
     except (RedisError, ValueError) as error:
         request.fail(error)
         return b""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.frames import Entry, pack, unpack
+from bot.store.history import StoredHistory
 from bot.store.keys import Keys
-from bot.store.leases import Lease
+from bot.store.leases import LEASE_MS, Lease, new_token
 from bot.store.scripts import Scripts
 
 
@@ -35,6 +36,7 @@ class JournalledTurn:
         entries: oldest first; those from the inbox keep their kind.
         not_before: after a failure, when to try again, milliseconds by the store's clock; else 0.
         shown: its newest question that has been delivered.
+        history: as much as was asked for.
     """
 
     turn_id: str
@@ -42,6 +44,20 @@ class JournalledTurn:
     entries: list[Entry]
     not_before: int = 0
     shown: ShownQuestion | None = None
+    history: StoredHistory | None = None
+
+
+class Opened(NamedTuple):
+    """A conversation whose lease was taken.
+
+    Attributes:
+        delivery: the head of the outbox, if it holds something.
+        turn: else the unfinished turn, or one with all waiting messages; None where there are none.
+    """
+
+    lease: Lease
+    delivery: bytes | None
+    turn: JournalledTurn | None
 
 
 class Failures(NamedTuple):
@@ -58,19 +74,28 @@ class Journal:
         self._client = client
         self._scripts = scripts
 
-    async def begin(self, lease: Lease, turn_id: str) -> JournalledTurn | None:
+    async def open(self, conversation: str, turn_id: str, history_turns: int, ttl_ms: int = LEASE_MS) -> Opened | None:
+        """Take the lease of a conversation that is due, and begin its turn unless a delivery comes first.
+
+        Args:
+            turn_id: of a new turn; empty: begin none.
+
+        Returns:
+            None where somebody holds the lease, or has processed the conversation.
+        """
+        lease = Lease(conversation, new_token(), ttl_ms)
+        opened = await self._scripts.run("open", conversation, lease.token, ttl_ms, turn_id, history_turns)
+        return None if opened is None else Opened(lease, opened[0], _read_turn(opened[1]))
+
+    async def begin(self, lease: Lease, turn_id: str, history_turns: int = 0) -> JournalledTurn | None:
         """Resume the unfinished turn, else start one with all waiting messages; None where there are none.
 
         An unfinished turn keeps its id and takes in no messages here: none may come between a call and its result.
+
+        Args:
+            history_turns: how many of the newest turns come with it; 0: no history.
         """
-        begun = await self._scripts.run("begin", lease.conversation, lease.token, turn_id)
-        if begun is None:
-            return None
-        own_id, starts, frames, not_before, shown = begun
-        at, _, rest = shown.decode().partition(" ")
-        stored_at, _, question_id = rest.partition(" ")
-        question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
-        return JournalledTurn(own_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question)
+        return _read_turn(await self._scripts.run("begin", lease.conversation, lease.token, turn_id, history_turns))
 
     async def give_back(self, lease: Lease, count: int) -> None:
         """Put the newest entries of a turn without steps back to the front of the inbox."""
@@ -132,13 +157,29 @@ class Journal:
         deliveries: Sequence[bytes],
         keep_turns: int,
         given_up: str = "",
-    ) -> None:
+    ) -> bool:
         """End the turn: add its entry to the history and its deliveries to the outbox, delete the journal.
 
         Args:
             keep_turns: the newest turns the history keeps, at least 1.
             given_up: why the turn has no answer; its messages become a dead letter.
+
+        Returns:
+            Whether these deliveries are the whole outbox.
         """
-        await self._scripts.run(
-            "commit", lease.conversation, lease.token, keep_turns, history_entry or b"", given_up, *deliveries
+        entry = history_entry or b""
+        length = await self._scripts.run(
+            "commit", lease.conversation, lease.token, keep_turns, entry, given_up, *deliveries
         )
+        return int(length) == len(deliveries)
+
+
+def _read_turn(begun: list[Any] | None) -> JournalledTurn | None:
+    if begun is None:
+        return None
+    turn_id, starts, frames, not_before, shown, summary, entries = begun
+    at, _, rest = shown.decode().partition(" ")
+    stored_at, _, question_id = rest.partition(" ")
+    question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
+    history = None if entries is None else StoredHistory(summary or b"", entries)
+    return JournalledTurn(turn_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question, history)

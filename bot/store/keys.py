@@ -17,8 +17,7 @@ DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal and outbox
-SEEN_BEFORE_S = 600  # the seen-key of earlier versions; longer than a rolling deploy
-INDEX_S = 8 * DAY_S  # due index and fence; longer than WORK_S
+INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
@@ -31,7 +30,7 @@ HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
 CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting")
-SHARD_KINDS = ("due", "dead", "fence", "forgotten")
+SHARD_KINDS = ("due", "dead", "forgotten")
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -50,10 +49,6 @@ class Keys:
     @property
     def lease(self) -> str:
         return self._own("lease")
-
-    @property
-    def fence(self) -> str:
-        return self._own("fence")
 
     @property
     def due(self) -> str:
@@ -92,10 +87,6 @@ class Keys:
         It holds only a digest, because it stays after ``/forget me``.
         """
         return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
-
-    def seen_before(self, message_id: str) -> str:
-        """The seen-key of earlier versions, whose processes may still run during a deploy."""
-        return f"{self._own('seen')}:{message_id}"
 
     def _own(self, kind: str) -> str:
         return f"{self._shard}{kind}:{self._conversation}"
@@ -144,7 +135,7 @@ def personal_pattern(name: str) -> str:
 def is_personal(key: str, channel: str, name: str) -> bool:
     """Whether a key names a person of a channel; the name must be a whole part of the key, not a piece of one.
 
-    Only earlier versions had fences of single conversations.
+    Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
     return kind in ("seen", "note", "fence") and {channel, name} <= set(parts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+import asyncio
+from typing import Any, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
@@ -25,21 +26,40 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 """
 
 
+PREFETCHED_S = 2.0
+
+
 class KeyValue:
     """Values by name. Losing one costs a look-up, never a message."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._prefetched: dict[str, asyncio.Future[list[Any]]] = {}
+
+    def prefetch(self, name: str) -> None:
+        """Read a value with what else is sent now; the next ``get`` within ``PREFETCHED_S`` takes it."""
+        if name not in self._prefetched:
+            reading = self._prefetched[name] = self._client.execute_soon(("GET", kv_key(name)))
+            reading.add_done_callback(_ignore_failure)
+            asyncio.get_running_loop().call_later(PREFETCHED_S, self._prefetched.pop, name, None)
 
     async def get(self, name: str) -> bytes | None:
         """The value; None where there is none or it has expired."""
+        reading = self._prefetched.pop(name, None) or self._client.execute_soon(("GET", kv_key(name)))
         async with translate_errors():
-            return cast("bytes | None", await self._client.get(kv_key(name)))
+            (value,) = await reading
+        return cast("bytes | None", value)
 
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
         """Set a value for ``ttl_s`` seconds."""
+        self._prefetched.pop(name, None)
         async with translate_errors():
             await self._client.eval(SET, 1, kv_key(name), ttl_s, value)
+
+    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
+        """Set a value with the process's next request. A failure is not reported."""
+        self._prefetched.pop(name, None)
+        self._client.execute_later(("EVAL", SET, 1, kv_key(name), ttl_s, value)).add_done_callback(_ignore_failure)
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
         """Set an empty value unless there is one; whether it was set."""
@@ -65,3 +85,9 @@ class KeyValue:
     async def delete(self, name: str) -> None:
         async with translate_errors():
             await self._client.delete(kv_key(name))
+
+
+def _ignore_failure(done: asyncio.Future[list[Any]]) -> None:
+    """Take the exception, so that asyncio does not report it."""
+    if not done.cancelled():
+        _ = done.exception()

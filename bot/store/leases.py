@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from secrets import token_hex
 
+from bot.errors import LeaseLost
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import INDEX_S, Keys, due_indexes
 from bot.store.scripts import Scripts
@@ -18,19 +20,18 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 return redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
 """
 
-# As renew.lua, for many leases of one shard; returns the indexes of those that are lost.
+# Renews many leases of one shard; returns the indexes of those that are lost.
 RENEW_EACH = f"""#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lost = {{}}
 for i = 1, #ARGV, 3 do
-    local lease, fence = KEYS[(i - 1) / 3 * 2 + 2], KEYS[(i - 1) / 3 * 2 + 3]
+    local lease = KEYS[(i - 1) / 3 + 2]
     local conversation, token, ttl = ARGV[i], ARGV[i + 1], ARGV[i + 2]
     if redis.call('GET', lease) ~= token then
         table.insert(lost, (i - 1) / 3)
     else
         redis.call('PEXPIRE', lease, ttl)
-        redis.call('EXPIRE', fence, {INDEX_S})
         redis.call('ZADD', KEYS[1], now + ttl, conversation)
     end
 end
@@ -44,14 +45,17 @@ class Lease:
     """The right to work on a conversation, until ``ttl_ms`` have passed without a renewal.
 
     Attributes:
-        token: the fencing token, greater with each lease of the conversation.
-        unsent: deliveries that were in the outbox when the lease was taken.
+        token: the fencing token: a random name of this lease, which every write under it carries.
     """
 
     conversation: str
-    token: int
+    token: str
     ttl_ms: int
-    unsent: int = 0
+
+
+def new_token() -> str:
+    """The fencing token of a new lease."""
+    return token_hex(8)
 
 
 class Leases:
@@ -66,14 +70,10 @@ class Leases:
         self._priority = priority
         self._scripts = scripts
 
-    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS, *, if_wanted: bool = False) -> Lease | None:
-        """Take the lease; None where somebody holds it.
-
-        Args:
-            if_wanted: None also where the conversation is not in the due index: somebody else has processed it.
-        """
-        taken = await self._scripts.run("acquire", conversation, ttl_ms, "wanted" if if_wanted else "")
-        return None if taken is None else Lease(conversation, taken[0], ttl_ms, taken[1])
+    async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS) -> Lease | None:
+        """Take the lease; None where somebody holds it."""
+        lease = Lease(conversation, new_token(), ttl_ms)
+        return lease if await self._scripts.run("acquire", conversation, lease.token, ttl_ms) else None
 
     async def renew(self, lease: Lease) -> None:
         """Keep the lease for another ``ttl_ms``.
@@ -81,12 +81,13 @@ class Leases:
         Raises:
             LeaseLost: it has expired.
         """
-        await self._scripts.run("renew", lease.conversation, lease.token, lease.ttl_ms)
+        if await self.renew_each([lease]):
+            raise LeaseLost(lease.conversation)
 
     async def renew_each(self, leases: Sequence[Lease]) -> list[Lease]:
         """Renew leases of one shard in one request; returns those that have expired."""
         keys = [Keys(lease.conversation) for lease in leases]
-        names = [keys[0].due, *(name for one in keys for name in (one.lease, one.fence))]
+        names = [keys[0].due, *(one.lease for one in keys)]
         values = [value for lease in leases for value in (lease.conversation, lease.token, lease.ttl_ms)]
         async with translate_errors():
             lost = await self._priority.eval(RENEW_EACH, len(names), *names, *values)

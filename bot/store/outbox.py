@@ -9,6 +9,8 @@ from bot.store.keys import Keys
 from bot.store.leases import Lease
 from bot.store.scripts import Scripts
 
+RELEASED = b"released"  # no delivery: those are JSON
+
 
 class Outbox:
     """Deliveries of conversations.
@@ -39,7 +41,7 @@ class Outbox:
         await self._scripts.run("replace_head", lease.conversation, lease.token, delivery)
 
     async def remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
-        """Remove the delivery, which has arrived; returns the next one.
+        """Remove the delivery, which has arrived; returns the next one, or ``RELEASED``: no work was left.
 
         Args:
             question_id: of the question in the delivery; the parked turn stores when it was shown.

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+LATER_S = 1.0  # until what can wait for another batch leaves by itself
 MAX_BATCH = 64  # commands in a batch, unless one request has more: parsing the replies blocks the event loop
 
 Command = tuple[Any, ...]
@@ -50,6 +51,7 @@ class Batches:
         self._answer_s = answer_s
         self._waiting: deque[Request] = deque()
         self._sending: set[asyncio.Task[None]] = set()
+        self._later: list[Request] = []
         self._is_called = False
 
     def submit(self, commands: Sequence[Command], options: dict[str, Any]) -> asyncio.Future[list[Any]]:
@@ -62,8 +64,19 @@ class Batches:
             loop.call_soon(self._start_batches)  # requests of the same round of the loop share a batch
         return results
 
+    def submit_later(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
+        """Send a request with the next batch, at the latest after ``LATER_S``."""
+        loop = asyncio.get_running_loop()
+        results: asyncio.Future[list[Any]] = loop.create_future()
+        if not self._later:
+            loop.call_later(LATER_S, self._start_later)
+        self._later.append(Request(commands, {}, results))
+        return results
+
     async def aclose(self) -> None:
-        """Fail all waiting requests and cancel the batches under way."""
+        """Send what could wait, fail all other waiting requests, and cancel the batches under way."""
+        if later := self._take_later():
+            await self._run(later)
         _fail(self._waiting, ConnectionError("closed"))
         self._waiting.clear()
         for sending in self._sending:
@@ -78,8 +91,19 @@ class Batches:
             self._sending.add(sending)
             sending.add_done_callback(partial(self._on_batch_end, batch))
 
+    def _start_later(self) -> None:
+        self._waiting.extend(self._take_later())
+        if not self._is_called:
+            self._start_batches()
+
+    def _take_later(self) -> list[Request]:
+        later, self._later = self._later, []
+        return later
+
     def _next(self) -> list[Request]:
-        batch: list[Request] = []
+        if not self._waiting:
+            return []
+        batch = self._take_later()
         commands = 0
         while self._waiting and commands < MAX_BATCH:
             request = self._waiting.popleft()

@@ -9,12 +9,10 @@ accepts nothing new, but accepted work is finished.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hashlib import sha1
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import ResponseError
 
 from bot.errors import LeaseLost
 from bot.store.clients import Client, translate_errors
@@ -28,7 +26,6 @@ from bot.store.keys import (
     INBOX_FEW,
     INDEX_S,
     SCRIPT_KINDS,
-    SEEN_BEFORE_S,
     SEEN_S,
     WORK_S,
     Keys,
@@ -37,7 +34,7 @@ from bot.store.keys import (
 Name = Literal[
     "accept",
     "acquire",
-    "renew",
+    "open",
     "release",
     "begin",
     "give_back",
@@ -64,12 +61,6 @@ NAMES: tuple[Name, ...] = get_args(Name)
 Argument = str | int | bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Script:
-    text: str
-    sha: str
-
-
 class Scripts:
     """Runs scripts by name.
 
@@ -85,34 +76,27 @@ class Scripts:
         """Run a script on a conversation.
 
         Args:
-            message_id: its seen-keys are the script's last keys.
+            message_id: its seen-key is the script's last key.
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
             StoreUnavailable: see ``translate_errors``.
         """
         keys = Keys(conversation)
-        names = (*keys.for_scripts, keys.seen(message_id), keys.seen_before(message_id))
+        names = (*keys.for_scripts, keys.seen(message_id))
         async with translate_errors():
             try:
-                return await self._evaluate(self._scripts[name], len(names), *names, conversation, *arguments)
+                return await self._client.eval(self._scripts[name], len(names), *names, conversation, *arguments)
             except ResponseError as error:
                 if str(error) == "LEASELOST":
                     raise LeaseLost(conversation) from error
                 raise
 
-    async def _evaluate(self, script: _Script, key_count: int, *rest: Argument) -> Any:
-        try:
-            return await self._client.evalsha(script.sha, key_count, *rest)
-        except NoScriptError:  # a restarted server has lost its scripts
-            return await self._client.eval(script.text, key_count, *rest)
 
-
-def _read(name: Name, history_s: int) -> _Script:
+def _read(name: Name, history_s: int) -> str:
     folder = files(__package__) / "lua"
     constants = {
         "SEEN_S": SEEN_S,
-        "SEEN_BEFORE_S": SEEN_BEFORE_S,
         "WORK_S": WORK_S,
         "INDEX_S": INDEX_S,
         "HISTORY_S": history_s,
@@ -125,8 +109,7 @@ def _read(name: Name, history_s: int) -> _Script:
         "HISTORY_SHARE": HISTORY_SHARE,
     }
     first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
-    names = f"local {', '.join(SCRIPT_KINDS)}, seen, seen_before = unpack(KEYS)"
+    names = f"local {', '.join(SCRIPT_KINDS)}, seen = unpack(KEYS)"
     values = f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"
     shared = (folder / "shared.lua").read_text("utf-8")
-    text = "\n".join([first_line, names, values, shared, body])
-    return _Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+    return "\n".join([first_line, names, values, shared, body])

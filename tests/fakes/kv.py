@@ -13,6 +13,9 @@ class LocalKeyValue:
         self.kept: dict[str, bytes] = {}
         self.lives: dict[str, int] = {}
 
+    def prefetch(self, name: str) -> None:
+        """Nothing is far away here."""
+
     async def get(self, name: str) -> bytes | None:
         self._reach()
         return self.kept.get(name)
@@ -21,6 +24,11 @@ class LocalKeyValue:
         self._reach()
         self.kept[name] = value
         self.lives[name] = ttl_s
+
+    def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
+        if not self.away:
+            self.kept[name] = value
+            self.lives[name] = ttl_s
 
     async def incr(self, name: str, ttl_s: int) -> int:
         self._reach()

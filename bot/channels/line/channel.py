@@ -49,7 +49,8 @@ class Line(Channel):
         token = config.line_channel_access_token.get_secret_value()
         self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        self._enricher = Enricher(People(self._client, host.kv))
+        self._people = People(self._client, host.kv)
+        self._enricher = Enricher(self._people)
         self._formatter = Formatter(host.texts, host.language)
         allowance = Allowance(self._client, host.kv, partial(host.notify, "line_month", platform=self.name))
         self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
@@ -83,6 +84,10 @@ class Line(Channel):
         outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
         await self._sender.send(outbound, assert_lease)
         self._traffic.record_delivery(self._clock())
+
+    def prefetch(self, conversation: str, author: str) -> None:
+        """Read the author's profile."""
+        self._people.prefetch(chat_of(conversation), author)
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names of the authors, and in 1:1 their language."""

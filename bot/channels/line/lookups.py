@@ -54,6 +54,10 @@ class People:
         self._client = client
         self._kv = kv
 
+    def prefetch(self, chat: Chat, user: str) -> None:
+        """Read the stored profile of a user."""
+        self._kv.prefetch(_key(chat, user))
+
     async def find(self, chat: Chat, users: Iterable[str]) -> dict[str, Person]:
         """Everybody's profile, by user id. Never raises."""
         wanted = sorted(set(users))
@@ -61,8 +65,7 @@ class People:
         return dict(zip(wanted, found, strict=True))
 
     async def _look_up(self, chat: Chat, user: str) -> Person:
-        # The id is part of the name, so that the entry goes when the person is forgotten.
-        key = f"line:person:{chat.kind}:{user}"
+        key = _key(chat, user)
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 if (known := await self._kv.get(key)) is not None:
@@ -72,7 +75,12 @@ class People:
                 except Failure as failure:
                     log.info("line.profile_unknown", cause=str(failure))
                     person, keep_s = NOBODY, UNKNOWN_S
-                await self._kv.set(key, encode(person), keep_s)
+                self._kv.set_later(key, encode(person), keep_s)
                 return person
         except (TimeoutError, StoreUnavailable):
             return NOBODY
+
+
+def _key(chat: Chat, user: str) -> str:
+    """The id is part of the name, so that the entry goes when the person is forgotten."""
+    return f"line:person:{chat.kind}:{user}"

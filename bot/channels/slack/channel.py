@@ -26,7 +26,7 @@ from bot.channels.slack.presence import Presence
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
-from bot.channels.slack.types import Address, Chat, Command, Envelope, read, read_address, write_address
+from bot.channels.slack.types import Address, Chat, Command, Envelope, chat_of, read, read_address, write_address
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -63,7 +63,7 @@ class Slack(Channel):
         self.identity = Identity(self._client, timing)
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._reader = Reader(config, host)
-        people = People(self._client, host.kv)
+        people = self._people = People(self._client, host.kv)
         self._enricher = Enricher(self._client, people, self.identity, timing.lookup_timeout_s)
         self._assistant = Assistant(self._client, people, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
@@ -110,6 +110,13 @@ class Slack(Channel):
         shown_at = await self._sender.send(conversation, read_address(delivery.address), delivery, assert_lease)
         self._traffic.record_delivery(now_ms())
         return shown_at
+
+    def prefetch(self, conversation: str, author: str) -> None:
+        """Read the author's profile, and whether the bot takes part in the conversation."""
+        chat = chat_of(conversation)
+        self._people.prefetch(chat.team, author)
+        if chat.is_group:
+            self._host.kv.prefetch(_participation_key(conversation))
 
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names, time zones, files that a mention left out, and the earlier messages of a thread."""
@@ -174,10 +181,15 @@ class Slack(Channel):
         Returns:
             The id of the message with which that began.
         """
+        if not chat_of(conversation).is_group:  # everything counts there
+            return message_id
         key = _participation_key(conversation)
         try:
-            since = await self._host.kv.get(key) or message_id.encode()
-            await self._host.kv.set(key, since, PARTICIPATION_S)
+            if (since := await self._host.kv.get(key)) is None:
+                since = message_id.encode()
+                await self._host.kv.set(key, since, PARTICIPATION_S)
+            else:
+                self._host.kv.set_later(key, since, PARTICIPATION_S)
         except StoreUnavailable:
             log.warning("slack.thread_not_stored")
             return message_id

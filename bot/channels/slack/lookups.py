@@ -133,6 +133,10 @@ class People:
         self._client = client
         self._kv = kv
 
+    def prefetch(self, team: str, user: str) -> None:
+        """Read the stored profile of a user."""
+        self._kv.prefetch(_key(team, user))
+
     async def find(self, team: str, users: Iterable[str]) -> dict[str, Author]:
         """Everybody's name, language and time zone, by user id. Never raises."""
         wanted = sorted(set(users))
@@ -140,7 +144,7 @@ class People:
         return dict(zip(wanted, found, strict=True))
 
     async def _look_up(self, team: str, user: str) -> Author:
-        key = f"slack:user:{team}:{user}"
+        key = _key(team, user)
         with suppress(StoreUnavailable, DecodeError):
             if (known := await self._kv.get(key)) is not None:
                 return _decode(known)
@@ -150,9 +154,12 @@ class People:
             return Author(user)
         author = _author(user, response.data.get("user"))
         if not response.retry_after:
-            with suppress(StoreUnavailable):
-                await self._kv.set(key, encode(author), DAY_S if response.ok else UNKNOWN_S)
+            self._kv.set_later(key, encode(author), DAY_S if response.ok else UNKNOWN_S)
         return author
+
+
+def _key(team: str, user: str) -> str:
+    return f"slack:user:{team}:{user}"
 
 
 def _author(user_id: str, data: object) -> Author:

@@ -1,9 +1,10 @@
 #!lua
-if redis.call('EXISTS', seen_before) == 1 or not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
+if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end
 local kind, id, body, always = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local stamped = string.format('%s@%d', id, now_ms())
+local now = now_ms()
+local stamped = string.format('%s@%d', id, now)
 local waiting = redis.call('RPUSH', inbox, string.format('%s %d:%s', kind, #stamped, stamped) .. body)
 local most = always == 'decides' and 2 or 1 -- an approval or rejection is accepted where messages have filled the inbox
 if always ~= 'always' and waiting > INBOX_FEW * most
@@ -12,11 +13,10 @@ if always ~= 'always' and waiting > INBOX_FEW * most
     redis.call('DEL', seen)
     return 3
 end
-redis.call('SET', seen_before, '', 'EX', SEEN_BEFORE_S)
 redis.call('EXPIRE', inbox, WORK_S)
 if redis.call('EXISTS', lease) == 1 then
     -- The holder reads the inbox again before releasing the lease; if it dies, the conversation is due at the expiry.
     return 2
 end
-due_at(now_ms())
+due_at(now)
 return 1

@@ -1,13 +1,6 @@
 #!lua flags=allow-oom
-if redis.call('EXISTS', lease) == 1 then
+if not redis.call('SET', lease, ARGV[2], 'NX', 'PX', ARGV[3]) then
     return false
 end
-if ARGV[3] == 'wanted' and not redis.call('ZSCORE', due, conversation) then
-    return false
-end
--- One fence for the whole shard names no person. A lost fence starts at the clock, so no token is used twice.
-local token = math.max(tonumber(redis.call('GET', fence) or 0) + 1, now_ms())
-redis.call('SET', fence, token, 'EX', INDEX_S)
-redis.call('SET', lease, token, 'PX', ARGV[2])
-due_at(now_ms() + ARGV[2])
-return {token, redis.call('LLEN', outbox)}
+due_at(now_ms() + ARGV[3])
+return 1

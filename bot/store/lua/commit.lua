@@ -12,14 +12,22 @@ if given_up ~= '' then
     add_dead_letter('reason', given_up, unpack(lost))
 end
 if turn_record ~= '' then
-    redis.call('RPUSH', history, turn_record)
-    redis.call('LTRIM', history, -keep_turns, -1)
+    local kept = redis.call('RPUSH', history, turn_record)
+    if kept > tonumber(keep_turns) then
+        redis.call('LTRIM', history, -keep_turns, -1)
+    end
     bound_history(turn_record)
     redis.call('EXPIRE', history, HISTORY_S)
-    redis.call('EXPIRE', summary, HISTORY_S)
+    if kept > 1 then
+        redis.call('EXPIRE', summary, HISTORY_S)
+    end
 end
+local deliveries = 0
 for i = 6, #ARGV do
-    redis.call('RPUSH', outbox, ARGV[i])
+    deliveries = redis.call('RPUSH', outbox, ARGV[i])
 end
-redis.call('EXPIRE', outbox, WORK_S)
+if deliveries > 0 then
+    redis.call('EXPIRE', outbox, WORK_S)
+end
 redis.call('DEL', turn, journal)
+return deliveries

@@ -1,4 +1,5 @@
 #!lua flags=allow-oom
+-- Removes a delivery that has arrived; releases the lease if no work is left.
 if lease_lost() then return LEASE_LOST end
 local question, shown_at = ARGV[3], ARGV[4]
 redis.call('LPOP', outbox)
@@ -8,5 +9,9 @@ if question ~= '' then
     if last and kind_of(last) == 'asked' and string.find(last, '"id":"' .. question .. '"', 1, true) then
         redis.call('HSET', turn, 'shown', string.format('%d %d %s', tonumber(shown_at) or now_ms(), now_ms(), question))
     end
+end
+if redis.call('EXISTS', inbox, journal, outbox) == 0 then
+    release_idle()
+    return 'released'
 end
 return redis.call('LINDEX', outbox, 0)

@@ -35,6 +35,39 @@ local function keep_turn()
     redis.call('EXPIRE', journal, WORK_S)
 end
 
+-- Resumes the unfinished turn, else begins one with the whole inbox; false where that is empty. History comes with it.
+local function begin_turn(new_id, turns)
+    local id, starts, retry_at, shown = unpack(redis.call('HMGET', turn, 'id', 'starts', 'retry_at', 'shown'))
+    local frames = redis.call('LRANGE', id and journal or inbox, 0, -1)
+    if not id then
+        if #frames == 0 then
+            return false
+        end
+        redis.call('RENAME', inbox, journal)
+        id = new_id
+    end
+    starts = (tonumber(starts) or 0) + 1
+    redis.call('HSET', turn, 'id', id, 'starts', starts)
+    keep_turn()
+    local not_before = tonumber(retry_at) or 0
+    if not_before > 0 and not_before <= now_ms() then
+        not_before = 0
+    end
+    local summarised = turns ~= '0' and redis.call('GET', summary)
+    local entries = turns ~= '0' and redis.call('LRANGE', history, -turns, -1)
+    return {id, starts, frames, not_before, shown or '', summarised, entries}
+end
+
+-- Ends a lease with no work left.
+local function release_idle()
+    local forgot = redis.call('DEL', lease, forgetting) == 2
+    redis.call('ZREM', due, conversation)
+    if forgot then
+        -- The last answer has been delivered: now the append-only file can be rewritten.
+        redis.call('SET', forgotten, now_ms(), 'EX', INDEX_S)
+    end
+end
+
 -- Bytes; 0 where the host forbids MEMORY.
 local function size_of(list)
     local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', 0)
