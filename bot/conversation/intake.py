@@ -1,8 +1,8 @@
-"""Intake: one durable write before a webhook's 200. Then a worker gets a hint, and nothing waits for the hint."""
+"""Intake: one durable write before a webhook's 200; then the worker of this process, if it has one, is told."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import structlog
 from msgspec.structs import replace
@@ -24,21 +24,20 @@ SAMPLE = 100  # characters of a message that is left out: enough to know its lan
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
-class Jobs(Protocol):
-    """Hints for workers that a conversation is due. Without a hint the sweep finds the conversation."""
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Add a hint without waiting for a worker; a key that is known already may be ignored."""
-        ...
+Start = Callable[[str], None]
 
 
 class Intake:
-    """Accepts messages of every channel (``bot.channels.Accept``)."""
+    """Accepts messages of every channel (``bot.channels.Accept``).
 
-    def __init__(self, store: Store, jobs: Jobs, commands: SpokenCommands, metrics: Metrics) -> None:
+    Args:
+        start: called with a conversation that is due, so that it need not wait for a worker's sweep.
+    """
+
+    def __init__(self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics) -> None:
         self._store = store
         self._commands = commands
-        self._jobs = jobs
+        self._start = start
         self._metrics = metrics
         self.closed = False
 
@@ -64,10 +63,9 @@ class Intake:
                 log.warning("inbox.full", conversation=conversation)
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
-        message_id = event.message.id
         if accepted is not Accepted.LEASED:
-            # A duplicate gets its job too: the first one may have died between the write and this line.
-            await self._jobs.add(conversation, f"{conversation}/{message_id}")
+            # A duplicate too: the process of the first one may have died between the write and this line.
+            self._start(conversation)
         if accepted is Accepted.LEASED and parsed.is_stop:
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)

@@ -123,18 +123,6 @@ class Process(Mailbox):
         return shown_at
 
 
-class LastJobs:
-    """Where a process dies before its hint is on the way."""
-
-    def __init__(self, wire: CutWire) -> None:
-        self._wire = wire
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Die."""
-        self._wire.is_cut.set()
-        await asyncio.Event().wait()
-
-
 class Conversation:
     """One conversation on a real store.
 
@@ -175,10 +163,14 @@ class Conversation:
             assert await self.rig.accept(self.name, about)
 
     async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:
-        """Bring a message to a process that dies, before its hint at the latest; its requests."""
+        """Bring a message to a process that dies, before it begins at the latest; its requests."""
         wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
-            accept = Intake(store, LastJobs(wire), SpokenCommands(texts()), Metrics())
+
+            def die(_conversation: str) -> None:
+                wire.is_cut.set()
+
+            accept = Intake(store, die, SpokenCommands(texts()), Metrics())
             await _until_death(wire, accept(self.name, event))
         return wire.requests
 
