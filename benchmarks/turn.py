@@ -45,11 +45,8 @@ MODEL = "gemini-2.5-flash"
 TURNS, ROUNDS = 50, 7
 
 
-class NoJobs:
-    """The benchmark attends by itself."""
-
-    async def add(self, conversation: str, key: str) -> None:
-        return None
+def process_later(_conversation: str, _author: str) -> None:
+    """The benchmark processes by itself."""
 
 
 @asynccontextmanager
@@ -62,7 +59,7 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]  # no create()
             agent = Agent(provider, tools, SYSTEM, metrics)
             texts = load()
-            intake = Intake(store, NoJobs(), SpokenCommands(texts), metrics)
+            intake = Intake(store, process_later, SpokenCommands(texts), metrics)
             reads = partial(read_history, store), partial(read_open_question, store)
             console = Console(intake, store.live, *reads, texts, "en")
             runner = build(store, agent, {"console": console}, texts, metrics)

@@ -24,7 +24,7 @@ from bot.checks import CheckResult
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.history import read_history
-from bot.conversation.intake import Intake, Jobs
+from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
@@ -54,7 +54,6 @@ class ProcessServices:
     """What every process needs, opened."""
 
     settings: Settings
-    url: str
     store: Store
     metrics: Metrics
     texts: Texts
@@ -112,7 +111,7 @@ async def open_services(settings: Settings) -> AsyncIterator[ProcessServices]:
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
         agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
-        yield ProcessServices(settings, url, store, metrics, load(), tools, agent)
+        yield ProcessServices(settings, store, metrics, load(), tools, agent)
 
 
 def persona(settings: Settings) -> str:
@@ -137,7 +136,7 @@ def console_prompt(settings: Settings) -> str:
 @asynccontextmanager
 async def open_runtime(
     services: ProcessServices,
-    jobs: Jobs,
+    start: Start,
     *,
     only_console: bool = False,
     listens: bool = False,
@@ -147,6 +146,7 @@ async def open_runtime(
     """Open the channels and connect intake, channels and turns.
 
     Args:
+        start: tells this process's worker of a conversation that is due.
         only_console: open no other channel.
         listens: this process accepts messages, also through Slack's Socket Mode.
         works: this process runs turns.
@@ -154,7 +154,7 @@ async def open_runtime(
     """
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    intake = Intake(store, jobs, SpokenCommands(texts), services.metrics, services.settings.history_days)
+    intake = Intake(store, start, SpokenCommands(texts), services.metrics, settings.history_days)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     reads = partial(read_history, store), partial(read_open_question, store)
     console = Console(intake, store.live, *reads, texts, settings.language)

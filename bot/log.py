@@ -19,7 +19,6 @@ WARNING_ONLY = (
     "aiohttp",
     "anthropic",
     "asyncio",
-    "docket",
     "google_genai",
     "httpcore",
     "httpcore2",

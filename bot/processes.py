@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from bot.app import Runtime, asgi, open_runtime, open_services
-from bot.conversation.intake import Jobs
 from bot.ops.eviction import Evictor
 from bot.settings import Settings
 from bot.web.connections import bounds_here
 from bot.web.server import listen, serving, stop_signals
-from bot.worker import DocketJobs, OwnJobs, Worker, open_docket
+from bot.worker import SHORT_SWEEP_S, ChatWorker, Service, Worker
 
 
 async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], None]) -> None:
@@ -27,16 +26,13 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
     with listen(settings.host, settings.port) as sock, stop_signals() as orders:
         async with AsyncExitStack() as stack:
             services = await stack.enter_async_context(open_services(settings))
-            docket = await stack.enter_async_context(open_docket(services.url))
-            here = Worker(docket, services.store, orders.hurry) if worker else None
-            hints = await stack.enter_async_context(aclosing(DocketJobs(docket)))
-            jobs: Jobs = here or hints
-            runtime = await stack.enter_async_context(open_runtime(services, jobs, listens=True, works=worker))
-            evictor = Evictor(services.store, runtime.store_full)
+            here = Worker(services.store, orders.hurry) if worker else None
+            start = here.add if here else _leave_to_the_sweep
+            runtime = await stack.enter_async_context(open_runtime(services, start, listens=True, works=worker))
             server = await stack.enter_async_context(serving(asgi(services, runtime, here), sock, bounds))
             stack.callback(runtime.console.close)
             if here:
-                await stack.enter_async_context(here.run(runtime.conversations.process, [evictor.run]))
+                await stack.enter_async_context(here.run(runtime.conversations.process, _upkeep(runtime)))
             _freeze_garbage()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
@@ -46,27 +42,36 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
 async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
     """``kaiwa worker``: only turns, until SIGTERM."""
     with stop_signals() as orders:
-        async with open_services(settings) as services, open_docket(services.url) as docket:
-            worker = Worker(docket, services.store, orders.hurry)
-            async with open_runtime(services, worker) as runtime:
-                evictor = Evictor(services.store, runtime.store_full)
-                async with worker.run(runtime.conversations.process, [evictor.run]):
-                    _freeze_garbage()
-                    announce()
-                    await _until(orders.stop, worker.wait_until_ended)
-                    runtime.conversations.closing = True
+        async with AsyncExitStack() as stack:
+            services = await stack.enter_async_context(open_services(settings))
+            worker = Worker(services.store, orders.hurry, SHORT_SWEEP_S)
+            runtime = await stack.enter_async_context(open_runtime(services, worker.add))
+            await stack.enter_async_context(worker.run(runtime.conversations.process, _upkeep(runtime)))
+            _freeze_garbage()
+            announce()
+            await _until(orders.stop, worker.wait_until_ended)
+            runtime.conversations.closing = True
 
 
 @asynccontextmanager
 async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runtime]:
     """``kaiwa chat``: no web server, and a worker for one conversation."""
-    jobs = OwnJobs(conversation)
+    worker = ChatWorker(conversation)
     async with (
         open_services(settings) as services,
-        open_runtime(services, jobs, only_console=True) as runtime,
-        jobs.run(runtime.conversations.process),
+        open_runtime(services, worker.add, only_console=True) as runtime,
+        worker.run(runtime.conversations.process),
     ):
         yield runtime
+
+
+def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
+    """Does nothing: a worker of another process finds the conversation in the due index."""
+
+
+def _upkeep(runtime: Runtime) -> list[Service]:
+    """What runs beside a worker."""
+    return [Evictor(runtime.store, runtime.store_full).run, runtime.store.docket_keys.run]
 
 
 def _freeze_garbage() -> None:

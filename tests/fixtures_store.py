@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -20,12 +19,6 @@ from redis.retry import Retry
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
 from tests.cluster import Cluster, running
-
-# Keys that may live for ever: pattern and reason.
-ENDLESS = {
-    r"kaiwa:(?!\{).*": "Docket's own (stream, queue, workers): as long as the deployment lives",
-    r"\{kaiwa\}:.*": "the same on a cluster",
-}
 
 
 @pytest.fixture(scope="session")
@@ -104,11 +97,7 @@ async def store(store_url: str, redis: Redis) -> AsyncIterator[Store]:
 
 
 async def endless_keys(redis: Redis | RedisCluster) -> list[str]:
-    """The keys that would live for ever and have no reason to."""
+    """The keys that would live for ever."""
     names = [name.decode() async for name in redis.scan_iter()]
     lives = [await redis.ttl(name) for name in names]
-    return [
-        name
-        for name, life in zip(names, lives, strict=True)
-        if life == -1 and not any(re.fullmatch(pattern, name) for pattern in ENDLESS)
-    ]
+    return [name for name, life in zip(names, lives, strict=True) if life == -1]

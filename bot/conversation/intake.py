@@ -1,9 +1,9 @@
-"""Intake: one durable write before a webhook's 200. Then a worker gets a hint, and nothing waits for the hint."""
+"""Intake: one durable write before a webhook's 200; then the worker of this process, if it has one, is told."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from collections.abc import Callable
 
 import structlog
 from msgspec.structs import replace
@@ -26,32 +26,25 @@ SAMPLE = 100  # characters of a message that is left out: enough to know its lan
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
-class Jobs(Protocol):
-    """Hints for workers that a conversation is due. Without a hint the sweep finds the conversation."""
-
-    async def add(self, conversation: str, author: str) -> None:
-        """Add a hint without waiting for a worker.
-
-        Args:
-            author: id of the person who waits for an answer; empty if nobody does.
-        """
-        ...
+Start = Callable[[str, str], None]
 
 
 class Intake:
     """Accepts messages of every channel (``bot.channels.Accept``).
 
     Args:
+        start: called with a conversation that is due, so that it need not wait for a worker's sweep, and with the id of
+            the person who waits for an answer, empty if nobody does.
         history_days: lifetime of the histories.
     """
 
     def __init__(
-        self, store: Store, jobs: Jobs, commands: SpokenCommands, metrics: Metrics, history_days: int = 30
+        self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics, history_days: int = 30
     ) -> None:
         self._store = store
         self._index_s = index_s(history_days)
         self._commands = commands
-        self._jobs = jobs
+        self._start = start
         self._metrics = metrics
         self.closed = False
 
@@ -78,8 +71,8 @@ class Intake:
         elif accepted:
             self._metrics.accepted.labels(channel).inc()
         if accepted is not Accepted.LEASED:
-            # A duplicate gets its job too: the first one may have died between the write and this line.
-            await self._jobs.add(conversation, event.author_id if parsed.is_text else "")
+            # A duplicate too: the process of the first one may have died between the write and this line.
+            self._start(conversation, event.author_id if parsed.is_text else "")
         if accepted is Accepted.LEASED and parsed.is_stop:
             await self._store.live.publish(TOPIC, conversation.encode())
         return bool(accepted)

@@ -20,7 +20,7 @@ from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.errors import StoreUnavailable
 from bot.settings import Settings
-from bot.store import STORE_FAILURES, Claim, Counter, Spent, Store, Totals, Unit
+from bot.store import Claim, Counter, Spent, Store, Totals, Unit
 from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
@@ -289,7 +289,7 @@ class Budgets:
 
 
 def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:
-    if not counted.cancelled() and isinstance(error := counted.exception(), (*STORE_FAILURES, TimeoutError)):
+    if not counted.cancelled() and (error := counted.exception()) is not None:
         log.warning("budget.not_counted", tokens=tokens, cause=type(error).__name__)
 
 

@@ -190,7 +190,7 @@ class ConversationRunner:
         """Give the lease back.
 
         Returns:
-            Whether the inbox holds a message that came in during the release, for which no worker got a hint.
+            Whether the inbox holds a message that came in during the release, of which no worker was told.
         """
         with suppress(LeaseLost, StoreUnavailable):
             return await self._store.leases.release(lease, wakeup.at, wakeup.known)

@@ -9,7 +9,7 @@
     memory      how full the store is             budget           counters of a day
     frames      entries of inbox and journal      personal_data    keys that name a person
     embedded    the bundled Valkey                rewriting        its append-only file
-    private     its folder's permissions
+    private     its folder's permissions          docket_keys      keys of earlier versions
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
-from bot.store.clients import STORE_FAILURES, Client, connect, limited_pool, translate_errors
+from bot.store.clients import Client, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
+from bot.store.docket_keys import DocketKeys
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
@@ -45,7 +46,6 @@ __all__ = [
     "CHANGE",
     "CONTROL",
     "RELEASED",
-    "STORE_FAILURES",
     "Accepted",
     "Claim",
     "Counter",
@@ -67,13 +67,12 @@ __all__ = [
     "StoredHistory",
     "Totals",
     "Unit",
-    "limited_pool",
     "open_store",
     "shard_of",
 ]
 
 
-CONNECTIONS = 6  # of one process; with those of its Docket no more than ten
+CONNECTIONS = 6  # of one process
 SAFE_POLICY = "noeviction"
 CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
 
@@ -136,6 +135,7 @@ class Store:
         self.budget = Budget(client)
         self.live = live
         self.memory = StoreMemory(client, scripts)
+        self.docket_keys = DocketKeys(client)
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Check that every shard answers.

@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha1
 from typing import Any, cast
 
-from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis, RedisCluster
+from redis.asyncio import ConnectionPool, Redis, RedisCluster
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -24,7 +24,7 @@ STORE_FAILURES = (RedisError, RedisClusterException, OSError)
 CONNECT_S = 2.0
 NODE_S = 1.0  # for one node of a cluster: time must remain to ask another node where the key is now
 
-CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")  # Docket's names for them
+CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
 
 
 class Server(Redis):
@@ -156,13 +156,13 @@ Client = Server | Cluster
 
 
 @cache  # the scripts are constants
-def _hash_of(script: str) -> str:
+def hash_of(script: str) -> str:
     return sha1(script.encode(), usedforsecurity=False).hexdigest()
 
 
 def _by_hash(command: Command) -> Command:
     """A script is sent by its hash."""
-    return ("EVALSHA", _hash_of(command[1]), *command[2:]) if command[0] == "EVAL" else command
+    return ("EVALSHA", hash_of(command[1]), *command[2:]) if command[0] == "EVAL" else command
 
 
 def _settle(request: Request, replies: list[Any]) -> None:
@@ -196,12 +196,6 @@ def connect(url: str, max_connections: int) -> Client:
     except (TypeError, ValueError, RedisClusterException):  # its text may hold a part of the password
         fix = "cannot be read; write redis://:password@host:port, special characters of the password percent-encoded"
         raise SettingsError("REDIS_URL", fix) from None
-
-
-def limited_pool(pool: ConnectionPool, max_connections: int) -> ConnectionPool:
-    """A pool like ``pool`` with a limit; requests wait for a connection without one."""
-    kwargs = pool.connection_kwargs
-    return BlockingConnectionPool(max_connections, None, connection_class=pool.connection_class, **kwargs)
 
 
 def _server(url: str, max_connections: int) -> Server:

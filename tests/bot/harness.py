@@ -109,7 +109,7 @@ class Harness:
             store, agent, channels, catalogue, self.metrics, options, summarizer=summarizer, clock=clock
         )
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
-        self.intake = Intake(store, NoHints(), SpokenCommands(catalogue), self.metrics)
+        self.intake = Intake(store, process_later, SpokenCommands(catalogue), self.metrics)
 
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))
@@ -127,11 +127,8 @@ class Harness:
         return [message.text for message in await read_history(self.store, HERE)]
 
 
-class NoHints:
-    """Tells nobody (``bot.conversation.intake.Jobs``): the tests process themselves."""
-
-    async def add(self, conversation: str, key: str) -> None:
-        pass
+def process_later(_conversation: str, _author: str) -> None:
+    """Tells no worker: the tests process themselves."""
 
 
 def words(message_id: str, text: str, author: str = "u1") -> Message:

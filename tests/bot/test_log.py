@@ -72,7 +72,7 @@ def test_libraries_keep_quiet_below_warning(capsys: pytest.CaptureFixture[str]) 
     log.configure("DEBUG", [])
     for library in ("httpx", "httpx2", "openai._base_client", "anthropic._base_client", "httpcore2.connection"):
         logging.getLogger(library).info("GET https://wttr.in/Tokyo")
-    logging.getLogger("docket").warning("Redis is away")
+    logging.getLogger("redis").warning("Redis is away")
     assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["Redis is away"]
 
 

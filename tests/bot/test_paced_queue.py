@@ -12,7 +12,7 @@ from tests.waiting import until
 
 
 @asynccontextmanager
-async def running(queue: PacedQueue, begin: Callable[[str], Awaitable[None]]) -> AsyncIterator[None]:
+async def running(queue: PacedQueue, begin: Callable[[str, str], Awaitable[None]]) -> AsyncIterator[None]:
     """Begin what waits while the context is open."""
     task = asyncio.create_task(queue.run(begin))
     try:
@@ -30,7 +30,7 @@ class Turns:
         self.begun: list[str] = []
         self.gate = asyncio.Event()
 
-    async def __call__(self, conversation: str) -> None:
+    async def __call__(self, conversation: str, _author: str) -> None:
         self.begun.append(conversation)
         await self.gate.wait()
 

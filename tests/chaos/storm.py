@@ -31,7 +31,7 @@ Person = LinePerson | SlackPerson
 
 NEEDS_TOOL = 0.3  # share of messages
 AT_ONCE = 0.3  # share of messages that follow the one before without a pause
-DOCKET_AT, RESTART_AT = 0.35, 0.6  # of the storm's time
+RESTART_AT = 0.6  # of the storm's time
 
 
 async def storm(plan: Plan, folder: Path) -> Evidence:
@@ -105,7 +105,6 @@ class Weather:
             for number in range(self._plan.conversations):
                 group.create_task(self._write(self._person(number)))
             group.create_task(self._kill())
-            group.create_task(self._at(DOCKET_AT, self._forget_hints))
             group.create_task(self._at(RESTART_AT, self._restart_store))
         self._chronicle.note("storm", "is over")
         with suppress(TimeoutError):
@@ -163,10 +162,6 @@ class Weather:
     async def _at(self, share: float, happens: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(self._plan.seconds * share)
         await happens()
-
-    async def _forget_hints(self) -> None:
-        self._counts["hints deleted"] = await self._server.delete_dockets_keys()
-        self._chronicle.note("storm", f"Docket's keys are deleted: {self._counts['hints deleted']}")
 
     async def _restart_store(self) -> None:
         self._chronicle.note("storm", "the store is killed")

@@ -12,7 +12,7 @@ from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.store import Store
 from bot.telemetry import Metrics
-from tests.bot.harness import NoHints, texts
+from tests.bot.harness import process_later, texts
 from tests.fakes.tools import Echo, tool_map
 from tests.sampling import Sample
 from toolset.tool import Risk, ToolContext
@@ -44,7 +44,7 @@ class CrashRig:
         self.store = store
         self.redis = redis
         self.server = server
-        self.accept = Intake(store, NoHints(), SpokenCommands(texts()), Metrics())
+        self.accept = Intake(store, process_later, SpokenCommands(texts()), Metrics())
         self.called: list[Called] = []
         self.told: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.tools = tool_map(Lookup(self), Stamp(self), Launch(self), Drill(self))

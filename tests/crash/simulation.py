@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from hashlib import sha1
 from typing import Any, cast
 
 from msgspec.structs import replace as replaced
@@ -20,6 +19,7 @@ from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import CLOCK, Store, open_store
+from bot.store.clients import hash_of
 from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
 from bot.telemetry import Metrics
@@ -33,8 +33,7 @@ Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
-CLOCK_SHA = sha1(CLOCK.encode(), usedforsecurity=False).hexdigest()
-SCRIPTS = {CLOCK_SHA: "clock"} | {_read(name, HISTORY_DAYS * 86_400).sha: name for name in NAMES}
+SCRIPTS = {hash_of(CLOCK): "clock"} | {hash_of(_read(name, HISTORY_DAYS * 86_400)): name for name in NAMES}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 ASKING = Policy()
@@ -123,18 +122,6 @@ class Process(Mailbox):
         return shown_at
 
 
-class LastJobs:
-    """Where a process dies before its hint is on the way."""
-
-    def __init__(self, wire: CutWire) -> None:
-        self._wire = wire
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Die."""
-        self._wire.is_cut.set()
-        await asyncio.Event().wait()
-
-
 class Conversation:
     """One conversation on a real store.
 
@@ -175,10 +162,14 @@ class Conversation:
             assert await self.rig.accept(self.name, about)
 
     async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:
-        """Bring a message to a process that dies, before its hint at the latest; its requests."""
+        """Bring a message to a process that dies, before it begins at the latest; its requests."""
         wire = CutWire(self.rig.server, cut, SCRIPTS, self._go_on)
         async with wire.open() as url, open_store(url, history_days=HISTORY_DAYS) as store:
-            accept = Intake(store, LastJobs(wire), SpokenCommands(texts()), Metrics())
+
+            def die(_conversation: str, _author: str) -> None:
+                wire.is_cut.set()
+
+            accept = Intake(store, die, SpokenCommands(texts()), Metrics())
             await _until_death(wire, accept(self.name, event))
         return wire.requests
 

@@ -80,7 +80,7 @@ async def test_a_death_changes_nothing(name: str, carried_out: bool, rig: CrashR
 @pytest.mark.parametrize(
     ("cut", "is_kept"),
     [(Cut(1), False), (Cut(1, carried_out=True), True), (Cut(), True)],
-    ids=["before the write", "after the write", "before the hint"],
+    ids=["before the write", "after the write", "before the turn"],
 )
 async def test_a_message_survives_whoever_takes_it_in(
     cut: Cut, is_kept: bool, is_sent_again: bool, rig: CrashRig, store: Store

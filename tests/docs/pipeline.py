@@ -102,16 +102,6 @@ class Seen(Hook):
         return None
 
 
-class Jobs:
-    """Keeps the conversations that are due (``bot.conversation.intake.Jobs``)."""
-
-    def __init__(self) -> None:
-        self.due: list[str] = []
-
-    async def add(self, conversation: str, key: str) -> None:
-        self.due.append(conversation)
-
-
 class Pipeline:
     """One channel from its webhook to what people see."""
 
@@ -134,16 +124,16 @@ async def open_pipeline(
     Args:
         language: of the bot's own sentences, where a message does not tell it.
     """
-    catalogue, metrics, jobs = load(), Metrics(), Jobs()
+    catalogue, metrics, due = load(), Metrics(), list[str]()
     settings = ConversationSettings(Defaults(language))
-    accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
+    accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
     async with httpx.AsyncClient() as tool_http, open_channel(accept, store) as channel:
         agent = Agent(Model(wait), _tools(tool_http, wttr), "SYSTEM", metrics, hooks=[Seen(wait)])
         runner = build(store, agent, {channel.name: channel}, catalogue, metrics, settings)
 
         async def process() -> None:
-            while jobs.due:
-                await runner.process(jobs.due.pop(0))
+            while due:
+                await runner.process(due.pop(0))
 
         transport = httpx.ASGITransport(Starlette(routes=list(channel.routes())))
         async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test") as http:

@@ -27,7 +27,7 @@ from bot.errors import SettingsError
 from bot.ops.startup import start_report
 from bot.settings import Settings, channel_config, load
 from bot.transcript import Author, Message, Text
-from bot.worker import OwnJobs
+from bot.worker import ChatWorker
 from tests.bot.harness import Mailbox, texts
 from tests.fakes.kv import LocalKeyValue
 from tests.waiting import until
@@ -116,11 +116,11 @@ async def test_a_channel_that_the_registry_alone_names_answers(
 ) -> None:
     """From its webhook through a turn to its delivery."""
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
-    jobs = OwnJobs("postbox:room-1")
+    worker = ChatWorker("postbox:room-1")
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(app.open_services(settings))
-        runtime = await stack.enter_async_context(app.open_runtime(services, jobs, registry=registry))
-        await stack.enter_async_context(jobs.run(runtime.conversations.process))
+        runtime = await stack.enter_async_context(app.open_runtime(services, worker.add, registry=registry))
+        await stack.enter_async_context(worker.run(runtime.conversations.process))
         transport = httpx.ASGITransport(app.asgi(services, runtime, None))
         web = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url="http://kaiwa"))
         assert (await web.post("/webhooks/postbox", content="what is 6*7?")).status_code == 200

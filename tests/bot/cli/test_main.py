@@ -22,7 +22,7 @@ from tests.project import ROOT, environment
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
-HEAVY = {"aiohttp", "bot.app", "docket", "google.genai", "httpx", "pydantic", "redis", "starlette", "uvloop"}
+HEAVY = {"aiohttp", "bot.app", "google.genai", "httpx", "pydantic", "redis", "starlette", "uvloop"}
 
 
 @pytest.fixture

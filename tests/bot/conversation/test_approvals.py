@@ -16,18 +16,11 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall
-from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox, process_later
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolContext
 
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
-
-
-class NoHints:
-    """Nobody is told; the test attends itself."""
-
-    async def add(self, conversation: str, key: str) -> None:
-        """Tell nobody."""
 
 
 class Watched(Launch):
@@ -49,7 +42,7 @@ class Scene:
         self.harness = Harness(store, [first, *steps] if first else steps, None, tool_map(self.launch, Echo()), policy)
         self.launch.box = self.harness.box
         self.store = store
-        self._intake = Intake(store, NoHints(), SpokenCommands(load()), Metrics())
+        self._intake = Intake(store, process_later, SpokenCommands(load()), Metrics())
 
     async def say(
         self, text: str, message_id: str, user: str = "u1", at: int = WRITTEN_AT, *, group: bool = False

@@ -83,7 +83,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     await store.journal.begin(lease, "turn_1")
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    attempt = Attempt(lease, services.channels["mailbox"], "turn_1", inbound, quietly=True)
+    attempt = Attempt(lease, services.channels["mailbox"], "turn_1", inbound, None, None, quietly=True, begun_at=0.0)
     ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:

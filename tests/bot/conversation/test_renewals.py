@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from redis.asyncio import Redis
@@ -32,7 +33,7 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
     async def work(name: str) -> None:
         lease = await store.leases.acquire(name, SHORT_MS)
         assert lease is not None
-        async with renewals.hold(lease):
+        async with renewals.hold(lease, time.monotonic()):
             await ended.wait()
         await store.leases.renew(lease)
 
@@ -52,7 +53,7 @@ async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -
     assert kept is not None
 
     async def work(lease: Lease) -> None:
-        async with renewals.hold(lease):
+        async with renewals.hold(lease, time.monotonic()):
             await ended.wait()
 
     working = asyncio.create_task(work(kept))
@@ -69,7 +70,7 @@ async def test_a_limit_of_the_works_own_is_no_lost_lease(store: Store) -> None:
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     with pytest.raises(TimeoutError):
-        async with Renewals(store).hold(lease), asyncio.timeout(0):
+        async with Renewals(store).hold(lease, time.monotonic()), asyncio.timeout(0):
             await asyncio.Event().wait()
 
 
@@ -89,7 +90,7 @@ async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     store.leases.renew_each = away_once  # type: ignore[assignment,method-assign]  # the real one, failing once
     lease = await store.leases.acquire("console:a")
     assert lease is not None
-    async with Renewals(store).hold(lease):
+    async with Renewals(store).hold(lease, time.monotonic()):
         await until(lambda: tries == 3)
     await until_true(lambda: _renewed(store, lease))
 

@@ -261,7 +261,7 @@ class Racing:
 
 
 async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(store: Store) -> None:
-    """Nobody was given a hint, as somebody was attending."""
+    """No worker was told, as somebody held the lease."""
     harness = Harness(store, [Step("One"), Step("Two")])
     leases = Racing(store.leases, partial(harness.receive, "second", "m2"))
     store.leases = cast(Leases, leases)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter as Counts
 
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Claim, Counter, Day, Spent, Store
+from bot.store import Claim, Counter, Day, Spent, Store, Totals
 from bot.store.keys import SPENT_S, TOTALS_S
 
 TODAY, TOMORROW = "2026-11-21", "2026-11-22"
@@ -17,10 +18,10 @@ ROOM = Counter("conversation", "line:bot:group:C1", message_limit=50)
 
 async def spend(store: Store, tokens: int, *counters: Counter, messages: int = 0, user: str = "line:U1") -> int:
     """A model response of so many tokens."""
-    counts = {"output m": tokens, "turns m": 1}
-    return await store.budget.spend(
-        TODAY, counters, tokens=tokens, messages=messages, counts=counts, ranks=(user, "line:C1")
-    )
+    await store.budget.count(TODAY, "", [Claim(counter, messages) for counter in counters], tokens)
+    counts = Counts({"output m": tokens, "turns m": 1, "tokens": tokens})
+    users = Counts({user: tokens}) if user else Counts[str]()
+    return await store.budget.add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
 
 
 async def test_many_turns_at_once_never_go_beyond_a_limit(store: Store) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.store import Claim, Counter, Day, Spent, open_store
+from collections import Counter as Counts
+
+from bot.store import Claim, Counter, Day, Spent, Totals, open_store
 from tests.cluster import Cluster
 
 
@@ -14,9 +16,9 @@ async def test_a_days_counters_lie_wherever_their_names_do(cluster: Cluster) -> 
             verdicts = await store.budget.take("2026-11-21", turn, [Claim(user, 1) for user in users])
             assert verdicts.refused == [refused] * 9
         await store.budget.give_back("2026-11-21", "t1", [Claim(user, 0) for user in users])
-        total = await store.budget.spend(
-            "2026-11-21", users, tokens=5, messages=2, counts={"input m": 5}, ranks=("line:U1", "line:C1")
-        )
+        await store.budget.count("2026-11-21", "", [Claim(user, 2) for user in users], tokens=5)
+        totals = Totals(Counts({"tokens": 5, "input m": 5}), Counts({"line:U1": 5}), Counts({"line:C1": 5}))
+        total = await store.budget.add_up("2026-11-21", totals)
         assert (total, await store.budget.read("2026-11-21", users)) == (5, (5, [Spent(2, 5)] * 9))
         assert await store.budget.days(["2026-11-21"]) == [
             Day({"tokens": 5, "input m": 5}, {"line:U1": 5}, {"line:C1": 5})

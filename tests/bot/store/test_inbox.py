@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from bot.store import CONTROL, Accepted, Depths, Store
-from bot.store.keys import INBOX_BYTES, INBOX_ENTRIES, INBOX_FEW, SEEN_BEFORE_S, SEEN_S, WORK_S, Keys
+from bot.store.keys import INBOX_BYTES, INBOX_ENTRIES, INBOX_FEW, SEEN_S, WORK_S, Keys
 from tests.bot.store.turns import arrivals, key
 
 HERE = "console:alice"
@@ -93,15 +93,6 @@ async def test_an_entry_of_an_earlier_version_has_no_time(store: Store, redis: R
         ("arrival", b"{}", 0),
         ("change", b"{}", 0),
     ]
-
-
-async def test_processes_of_an_earlier_version_and_this_one_take_a_message_once(store: Store, redis: Redis) -> None:
-    """During a deploy each looks for what the other has written: the name in clear, for as long as a deploy takes."""
-    await redis.set(Keys(HERE).seen_before("m1"), b"", ex=SEEN_S)
-    assert not await store.inbox.accept(HERE, "m1", b"taken by the earlier one")
-    assert not await store.outbox.post(HERE, "m1", b"posted by the earlier one")
-    assert await store.inbox.accept(HERE, "m2", b"taken by this one")
-    assert await redis.ttl(Keys(HERE).seen_before("m2")) == SEEN_BEFORE_S
 
 
 async def test_what_is_accepted_goes_away_one_day(store: Store, redis: Redis) -> None:

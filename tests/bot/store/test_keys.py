@@ -27,7 +27,6 @@ def test_all_keys_of_a_script_share_a_slot(conversation: str, message_id: str) -
     names = (
         *keys.for_scripts,
         keys.seen(message_id),
-        keys.seen_before(message_id),
         keys.history,
         keys.outbox,
         keys.live,

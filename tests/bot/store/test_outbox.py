@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from redis.asyncio import Redis
 
-from bot.store import Depths, Store
+from bot.errors import LeaseLost
+from bot.store import RELEASED, Depths, Store
 from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
 from tests.bot.store.turns import key, leased
 
@@ -20,17 +22,21 @@ async def dead_letters(redis: Redis) -> list[dict[bytes, bytes]]:
 
 
 async def test_deliveries_leave_in_order(store: Store) -> None:
-    """The head stays until it has arrived; the lease says how many deliveries wait."""
+    """The head stays until it has arrived; with the last one the lease ends."""
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
     assert await store.outbox.head(HERE) == b"one"
     await store.outbox.replace_head(lease, b"one, attempted")
     assert await store.outbox.head(HERE) == b"one, attempted"
     await store.leases.release(lease)
-    lease = await leased(store, HERE)
-    assert lease.unsent == 2
-    assert await store.outbox.remove_head(lease) == await store.outbox.head(HERE) == b"two"
-    assert await store.outbox.remove_head(lease) is await store.outbox.head(HERE) is None
+    opened = await store.journal.open(HERE, "turn", 0)
+    assert opened is not None
+    assert (opened.delivery, opened.turn) == (b"one, attempted", None)
+    assert await store.outbox.remove_head(opened.lease) == await store.outbox.head(HERE) == b"two"
+    assert await store.outbox.remove_head(opened.lease) == RELEASED
+    assert await store.leases.due(1) == []
+    with pytest.raises(LeaseLost):
+        await store.leases.renew(opened.lease)
 
 
 async def test_an_attempt_renews_the_time_of_what_waits(store: Store, redis: Redis) -> None:

@@ -30,28 +30,18 @@ from tests.fakes.tools import Echo, tool_map
 ASK = Policy()
 
 
-class Jobs:
-    """Keeps the hints (``bot.conversation.intake.Jobs``)."""
-
-    def __init__(self) -> None:
-        self.due: list[str] = []
-
-    async def add(self, conversation: str, key: str) -> None:
-        self.due.append(conversation)
-
-
 @dataclass
 class LinePipeline:
     """LINE, the channel, and the conversation service.
 
     Attributes:
-        jobs: conversations that need care.
+        due: conversations to process.
     """
 
     model: Scripted
     runner: ConversationRunner
     http: httpx.AsyncClient
-    jobs: list[str]
+    due: list[str]
 
     async def receive(self, *events: JSON) -> None:
         """Post events as LINE does."""
@@ -61,9 +51,9 @@ class LinePipeline:
 
     async def process(self) -> None:
         """Let a worker do what there is to do."""
-        for conversation in dict.fromkeys(self.jobs):
+        for conversation in dict.fromkeys(self.due):
             await self.runner.process(conversation)
-        self.jobs.clear()
+        self.due.clear()
 
     async def hear(self, *events: JSON) -> None:
         """Post events, and have them dealt with."""
@@ -80,11 +70,11 @@ async def open_pipeline(
     store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script."""
-    model, metrics, catalogue, jobs = Scripted(steps), Metrics(), texts(), Jobs()
-    accept = Intake(store, jobs, SpokenCommands(catalogue), metrics)
+    model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
+    accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
     line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
     agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
-        yield LinePipeline(model, runner, http, jobs.due)
+        yield LinePipeline(model, runner, http, due)

@@ -42,7 +42,7 @@ async def test_a_group_is_answered_with_the_speakers_name_known(store: Store, fa
     """The model is told who asks; the answer quotes the question."""
     async with open_pipeline(store, fake, [Step("Hi Hanako!")]) as here:
         await here.receive(fake.event(place=GROUP, message=addressed_message("hi") | {"quoteToken": "q"}))
-        assert here.jobs == [IN_GROUP]
+        assert here.due == [IN_GROUP]
         await here.process()
         assert "from Hanako" in here.asked().context
     [sent] = fake.sent
@@ -106,7 +106,7 @@ async def test_an_answer_whose_fate_is_unknown_is_said_once(store: Store, fake: 
     fake.trouble("reply", "cut")
     async with open_pipeline(store, fake, [Step("Hi!")]) as here:
         await here.receive(fake.event(message=text_message("Hello")))
-        conversation = here.jobs[0]
+        conversation = here.due[0]
         await here.process()
 
         async def tried_again() -> bool:

@@ -22,7 +22,7 @@ from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.rig import QUICK, THREAD, TS, slack_config, slack_host
-from tests.bot.harness import NoHints
+from tests.bot.harness import process_later
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_interaction, as_json, mention, message, press, signed
 from tests.fakes.tools import Launch, tool_map
@@ -46,7 +46,7 @@ class SlackPipeline:
         self.launch = Launch()
         texts, metrics = load(), Metrics()
         agent = Agent(Scripted(steps), tool_map(self.launch), "SYSTEM", metrics)
-        intake = Intake(store, NoHints(), SpokenCommands(texts), metrics)
+        intake = Intake(store, process_later, SpokenCommands(texts), metrics)
         self.slack = Slack(slack_config(fake.api_base_url), slack_host(intake, store.kv), timing=QUICK)
         self.runner = build(store, agent, {"slack": self.slack}, texts, metrics, ConversationSettings(policy=policy))
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
