@@ -32,6 +32,7 @@ class InboundMessages:
         address: where the answer goes: the address of the newest message or decision.
         authors: ids of the people whom the turn answers; others get turns of their own.
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
+        has_left_some: what this turn does not answer is in the inbox again.
     """
 
     def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
@@ -42,6 +43,7 @@ class InboundMessages:
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
+        self.has_left_some = False
 
     async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
         """Choose what a new turn answers: the messages of one person, with complete albums.
@@ -51,6 +53,7 @@ class InboundMessages:
         """
         own = batch[: count_of_one_turn(batch)]
         if others := len(batch) - len(own):
+            self.has_left_some = True
             await self._services.store.journal.give_back(self._lease, others)
             return own
         self.authors = {one.event.author_id for one in own if one.is_text}

@@ -80,11 +80,14 @@ class Intake:
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
-        decides = event.event == "message" and self._commands.decision(event.message.text) is not None
-        entry = (event.message.id, encode(replace(event, indexed=True)), kind)
+        is_message = event.event == "message"
+        decides = is_message and self._commands.decision(event.message.text) is not None
+        entry = (event.message.id, encode(replace(event, indexed=is_message)), kind)
         accepting = self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
+        if not is_message:
+            return await accepting
         indexing = index_author(self._store.priority_kv, conversation, event, self._index_s)
-        _, accepted = await asyncio.gather(indexing, accepting)
+        accepted, _ = await asyncio.gather(accepting, indexing)
         return accepted
 
 

@@ -53,7 +53,7 @@ from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
-from bot.store import InboxEntry, JournalledTurn, Lease, StoredHistory
+from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
 from bot.texts import language_of
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
@@ -61,7 +61,7 @@ from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
-FRESH_S = 0.1  # since its beginning; what came in meanwhile would have come in later as well
+FRESH_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
 MAX_STARTS = 5  # without a new journal entry: a turn may kill its process only so often
 MAX_FAILURES = 3  # with the same unforeseen exception
 REST_MS = 1_000  # after the first failure; doubled after each further one
@@ -99,20 +99,25 @@ class Attempt:
     """One attempt at a turn.
 
     Attributes:
-        history: as the turn began; None after a change.
         standing: the author's, as the turn began.
         quietly: show nothing of the answer before it is delivered.
+        history_changed: since the turn began.
         begun_at: ``time.monotonic()`` of the attempt.
     """
 
     lease: Lease
     channel: Channel
-    turn_id: str
+    journalled: JournalledTurn
     inbound: InboundMessages
-    history: StoredHistory | None
     standing: Standing | None
     quietly: bool
+    history_changed: bool = False
     begun_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def turn_id(self) -> str:
+        """The turn's id, the same in each attempt."""
+        return self.journalled.turn_id
 
 
 def _end(measured: Span, result: TurnResult) -> None:
@@ -137,8 +142,8 @@ class ConversationPorts:
         self._inbound = attempt.inbound
         self._approvals = approvals
         self._watcher = watcher
-        # The inbox may hold something if the turn was begun a while ago.
-        self._waiting = time.monotonic() - attempt.begun_at > FRESH_S
+        is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > FRESH_S
+        self._waiting = is_old or attempt.inbound.has_left_some  # the inbox may hold something
 
     async def record(self, step: TurnStep) -> None:
         if isinstance(step, RecordedResponse) and not step.message.calls:
@@ -204,7 +209,7 @@ class TurnRunner:
                 await self._decide(lease, channel, journalled, journal)
                 return Taken()  # the turn goes on after the delivery of the decision
             inbound = InboundMessages(self._services, lease, self._editor)
-            attempt = Attempt(lease, channel, journalled.turn_id, inbound, journalled.history, standing, quietly)
+            attempt = Attempt(lease, channel, journalled, inbound, standing, quietly)
             with span("turn", self._services.metrics) as measured:
                 events, result = await self._prepare(attempt, journal)
                 if events:
@@ -301,7 +306,7 @@ class TurnRunner:
             batch = admitted.events
         found = triage(batch)
         if found.conversation_deleted or found.edited or found.commands:
-            attempt.history = None
+            attempt.history_changed = True
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         await self._editor.apply(lease, found.edited)
@@ -384,7 +389,8 @@ class TurnRunner:
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
         defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
-        history = await self._window.load(lease.conversation, attempt.history)
+        stored = None if attempt.history_changed else attempt.journalled.history
+        history = await self._window.load(lease.conversation, stored)
         asked = await inbound.receive(events, is_new=not history)
         author = asked[-1].author or NOBODY
         context = TurnContext(

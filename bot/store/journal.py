@@ -35,6 +35,7 @@ class JournalledTurn:
         starts: processes that began it and neither recorded a step nor released the lease; 1 for a new turn.
         entries: oldest first; those from the inbox keep their kind.
         not_before: after a failure, when to try again, milliseconds by the store's clock; else 0.
+        is_resumed: it was begun before; the inbox may hold messages that wait for it.
         shown: its newest question that has been delivered.
         history: as much as was asked for.
     """
@@ -43,6 +44,7 @@ class JournalledTurn:
     starts: int
     entries: list[Entry]
     not_before: int = 0
+    is_resumed: bool = False
     shown: ShownQuestion | None = None
     history: StoredHistory | None = None
 
@@ -85,7 +87,7 @@ class Journal:
         """
         lease = Lease(conversation, new_token(), ttl_ms)
         opened = await self._scripts.run("open", conversation, lease.token, ttl_ms, turn_id, history_turns)
-        return None if opened is None else Opened(lease, opened[0], _read_turn(opened[1]))
+        return None if opened is None else Opened(lease, opened[0], _read_turn(opened[1], turn_id))
 
     async def begin(self, lease: Lease, turn_id: str, history_turns: int = 0) -> JournalledTurn | None:
         """Resume the unfinished turn, else start one with all waiting messages; None where there are none.
@@ -95,7 +97,8 @@ class Journal:
         Args:
             history_turns: how many of the newest turns come with it; 0: no history.
         """
-        return _read_turn(await self._scripts.run("begin", lease.conversation, lease.token, turn_id, history_turns))
+        begun = await self._scripts.run("begin", lease.conversation, lease.token, turn_id, history_turns)
+        return _read_turn(begun, turn_id)
 
     async def give_back(self, lease: Lease, count: int) -> None:
         """Put the newest entries of a turn without steps back to the front of the inbox."""
@@ -174,12 +177,13 @@ class Journal:
         return int(length) == len(deliveries)
 
 
-def _read_turn(begun: list[Any] | None) -> JournalledTurn | None:
+def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     if begun is None:
         return None
-    turn_id, starts, frames, not_before, shown, summary, entries = begun
+    own_id, starts, frames, not_before, shown, summary, entries = begun
     at, _, rest = shown.decode().partition(" ")
     stored_at, _, question_id = rest.partition(" ")
     question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
     history = None if entries is None else StoredHistory(summary or b"", entries)
-    return JournalledTurn(turn_id.decode(), starts, [unpack(frame) for frame in frames], not_before, question, history)
+    turn_id, steps = own_id.decode(), [unpack(frame) for frame in frames]
+    return JournalledTurn(turn_id, starts, steps, not_before, turn_id != new_id, question, history)

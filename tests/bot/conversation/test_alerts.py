@@ -94,6 +94,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     for number in range(1, 6):
         await harness.receive("hi", f"m{number}")
         await harness.runner.process(HERE)
+        await harness.budgets.flush()
         told.append(len(await notices(store, harness)))
     assert told == [0, 0, 0, 1, 1]
     (only,) = await notices(store, harness)
@@ -101,6 +102,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     low = Harness(store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS")
     await low.receive("hi", "m9")
     await low.runner.process(HERE)
+    await low.budgets.flush()
     (told_low,) = await notices(store, low)
     assert told_low.startswith("80 % of today's tokens are spent (105 / 110).")
 

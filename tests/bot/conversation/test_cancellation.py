@@ -15,6 +15,7 @@ from bot.agent.loop import CANCELLED
 from bot.channels import InboundEvent, Take
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.history import read_history
+from bot.conversation.turns import FRESH_S
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
@@ -92,13 +93,14 @@ async def test_a_turn_that_waits_for_a_picture_can_be_stopped(store: Store, redi
 
 
 class Preparing(Mailbox):
-    """Hears something more while it prepares a turn."""
+    """Hears something more while it prepares a turn, and takes its time for that."""
 
     meanwhile: Callable[[], Awaitable[None]]
 
     async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
+            await asyncio.sleep(FRESH_S * 2)
         return list(events)
 
 

@@ -17,7 +17,7 @@ from bot.conversation.inbound import InboundMessages
 from bot.conversation.turns import Attempt, ConversationPorts
 from bot.live_events import Joined, NoWatcher, TurnStarted, Watcher
 from bot.providers.scripted import Step
-from bot.store import Store
+from bot.store import JournalledTurn, Store
 from bot.texts import load
 from bot.transcript import ToolResult
 from tests.bot.conversation.held_turns import Held, asked, calling, cut_off, held, messages
@@ -81,9 +81,10 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     lease = await store.leases.acquire(HERE)
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
+    journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     services = Harness(store, []).runner.services
     inbound = Unread(services, lease, HistoryEditor(store, 30))
-    attempt = Attempt(lease, services.channels["mailbox"], "turn_1", inbound, None, None, quietly=True, begun_at=0.0)
+    attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, None, quietly=True)
     ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:

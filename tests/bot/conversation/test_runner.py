@@ -263,11 +263,12 @@ class Racing:
 async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(store: Store) -> None:
     """No worker was told, as somebody held the lease."""
     harness = Harness(store, [Step("One"), Step("Two")])
+    harness.box.failures = [DeliverLater("slow down", after=60)]
     leases = Racing(store.leases, partial(harness.receive, "second", "m2"))
     store.leases = cast(Leases, leases)
     await harness.receive("first", "m1")
     await harness.runner.process(HERE)
-    assert harness.box.texts == ["One", "Two"]
+    assert await harness.past() == ["first", "One", "second", "Two"]
 
 
 async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> None:

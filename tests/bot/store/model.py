@@ -69,7 +69,7 @@ class Model:
     summary: bytes = b""
     outbox: list[bytes] = field(default_factory=list)
     dead: list[Letter] = field(default_factory=list)
-    token: int = 0
+    token: str = ""
     held: bool = False
     ends: Span = Span(0, 0)
     due: Span | None = None
@@ -96,7 +96,7 @@ class Model:
         if not self.held:
             self.due = now
 
-    def acquire(self, token: int, ends: Span) -> None:
+    def acquire(self, token: str, ends: Span) -> None:
         self.token, self.held = token, True
         self.renew(ends)
 
@@ -125,7 +125,7 @@ class Model:
         turn = self.turn
         turn.starts += 1
         rests = turn.retry_at if turn.retry_at > now.end else 0
-        return JournalledTurn(turn.id, turn.starts, list(turn.entries), rests)
+        return JournalledTurn(turn.id, turn.starts, list(turn.entries), rests, turn.id != turn_id)
 
     def give_back(self, count: int) -> None:
         kept = len(self.journal) - count

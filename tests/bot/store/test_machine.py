@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
 from bot.errors import LeaseLost
-from bot.store import ARRIVAL, Accepted, InboxEntry
+from bot.store import ARRIVAL, RELEASED, Accepted, InboxEntry, StoredHistory
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
@@ -52,10 +53,25 @@ class Workers(Bench):
     @rule(ttl_ms=lives)
     def acquire(self, ttl_ms: int) -> None:
         lease, now = self.timed(self.store.leases.acquire(self.here, ttl_ms))
-        assert lease.token > self.model.token
-        assert lease.unsent == len(self.model.outbox)
+        assert lease.token != self.model.token
         self.lease = lease
         self.model.acquire(lease.token, now.later(ttl_ms))
+
+    @precondition(lambda self: not self.model.held)
+    @rule(ttl_ms=lives)
+    def take_what_is_due(self, ttl_ms: int) -> None:
+        """What is due is taken, and its turn begun unless a delivery comes first."""
+        turn_id = self.fresh("turn").decode()
+        opened, now = self.timed(self.store.journal.open(self.here, turn_id, KEEP_TURNS, ttl_ms))
+        if self.model.due is None:
+            assert opened is None
+            return
+        self.lease = opened.lease
+        self.model.acquire(opened.lease.token, now.later(ttl_ms))
+        assert opened.delivery == next(iter(self.model.outbox), None)
+        expected = None if opened.delivery else self.model.begin(turn_id, now)
+        history = StoredHistory(self.model.summary, self.model.history)
+        assert opened.turn == (expected and replace(expected, history=history))
 
     @precondition(lambda self: not self.model.held)
     @rule(message_id=message_ids, payload=payloads, ttl_ms=lives)
@@ -174,7 +190,8 @@ class Workers(Bench):
     def commit(self, is_said: bool, count: int, given_up: str) -> None:
         entry = self.fresh("entry") if is_said else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
-        self.held(self.store.journal.commit, entry, deliveries, KEEP_TURNS, given_up)
+        is_whole, _ = self.held(self.store.journal.commit, entry, deliveries, KEEP_TURNS, given_up)
+        assert is_whole is (not deliveries or not self.model.outbox)
         self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up)
 
     @precondition(lambda self: len(self.model.posted) < len(NOTICES))
@@ -193,13 +210,18 @@ class Workers(Bench):
             self.held(outbox.replace_head, attempt)
             self.model.outbox[0] = attempt
             return
-        done, _ = (
+        done, now = (
             self.held(outbox.remove_head)
             if fate == "remove"
             else self.held(outbox.move_head_to_dead_letters, b"refused")
         )
         gone, *following = self.model.outbox
         self.model.outbox = following
+        if fate == "remove" and not self.model.has_work:
+            assert done == RELEASED
+            self.model.release(now, None, 0)
+            self.lose()
+            return
         assert done == next(iter(following), None)
         if fate == "bury":
             self.model.dead.append(Letter("refused", gone))
