@@ -133,7 +133,7 @@ class KeyValue(Protocol):
     """
 
     def prefetch(self, name: str) -> None:
-        """Read a value with what else is read now, for a ``get`` that follows soon."""
+        """Read a value with the process's next request, for a ``get`` that follows soon."""
         ...
 
     async def get(self, name: str) -> bytes | None:

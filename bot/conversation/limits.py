@@ -148,15 +148,13 @@ class Budgets:
         users = {author: self._user(conversation, author) for author in counts if author}
         claims = [Claim(counter, counts[author]) for author, counter in users.items()]
         claims.append(Claim(whole, sum(counts.values())))
-        limit = self._limits.bot_tokens
-        if standing and (standing.day, {standing.author}) == (day, set(counts)):
-            is_spare = not limit or self._spent_in_all(day, standing.bot_tokens) < limit
-            if is_spare and all(map(standing.is_far_below, claims)):
-                self._uncounted[turn_id] = claims
-                return {}
+        is_known = standing is not None and (standing.day, {standing.author}) == (day, set(counts))
+        if standing and is_known and self._is_far_below_limits(standing, claims):
+            self._uncounted[turn_id] = claims
+            return {}
         verdicts = await self._budget.take(day, turn_id, claims)
         *of_users, of_conversation = verdicts.refused
-        if limit and self._spent_in_all(day, verdicts.tokens) >= limit:
+        if self._is_used_up(day, verdicts.tokens):
             excess = dict.fromkeys(counts, Excess("bot", "tokens"))
         elif of_conversation:
             excess = dict.fromkeys(counts, Excess("conversation", of_conversation))
@@ -243,8 +241,13 @@ class Budgets:
         counted = self._budget.count(self._days.today, turn_id, claims, tokens)
         counted.add_done_callback(partial(_log_failure, tokens))
 
-    def _spent_in_all(self, day: str, stored: int) -> int:
-        return stored + (self._totals[day].counts["tokens"] if day in self._totals else 0)
+    def _is_far_below_limits(self, standing: Standing, claims: list[Claim]) -> bool:
+        return not self._is_used_up(standing.day, standing.bot_tokens) and all(map(standing.is_far_below, claims))
+
+    def _is_used_up(self, day: str, stored: int) -> bool:
+        """Whether the whole bot has reached its limit, with what is not stored yet."""
+        tokens = stored + (self._totals[day].counts["tokens"] if day in self._totals else 0)
+        return 0 < self._limits.bot_tokens <= tokens
 
     def _counters(self, conversation: str, author: str) -> list[Counter]:
         return [*([self._user(conversation, author)] if author else []), self._conversation(conversation)]

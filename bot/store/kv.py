@@ -37,9 +37,9 @@ class KeyValue:
         self._prefetched: dict[str, asyncio.Future[list[Any]]] = {}
 
     def prefetch(self, name: str) -> None:
-        """Read a value with what else is sent now; the next ``get`` within ``PREFETCHED_S`` takes it."""
+        """Read a value with the process's next request; the next ``get`` within ``PREFETCHED_S`` takes it."""
         if name not in self._prefetched:
-            reading = self._prefetched[name] = self._client.execute_soon(("GET", kv_key(name)))
+            reading = self._prefetched[name] = self._client.execute_later(("GET", kv_key(name)))
             reading.add_done_callback(_ignore_failure)
             asyncio.get_running_loop().call_later(PREFETCHED_S, self._prefetched.pop, name, None)
 

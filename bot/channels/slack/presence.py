@@ -14,7 +14,7 @@ from bot.channels.slack.streaming import Streaming, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.live_events import LiveEvent, ToolFinished, ToolStarted, Watcher
+from bot.live_events import LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
 from bot.texts import Texts
 
 log = structlog.stdlib.get_logger(__name__)
@@ -54,11 +54,12 @@ class Presence:
         """A turn's watcher."""
         language = address.language or self._language
         async with self._status.live_view(address, language) as line, self._buttons.live_view(address, line):
-            if not can_stream(address):
+            if can_stream(address):
+                async with self._streaming.live_view(address) as answer:
+                    yield BothWatchers(line, answer)
+            else:
                 yield line
-                return
-            async with self._streaming.live_view(address) as answer:
-                yield BothWatchers(line, answer)
+            self._streaming.streams.prefetch(line.turn_id)  # for the delivery, together with the commit before it
 
     def remove_stop_button(self, channel: str, thread: str) -> None:
         """Remove a pressed button, in whichever process the turn runs: Slack waits for that."""
@@ -73,6 +74,7 @@ class StatusLine:
         self._timing = timing
         self._address = address
         self._sentences = sentences
+        self.turn_id = ""
         self._running: dict[str, str] = {}
         self._resting = False
         self._changed = asyncio.Event()
@@ -80,6 +82,9 @@ class StatusLine:
 
     async def show(self, event: LiveEvent) -> None:
         """Take an event; the status follows in the background."""
+        if isinstance(event, TurnStarted):
+            self.turn_id = event.turn_id
+            return
         if isinstance(event, ToolStarted):
             self._running[event.call_id] = event.name
         elif isinstance(event, ToolFinished):
@@ -199,6 +204,7 @@ class StopButtons:
     async def _keep(self, address: Address, line: StatusLine, ended: asyncio.Event) -> None:
         thread = address.thread or address.ts
         key = _key(address.channel, thread)
+        self._kv.prefetch(key)
         with suppress(StoreUnavailable):
             # The button of a process that has died is there already: whoever goes on with the turn removes it.
             if not await self._kv.get(key):

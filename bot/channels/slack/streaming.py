@@ -272,6 +272,10 @@ class StreamStore:
     def __init__(self, kv: KeyValue) -> None:
         self._kv = kv
 
+    def prefetch(self, turn_id: str) -> None:
+        """Read with the process's next request what ``get`` will need."""
+        self._kv.prefetch(_key(turn_id))
+
     async def get(self, turn_id: str) -> Stream | None:
         """The turn's stream, if it has one."""
         value = await self._kv.get(_key(turn_id))

@@ -26,6 +26,7 @@ async def spend(store: Store, model: str, usage: Usage, user: str, clock: Clock)
     """A turn of one response."""
     budgets = make_budgets(store, clock=clock)
     await budgets.spend(GROUP, Spending(model, usage, Author(user), 2, is_first=True))
+    await budgets.flush()
 
 
 async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) -> None:
