@@ -86,8 +86,9 @@ class Intake:
         accepting = self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
         if not is_message:
             return await accepting
+        # Sent first, in the same batch: no message is stored without it.
         indexing = index_author(self._store.priority_kv, conversation, event, self._index_s)
-        accepted, _ = await asyncio.gather(accepting, indexing)
+        _, accepted = await asyncio.gather(indexing, accepting)
         return accepted
 
 

@@ -13,7 +13,7 @@ from tests.crash.simulation import Conversation, Process, Scenario
 from tests.fakes.cut_wire import Cut
 
 AT_A_TIME = 12
-EVERY = 6  # requests from one crash of the gate to the next; the nightly run crashes at each
+EVERY = 2  # requests from one crash of the gate to the next; the nightly run crashes at each
 
 
 async def crash_at_every_request(scenario: Scenario, rig: CrashRig, *, carried_out: bool) -> Ending:

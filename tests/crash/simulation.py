@@ -20,6 +20,7 @@ from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import CLOCK, Store, open_store
 from bot.store.clients import hash_of
+from bot.store.kv import ADD
 from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
 from bot.telemetry import Metrics
@@ -33,7 +34,9 @@ Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
-SCRIPTS = {hash_of(CLOCK): "clock"} | {hash_of(_read(name, HISTORY_DAYS * 86_400)): name for name in NAMES}
+SCRIPTS = {hash_of(CLOCK): "clock", hash_of(ADD): "add"} | {
+    hash_of(_read(name, HISTORY_DAYS * 86_400)): name for name in NAMES
+}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 ASKING = Policy()
