@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
-from itertools import count
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
 
-from tests.chaos.evidence import Evidence
 from tests.chaos.judge import Verdict
 from tests.chaos.model import answer_to
-from tests.chaos.plan import Plan
 from tests.chaos.server import StoreServer, store_server
-from tests.chaos.talk import ApprovalRequest, Chronicle, Talk
-from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import Answer
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.fixtures_store import endless_keys
-from tests.process.kaiwa_process import ENTRY, WORKING, KaiwaProcess, kaiwa
+from tests.process.kaiwa_process import WORKING, KaiwaProcess
+from tests.process.people import People
+from tests.process.versions import Versions
 from tests.revisions import PREVIOUS, is_known, unpack
 from tests.waiting import until, until_true
 
 CROWD = 8  # every other one writes in LINE, the others mention the bot in Slack
 LINE_ALONE, SLACK_ALONE = 100, 101  # people whose answers the platforms take without a word
-CHECKED = f"import bot, os; assert bot.__file__.startswith(os.environ['PYTHONPATH']); {ENTRY}"
 
 
 @pytest.fixture(scope="session")
@@ -49,93 +45,14 @@ async def server() -> AsyncIterator[StoreServer]:
         yield server
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Starts processes of either version in one folder, on one store."""
-
-    previous: Path
-    folder: Path
-    variables: dict[str, str]
-
-    def old(self, *arguments: str, **options: str) -> AbstractAsyncContextManager[KaiwaProcess]:
-        """The previous version."""
-        packages = {"PYTHONPATH": str(self.previous)}
-        return kaiwa(self.folder, *arguments, entry=CHECKED, **self.variables, **packages, **options)
-
-    def new(self, *arguments: str, **options: str) -> AbstractAsyncContextManager[KaiwaProcess]:
-        """This version."""
-        return kaiwa(self.folder, *arguments, entry=CHECKED, **self.variables, **options)
-
-
 @pytest.fixture
 def versions(previous: Path, tmp_path: Path, variables: dict[str, str], server: StoreServer) -> Versions:
     return Versions(previous, tmp_path, variables | {"REDIS_URL": server.url})
 
 
-class People:
-    """What people write, and what they are shown.
-
-    Attributes:
-        talks: conversations by the number of their person.
-    """
-
-    def __init__(self, line: LineFake, slack: SlackFake) -> None:
-        self._line = line
-        self._slack = slack
-        self._times: Iterator[int] = count(1_795_000_000)
-        self._roots: dict[int, str] = {}
-        self.talks: dict[int, Talk] = {}
-
-    async def write(self, person: int, *processes: KaiwaProcess, needs_tool: bool = False) -> None:
-        """One message, posted to each of the processes in turn, as a platform does that repeats itself."""
-        if person not in self.talks:
-            self.talks[person] = Talk(self._conversation(person))
-        talk = self.talks[person]
-        asked = ApprovalRequest(f"q{person}n{len(talk.asked)}", needs_tool)
-        talk.asked.append(asked)
-        path, body, headers = self._in_slack(person, asked) if person % 2 else self._in_line(person, asked)
-        for process in processes:
-            assert await process.post(path, body, headers) == 200
-        asked.acknowledged = True
-
-    def evidence(self) -> Evidence:
-        """What is there to be judged."""
-        return Evidence(Plan(seed=0), Chronicle(), self._line, self._slack, list(self.talks.values()))
-
-    def is_answered(self) -> bool:
-        """Whether each message has been answered."""
-        wanted = {asked.marker for talk in self.talks.values() for asked in talk.asked}
-        return wanted <= self.evidence().answered()
-
-    def _conversation(self, person: int) -> str:
-        if person % 2:
-            self._roots[person] = f"{next(self._times)}.000100"
-            return f"slack:{slack_events.TEAM}:{slack_events.CHANNEL}:{self._roots[person]}"
-        return f"line:{line_events.BOT}:user:{_user(person)}"
-
-    def _in_line(self, person: int, asked: ApprovalRequest) -> tuple[str, bytes, dict[str, str]]:
-        user = _user(person)
-        event = self._line.event(place=user, user=user, message=line_events.text_message(asked.words))
-        return "/webhooks/line", *line_events.webhook(event)
-
-    def _in_slack(self, person: int, asked: ApprovalRequest) -> tuple[str, bytes, dict[str, str]]:
-        root = self._roots[person]
-        is_root = asked.marker.endswith("n0")
-        ts = root if is_root else f"{next(self._times)}.000100"
-        thread = {} if is_root else {"thread_ts": root}
-        self._slack.add_message(slack_events.CHANNEL, ts, asked.words, **thread)
-        mention = slack_events.mention(asked.words, ts, user=f"U{person:08d}", **thread)
-        body = slack_events.as_json(mention)
-        return "/webhooks/slack", body, slack_events.signed(body)
-
-
 @pytest.fixture
 def people(line: LineFake, slack: SlackFake) -> People:
     return People(line, slack)
-
-
-def _user(person: int) -> str:
-    return f"U{person:032x}"
 
 
 def hold_answers(gemini: GeminiFake) -> Event:
