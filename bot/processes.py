@@ -37,7 +37,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             stack.callback(runtime.console.close)
             if here:
                 await stack.enter_async_context(here.run(runtime.conversations.process, [evictor.run]))
-            _freeze_garbage()
+            _collect_garbage()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
             runtime.intake.closed = runtime.conversations.closing = True
@@ -51,7 +51,7 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             async with open_runtime(services, worker) as runtime:
                 evictor = Evictor(services.store, runtime.store_full)
                 async with worker.run(runtime.conversations.process, [evictor.run]):
-                    _freeze_garbage()
+                    _collect_garbage()
                     announce()
                     await _until(orders.stop, worker.wait_until_ended)
                     runtime.conversations.closing = True
@@ -66,13 +66,14 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         open_runtime(services, jobs, only_console=True) as runtime,
         jobs.run(runtime.conversations.process),
     ):
+        _collect_garbage()
         yield runtime
 
 
-def _freeze_garbage() -> None:
-    """Exclude all objects of the start from garbage collection: a full collection stalls webhooks for 0.1 s."""
-    gc.collect()
+def _collect_garbage() -> None:
+    """Begin with the garbage of turns: the objects of the start are excluded, as a collection of them takes 0.1 s."""
     gc.freeze()
+    gc.enable()
 
 
 async def _until(stop: asyncio.Event, *ended: Callable[[], Awaitable[None]]) -> None:
