@@ -14,6 +14,7 @@ import httpx
 import toolset
 from bot.agent.hooks import Hook
 from bot.errors import SettingsError
+from bot.http import tls_context
 from bot.settings import Settings, tool_config
 from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolMap, ToolSetupError
@@ -26,7 +27,7 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     Raises:
         SettingsError: a tool's variable is wrong, or a tool cannot be offered.
     """
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
             tools = toolset.build(find_tools(settings.tools_dir), http, tool_config)
         except ToolSetupError as error:

@@ -33,7 +33,7 @@ async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], N
             stack.callback(runtime.console.close)
             if here:
                 await stack.enter_async_context(here.run(runtime.conversations.process, _upkeep(runtime)))
-            _freeze_garbage()
+            _collect_garbage()
             announce(sock.getsockname()[1])
             await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
             runtime.intake.closed = runtime.conversations.closing = True
@@ -47,7 +47,7 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             worker = Worker(services.store, orders.hurry, SHORT_SWEEP_S)
             runtime = await stack.enter_async_context(open_runtime(services, worker.add))
             await stack.enter_async_context(worker.run(runtime.conversations.process, _upkeep(runtime)))
-            _freeze_garbage()
+            _collect_garbage()
             announce()
             await _until(orders.stop, worker.wait_until_ended)
             runtime.conversations.closing = True
@@ -62,6 +62,7 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         open_runtime(services, worker.add, only_console=True) as runtime,
         worker.run(runtime.conversations.process),
     ):
+        _collect_garbage()
         yield runtime
 
 
@@ -74,10 +75,10 @@ def _upkeep(runtime: Runtime) -> list[Service]:
     return [Evictor(runtime.store, runtime.store_full).run, runtime.store.docket_keys.run]
 
 
-def _freeze_garbage() -> None:
-    """Exclude all objects of the start from garbage collection: a full collection stalls webhooks for 0.1 s."""
-    gc.collect()
+def _collect_garbage() -> None:
+    """Begin with the garbage of turns: the objects of the start are excluded, as a collection of them takes 0.1 s."""
     gc.freeze()
+    gc.enable()
 
 
 async def _until(stop: asyncio.Event, *ended: Callable[[], Awaitable[None]]) -> None:

@@ -16,6 +16,7 @@ MARKERS = {
     "browser": ("tests/browser/",),
     "process": (
         "tests/process/",
+        "tests/rolling/",
         "tests/bot/store/test_budget_on_a_cluster.py",
         "tests/bot/store/test_cluster.py",
         "tests/bot/store/test_embedded.py",
@@ -44,6 +45,7 @@ SAMPLED = {
     "tests/bot/test_linear_text.py": 6,
     "tests/browser/": 6,
     "tests/process/": 10,
+    "tests/rolling/": 3,
     "tests/toolset/test_contract_arguments.py": 6,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
@@ -63,6 +65,7 @@ UNMEASURED = (
     "tests/crash/",
     "tests/injections/",
     "tests/process/",
+    "tests/rolling/",
     "tests/toolset/test_contract_arguments.py",
 )
 MEASURED = ("tests/process/test_shutdown.py",)  # all the same

@@ -38,7 +38,6 @@ from bot.terminal.chat import Chat
 from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
-from bot.terminal.rich_screen import RichScreen
 from bot.web.console_token import load_or_create_token
 from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
 
@@ -278,7 +277,11 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
 
 def _screen(labels: dict[str, str]) -> Screen:
     console = Console(highlight=False)
-    return RichScreen(console, labels) if console.is_terminal else PlainScreen(sys.stdout, sys.stderr, labels)
+    if not console.is_terminal:
+        return PlainScreen(sys.stdout, sys.stderr, labels)
+    from bot.terminal.rich_screen import RichScreen  # noqa: PLC0415 -- kaiwa run needs none of its Markdown
+
+    return RichScreen(console, labels)
 
 
 def _parameters(tool: ToolDefinition) -> str:

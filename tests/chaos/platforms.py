@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from tests.chaos.talk import ApprovalRequest, Chronicle, Talk
+from tests.chaos.talk import Asked, Chronicle, Talk
 from tests.fakes import line_events, slack_events
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
@@ -62,7 +62,7 @@ class LinePerson:
         """The conversation, before anything is said."""
         return Talk(f"line:{line_events.BOT}:user:{self.user}")
 
-    async def say(self, asked: ApprovalRequest, conversation: str) -> None:
+    async def say(self, asked: Asked, conversation: str) -> None:
         """Send one message until it is acknowledged."""
         message = line_events.text_message(asked.words)
         event = self.line.event(place=self.user, user=self.user, message=message)
@@ -114,7 +114,7 @@ class SlackPerson:
         thread = "" if self.is_direct else f":{self.root}"
         return Talk(f"slack:{slack_events.TEAM}:{self.channel}{thread}")
 
-    async def say(self, asked: ApprovalRequest, conversation: str) -> None:
+    async def say(self, asked: Asked, conversation: str) -> None:
         """Send one message, as every event Slack makes of it, until each is acknowledged or given up."""
         ts = self._ts(self.said)
         in_thread = {"thread_ts": self.root} if self.said and not self.is_direct else {}
@@ -123,7 +123,7 @@ class SlackPerson:
         self.slack.add_message(self.channel, ts, asked.words, **in_thread)
         await asyncio.gather(*(self._send(payload, asked, conversation) for payload in payloads))
 
-    def _payloads(self, asked: ApprovalRequest, ts: str, in_thread: dict[str, str]) -> Sequence[slack_events.JSON]:
+    def _payloads(self, asked: Asked, ts: str, in_thread: dict[str, str]) -> Sequence[slack_events.JSON]:
         whole = slack_events.message(asked.words, ts, channel=self.channel, **in_thread)
         if self.is_direct:
             return (whole,)
@@ -131,7 +131,7 @@ class SlackPerson:
         whole["event"]["text"] = mention["event"]["text"]
         return (mention, whole) if self.dice.random() < 0.5 else (whole, mention)
 
-    async def _send(self, payload: slack_events.JSON, asked: ApprovalRequest, conversation: str) -> None:
+    async def _send(self, payload: slack_events.JSON, asked: Asked, conversation: str) -> None:
         body = slack_events.as_json(payload)
         again = self.dice.random() < TWICE
         for number, wait_s in enumerate(SLACK_WAITS_S):

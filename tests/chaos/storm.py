@@ -17,7 +17,7 @@ from tests.chaos.plan import Plan
 from tests.chaos.platforms import LinePerson, Router, SlackPerson
 from tests.chaos.server import StoreServer, store_server
 from tests.chaos.takeover import TakeOvers
-from tests.chaos.talk import ApprovalRequest, Chronicle
+from tests.chaos.talk import Asked, Chronicle
 from tests.chaos.troubles import CALLS, line_troubles, slack_troubles
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
@@ -131,7 +131,7 @@ class Weather:
         for number, at in enumerate(sorted(dice.uniform(0, plan.seconds) for _ in range(plan.messages))):
             if dice.random() >= AT_ONCE:
                 await asyncio.sleep(begun + at - clock())
-            asked = ApprovalRequest(f"q{person.number}n{number}", needs_tool=dice.random() < NEEDS_TOOL)
+            asked = Asked(f"q{person.number}n{number}", needs_tool=dice.random() < NEEDS_TOOL)
             talk.asked.append(asked)
             if dice.random() < plan.trouble:
                 self._make_trouble(person, dice)

@@ -10,11 +10,12 @@ MARKER = re.compile(r"q\d+n\d+")
 
 
 @dataclass(slots=True)
-class ApprovalRequest:
+class Asked:
     """A message.
 
     Attributes:
         needs_tool: it cannot be answered without one.
+        wish: what it says, if not one of the usual things.
         acknowledged: the platform was told that it has arrived.
         at: when it was written, in seconds since the epoch.
     """
@@ -23,11 +24,12 @@ class ApprovalRequest:
     needs_tool: bool = False
     acknowledged: bool = False
     at: float = field(default_factory=time.time)
+    wish: str = ""
 
     @property
     def words(self) -> str:
         """What the model reads."""
-        return f"{self.marker}: {'please calculate 6 * 7' if self.needs_tool else 'hello'}"
+        return f"{self.marker}: {self.wish or ('please calculate 6 * 7' if self.needs_tool else 'hello')}"
 
 
 @dataclass(slots=True)
@@ -35,7 +37,7 @@ class Talk:
     """One conversation, under the id that Kaiwa gives it."""
 
     conversation: str
-    asked: list[ApprovalRequest] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.chaos.judge import Verdict, judge
-from tests.chaos.talk import ApprovalRequest, Shown, Talk
+from tests.chaos.talk import Asked, Shown, Talk
 
 HERE = "line:Ubot:user:Ualice"
 
 
 def talk(*markers: str) -> Talk:
     """A conversation whose messages have all been acknowledged."""
-    return Talk(HERE, [ApprovalRequest(marker, acknowledged=True, at=0.0) for marker in markers])
+    return Talk(HERE, [Asked(marker, acknowledged=True, at=0.0) for marker in markers])
 
 
 def shown(*texts: str) -> list[Shown]:

@@ -20,7 +20,7 @@ from google import genai
 from google.genai import errors, types
 from msgspec.json import decode
 
-from bot.http import read_beginning
+from bot.http import read_beginning, tls_context
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import translating
@@ -64,7 +64,7 @@ class GenerateContent:
         self._options = options
         self._generation = generation_config(self.model, options.max_output_tokens, options.thinking_level)
         self._declarations = remember_last(declarations)
-        tls = httpx.create_ssl_context()
+        tls = tls_context()
         self._relay = Relay(tls)
         self._http = httpx.AsyncClient(
             transport=self._relay,
