@@ -71,7 +71,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         runs = [measure(folder) for _ in range(RUNS)]
     seconds, megabytes = (statistics.median(values) for values in zip(*runs, strict=True))
-    print(f"ready after {seconds:.2f} s (target 2.5), {megabytes:.0f} MB idle (target 120); medians of {RUNS}")
+    print(f"ready after {seconds:.2f} s (target 1.5), {megabytes:.0f} MB idle (target 100); medians of {RUNS}")
 
 
 if __name__ == "__main__":
