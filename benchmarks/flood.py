@@ -25,8 +25,8 @@ from typing import Any
 import aiohttp
 
 from benchmarks.ack import webhook
-from benchmarks.whole.bench import LOAD_S, SETTINGS, kaiwa_run
-from benchmarks.whole.processes import cpu_s, family, free_port, process, up
+from benchmarks.whole.bench import LOADING_S, SETTINGS, kaiwa_run
+from benchmarks.whole.processes import calm, cpu_s, family, free_port, process, up
 from benchmarks.whole.tables import heading, table
 from bot.store.embedded import open_embedded
 from tests.fakes.gemini import KEY
@@ -121,7 +121,8 @@ async def flood(url: str, people: int, connections: int, processes: int = 1) -> 
             running = await stack.enter_async_context(process(*kaiwa_run(), **settings, PORT=str(port)))
             await up(port, "/readyz")
             pids += family(running.pid)
-        await asyncio.sleep(LOAD_S)
+        await asyncio.sleep(LOADING_S)
+        await calm(pids)
         before, started = cpu_s(pids), time.perf_counter()
         pouring = asyncio.create_task(pour(ports[0], ready["webhooks"], connections))
         most, seen = 0, {"people": 0, "more_than_once": 0}
@@ -142,7 +143,8 @@ async def alone(url: str, people: int, connections: int) -> list[Row]:
         settings = {**SETTINGS, **QUIET, **ready["addresses"], "REDIS_URL": url, "PORT": str(port)}
         async with process(*kaiwa_run("--no-worker"), **settings) as running:
             await up(port, "/readyz")
-            await asyncio.sleep(LOAD_S)
+            await asyncio.sleep(LOADING_S)
+            await calm([running.pid])
             for name, path in (("LINE", "/webhooks/line"), ("Slack", "/webhooks/slack")):
                 before = cpu_s([running.pid])
                 acks = await pour(port, [one for one in ready["webhooks"] if one[0] == path], connections)

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import aiohttp
 
 from benchmarks.whole.platforms import Platforms, platforms_here
-from benchmarks.whole.processes import KAIWA, cpu_s, family, free_port, process, up
+from benchmarks.whole.processes import KAIWA, calm, cpu_s, family, free_port, process, up
 from benchmarks.whole.store import Store
 from tests.fakes import line_events, slack_events
 from tests.fakes.slack import BOT_TOKEN
 
-SETTLE_S = 0.5  # for what a turn leaves to be done, which is part of its cost
-LOAD_S = 3.0  # until the SDKs of the platforms are loaded
 TURN_S = 60.0
+LOADING_S = 0.5  # by then a ready process has begun to load the SDKs of the platforms
 BASE_URLS = ("GOOGLE_GEMINI_BASE_URL", "LINE_API_BASE_URL", "LINE_DATA_API_BASE_URL", "WTTR_BASE_URL")
 SETTINGS = {
     "GEMINI_API_KEY": "key",
@@ -113,7 +112,7 @@ class Bench:
         started = time.perf_counter()
         await asyncio.gather(*(one() for _ in range(at_once)))
         seconds = time.perf_counter() - started
-        await asyncio.sleep(SETTLE_S)
+        await calm(self.pids)  # what a turn leaves to be done is part of its cost
         cpu, others, calls = ((after - before) / len(walls) for after, before in zip(self._used(), used, strict=True))
         nodes = [(now - then) * 1000 / len(walls) for now, then in zip(self.store.cpu_s(), redis, strict=True)]
         writes, sent, received, commands, scripts = (
@@ -169,8 +168,9 @@ async def bench(
             running = await stack.enter_async_context(process(*command, **variables, PORT=str(port)))
             await up(port, "/readyz")
             started.append(running.pid)
-        await asyncio.sleep(LOAD_S)
+        await asyncio.sleep(LOADING_S)
         pids = [pid for one in started for pid in family(one)]
+        await calm(pids)
         yield Bench(platforms, store, http, cycle(ports), pids)
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +16,9 @@ import aiohttp
 ENTRY = "from bot.cli.main import main; main()"
 KAIWA = ("-c", ENTRY)
 PATIENCE_S = 60.0
+LOOK_S = 0.15
+CALM = 0.15  # of a core
+LOOKS = 3  # in a row
 
 
 @asynccontextmanager
@@ -77,6 +80,16 @@ def cpu_s(pids: Iterable[int]) -> float:
     """CPU seconds that processes have used, to the nanosecond; those of threads that have ended are missing."""
     schedules = (path for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
     return sum(int(path.read_text().split()[0]) for path in schedules) / 1e9
+
+
+async def calm(pids: Sequence[int]) -> None:
+    """Wait until processes do nothing but what they do while nobody writes."""
+    calm_looks, used = 0, cpu_s(pids)
+    async with asyncio.timeout(PATIENCE_S):
+        while calm_looks < LOOKS:
+            await asyncio.sleep(LOOK_S)
+            before, used = used, cpu_s(pids)
+            calm_looks = calm_looks + 1 if used - before < CALM * LOOK_S else 0
 
 
 def memory_mb(pids: Iterable[int]) -> float:
