@@ -58,7 +58,7 @@ def bots() -> dict[str, Bot]:
 async def measure(measuring: Bench, bot: Bot, kind: Kind, turns: int) -> Cost:
     """Some turns of a kind."""
     turn = {"LINE": line_turn, "Slack": slack_turn, "console": bot.console}[kind.channel]
-    measuring.platforms.with_tool = kind.with_tool
+    measuring.platforms.tool_every = int(kind.with_tool)
     return await measuring.cost(repeat(partial(turn, measuring), turns), kind.at_once)
 
 

@@ -113,7 +113,7 @@ async def main(parts: Sequence[str]) -> None:
         print(table(("LINE, 32 turns at once", *COLUMNS), rows), flush=True)
     if "memory" in parts:
         print(heading("Memory", "python -m benchmarks.growth memory"))
-        print(table(("", "MB"), await measure_memory()))
+        print(table(("", "resident memory, or the store's"), (await measure_memory()).rows()))
 
 
 if __name__ == "__main__":

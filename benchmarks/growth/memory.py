@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
+from typing import NamedTuple
 
 from benchmarks.growth.seeds import write_histories
 from benchmarks.whole.bench import Bench, bench, kaiwa_run
@@ -15,52 +15,79 @@ from benchmarks.whole.store import Store, one_server
 from tests.waiting import until
 
 IN_FLIGHT = 2_000
-PEOPLE = (500, 4_000)  # before the first look, and until the second one
+BEFORE, PEOPLE = 500, 4_000  # before the first look, and between the two
 SEEDED = 50  # conversations of a length in the store
+LONG, LONGEST = 100, 1_000  # messages
 PATIENCE_S = 120.0
 AT_ONCE = 32
 CONNECTIONS = 64
 
 
-async def measure_memory(in_flight: int = IN_FLIGHT, people: Sequence[int] = PEOPLE) -> list[list[str]]:
-    """The rows of a table."""
+class Memory(NamedTuple):
+    """What was measured, of one process with everything on.
+
+    Attributes:
+        idle_mb: after the start.
+        worked_mb: after ``people`` conversations.
+        process_kb: that a conversation of one turn adds to the process.
+        store_kb: that a conversation of one turn, of LONG and of LONGEST messages adds to the store.
+        flight_mb: with ``in_flight`` turns at the model.
+    """
+
+    people: int
+    in_flight: int
+    idle_mb: float
+    worked_mb: float
+    process_kb: float
+    store_kb: tuple[float, float, float]
+    flight_mb: float
+
+    @property
+    def flight_kb(self) -> float:
+        """That a turn in flight takes."""
+        return (self.flight_mb - self.idle_mb) * 1000 / self.in_flight
+
+    def rows(self) -> list[list[str]]:
+        """Of a table: what, and how much."""
+        one, long, longest = self.store_kb
+        return [
+            ["one process, idle, everything on", f"{self.idle_mb:.0f} MB"],
+            [f"the same after {self.people:,} conversations", f"{self.worked_mb:.0f} MB"],
+            [f"the same with {self.in_flight:,} turns in flight", f"{self.flight_mb:.0f} MB"],
+            ["a turn in flight", f"{self.flight_kb:.0f} kB"],
+            ["a conversation in the process", f"{self.process_kb:.1f} kB"],
+            ["a conversation of one turn in the store", f"{one:.1f} kB"],
+            [f"of {LONG} messages", f"{long:.0f} kB"],
+            [f"of {LONGEST:,} messages", f"{longest:.0f} kB"],
+        ]
+
+
+async def measure_memory(in_flight: int = IN_FLIGHT, before: int = BEFORE, people: int = PEOPLE) -> Memory:
+    """In two processes: one for conversations, one for turns in flight."""
     async with one_server(counted=False) as store, bench(store, *kaiwa_run()) as measuring:
-        rows = [["one process, idle, everything on", f"{memory_mb(measuring.pids):.0f}"]]
-        rows += await with_conversations(measuring, *people)
-        rows += await with_histories(store)
+        idle_mb = memory_mb(measuring.pids)
+        turn = partial(line_turn, measuring)
+        await measuring.cost(repeat(turn, before), AT_ONCE)
+        used, resident = await store.used_bytes(), memory_mb(measuring.pids)
+        await measuring.cost(repeat(turn, people), AT_ONCE)
+        worked_mb = memory_mb(measuring.pids)
+        one = (await store.used_bytes() - used) / people / 1000
+        store_kb = (one, await stored_kb(store, LONG), await stored_kb(store, LONGEST))
     async with one_server(counted=False) as store, bench(store, *kaiwa_run()) as measuring:
-        rows += await with_turns_in_flight(measuring, in_flight)
-    return rows
+        flight_mb = await flown_mb(measuring, in_flight)
+    process_kb = max(0.0, worked_mb - resident) * 1000 / people
+    return Memory(before + people, in_flight, idle_mb, worked_mb, process_kb, store_kb, flight_mb)
 
 
-async def with_conversations(measuring: Bench, before: int, more: int) -> list[list[str]]:
-    """What each conversation of one turn adds, once the process has its working memory."""
-    await measuring.cost(repeat(partial(line_turn, measuring), before), AT_ONCE)
-    used, resident = await measuring.store.used_bytes(), memory_mb(measuring.pids)
-    await measuring.cost(repeat(partial(line_turn, measuring), more), AT_ONCE)
-    stored = await measuring.store.used_bytes() - used
-    grown = memory_mb(measuring.pids) - resident
-    return [
-        [f"the same after {before + more:,} conversations", f"{memory_mb(measuring.pids):.0f}"],
-        ["a conversation in the process, of one turn", f"{max(0.0, grown) / more:.4f}"],
-        ["a conversation in the store, of one turn", f"{stored / more / 1e6:.4f}"],
-    ]
-
-
-async def with_histories(store: Store) -> list[list[str]]:
+async def stored_kb(store: Store, messages: int) -> float:
     """What a long conversation takes in the store."""
-    rows = []
-    for place, messages in enumerate((100, 1_000), 1):
-        used = await store.used_bytes()
-        users = (line_user(number) for number in range(place * 7_000_000, place * 7_000_000 + SEEDED))
-        await write_histories(store.nodes[0], islice(users, SEEDED), messages)
-        stored = (await store.used_bytes() - used) / SEEDED
-        rows.append([f"a conversation in the store, of {messages:,} messages", f"{stored / 1e6:.4f}"])
-    return rows
+    used, first = await store.used_bytes(), messages * 1_000_000
+    await write_histories(store.nodes[0], map(line_user, range(first, first + SEEDED)), messages)
+    return (await store.used_bytes() - used) / SEEDED / 1000
 
 
-async def with_turns_in_flight(measuring: Bench, turns: int) -> list[list[str]]:
-    """All at the model at once; then all are answered, once each."""
+async def flown_mb(measuring: Bench, turns: int) -> float:
+    """Memory with all turns at the model at once; then all are answered, once each."""
     platforms, slots = measuring.platforms, asyncio.Semaphore(CONNECTIONS)
 
     async def ask() -> asyncio.Future[None]:
@@ -75,4 +102,4 @@ async def with_turns_in_flight(measuring: Bench, turns: int) -> list[list[str]]:
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*answers)
     assert platforms.more_than_once == 0
-    return [[f"one process, {turns:,} turns in flight", f"{most:.0f}"]]
+    return most

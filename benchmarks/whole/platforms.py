@@ -58,7 +58,7 @@ class Platforms:
     """The servers' answers, and who has been answered.
 
     Attributes:
-        with_tool: the model asks for the weather before it answers.
+        tool_every: the model asks for the weather before each nth answer; 0: before none.
         gate: while it is clear, the model gets no further than its first word.
         thinking: answers that are held back by the gate.
         calls: how many requests each of ``line``, ``slack``, ``gemini`` and ``wttr`` got.
@@ -67,7 +67,8 @@ class Platforms:
     """
 
     def __init__(self) -> None:
-        self.with_tool = False
+        self.tool_every = 0
+        self._asked = 0  # questions of people
         self.gate = asyncio.Event()
         self.gate.set()
         self.thinking = 0
@@ -93,7 +94,10 @@ class Platforms:
         return Reply("application/json", CACHED if "cachedContents" in path else b"{}")
 
     def _generate(self, body: bytes, *, is_stream: bool) -> Reply:
-        asks = self.with_tool and b"functionResponse" not in body
+        asks = self.tool_every > 0 and b"functionResponse" not in body
+        if asks:
+            self._asked += 1
+            asks = self._asked % self.tool_every == 0
         call = {"functionCall": {"name": "get_weather", "args": {"location": "Kyoto"}}, "thoughtSignature": "c2ln"}
         made = event([call] if asks else [{"text": ANSWER}])
         made["candidates"][0]["finishReason"] = "STOP"

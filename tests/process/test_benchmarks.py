@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.cost.__main__ import CHANNELS, Kind, asked, beside, bots, compare
 from benchmarks.growth.__main__ import with_conversations, with_history, with_tools
-from benchmarks.growth.memory import measure_memory
-from benchmarks.scale import STORES, derived, measure, measured
+from benchmarks.growth.memory import Memory, measure_memory
+from benchmarks.scale import DERIVED, MEASURED, PLANNED, STORES, measure, planned
 
 TURNS = 2
 
@@ -36,14 +36,18 @@ async def test_growth_is_measured_with_whole_processes() -> None:
 
 
 async def test_memory_is_measured_with_turns_in_flight() -> None:
-    """All of them wait for the model at once, and each is answered once."""
-    rows = await measure_memory(in_flight=4, people=(2, 2))
-    assert rows[-1][0] == "one process, 4 turns in flight"
-    assert all(float(megabytes) >= 0 for _, megabytes in rows)
+    """All of them wait for the model at once, and each is answered once; long conversations need more of the store."""
+    memory = await measure_memory(in_flight=4, before=2, people=2)
+    assert (memory.people, memory.in_flight) == (4, 4)
+    assert memory.flight_mb > 0
+    assert 0 < memory.store_kb[1] < memory.store_kb[2]
 
 
 async def test_scale_is_measured_on_one_redis_and_on_a_cluster() -> None:
-    """Two processes share the turns; both tables have the row."""
+    """Two processes share the turns; every table has the row."""
+    memory = Memory(4, 4, 100, 120, 0.0, (2, 30, 120), 101)
     for name, opened in STORES.items():
-        cost = await measure(opened, processes=2, turns=4, at_once=2, rounds=1)
-        assert len(measured(name, cost)) == len(derived(name, 2, cost)) + 1 == 7
+        scaled = await measure(name, opened, processes=2, turns=4, at_once=2, rounds=1)
+        assert len(scaled.measured()) == len(MEASURED)
+        assert len(scaled.derived()) == len(DERIVED)
+        assert len(planned(10_000, scaled, memory)) == len(PLANNED)
