@@ -13,12 +13,8 @@ import base64
 import hashlib
 import hmac
 import json
-import os
 import statistics
-import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,13 +22,15 @@ from tempfile import TemporaryDirectory
 import aiohttp
 
 from benchmarks.bare import SECRET
+from benchmarks.whole.bench import kaiwa_run
+from benchmarks.whole.processes import free_port, process, up
+from benchmarks.whole.tables import heading, table
 from bot.store.embedded import open_embedded
 
 TURNS = 500
 REQUESTS = 3_000
 WARM_UP = 5  # requests of each connection that do not count
 SLOW_S = 120
-KAIWA, BARE = 18_766, 18_767
 numbers = count()
 
 
@@ -57,24 +55,6 @@ def webhook() -> tuple[bytes, dict[str, str]]:
     body = json.dumps({"destination": "U" + "b" * 32, "events": [event]}).encode()
     signature = base64.b64encode(hmac.new(SECRET, body, hashlib.sha256).digest()).decode()
     return body, {"x-line-signature": signature, "content-type": "application/json"}
-
-
-@asynccontextmanager
-async def process(*command: str, **variables: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A Python process, ended afterwards."""
-    running = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *command,
-        env={"PATH": os.defpath, "PYTHONPATH": str(Path.cwd()), **variables},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        yield running
-    finally:
-        running.kill()
-        await running.wait()
 
 
 async def post(http: aiohttp.ClientSession, port: int) -> float:
@@ -107,28 +87,28 @@ async def load(port: int, connections: int, requests: int, rate: float = 0) -> l
         return [wait for waits in measured for wait in waits]
 
 
-async def up(port: int, path: str) -> None:
-    """Wait until a server answers."""
-    async with aiohttp.ClientSession() as http:
-        while True:
-            try:
-                async with http.get(f"http://127.0.0.1:{port}{path}") as answer:
-                    if answer.status in (200, 405):
-                        return
-            except aiohttp.ClientError:
-                await asyncio.sleep(0.02)
+async def row(name: str, port: int, connections: int, rate: int) -> list[str]:
+    """A line of the table."""
+    started = time.perf_counter()
+    waits = await load(port, connections, REQUESTS, rate)
+    reached = len(waits) / (time.perf_counter() - started)
+    p50, p99 = statistics.median(waits), statistics.quantiles(waits, n=100)[98]
+    asked = f"{rate:,}/s" if rate else "at once"
+    return [name, str(connections), asked, f"{p50:.2f}", f"{p99:.2f}", f"{reached:,.0f}"]
 
 
 async def main() -> None:
+    """Measure, and print the table."""
+    kaiwa, bare = free_port(), free_port()
     with TemporaryDirectory() as folder:
         async with (
             open_embedded(Path(folder)) as url,
             process("-m", "benchmarks.stub", str(SLOW_S)) as model,
-            process("-m", "benchmarks.bare", url, str(BARE)),
+            process("-m", "benchmarks.bare", url, str(bare)),
         ):
             assert model.stdout is not None
             settings = {
-                "PORT": str(KAIWA),
+                "PORT": str(kaiwa),
                 "REDIS_URL": url,
                 "GEMINI_API_KEY": "key",
                 "MODEL": "gemini:gemini-2.5-flash",
@@ -138,19 +118,16 @@ async def main() -> None:
                 "LINE_API_BASE_URL": "http://127.0.0.1:9",
                 "LOG_LEVEL": "WARNING",
             }
-            async with process("-c", "from bot.cli.main import main; main()", "run", **settings):
-                await up(KAIWA, "/readyz")
-                await up(BARE, "/webhooks/line")
-                await load(KAIWA, 50, TURNS)
+            async with process(*kaiwa_run(), **settings):
+                await up(kaiwa, "/readyz")
+                await up(bare, "/webhooks/line")
+                await load(kaiwa, 50, TURNS)
                 await asyncio.sleep(8)  # until LINE's SDK is loaded and all turns wait for the model
-                for connections, rate in ((1, 0), (64, 1_000), (64, 0)):
-                    for name, port in (("bare", BARE), ("Kaiwa", KAIWA)):
-                        started = time.perf_counter()
-                        waits = await load(port, connections, REQUESTS, rate)
-                        reached = len(waits) / (time.perf_counter() - started)
-                        p50, p99 = statistics.median(waits), statistics.quantiles(waits, n=100)[98]
-                        waited = f"p50 {p50:6.2f} ms  p99 {p99:6.2f} ms"
-                        print(f"{connections:>3} connections  {name:<5}  {waited}  {reached:5.0f}/s", flush=True)
+                kinds = ((1, 0), (64, 1_000), (64, 0))
+                bots = (("bare app", bare), ("Kaiwa", kaiwa))
+                rows = [await row(name, port, *kind) for kind in kinds for name, port in bots]
+    print(heading(f"The 200 while {TURNS} turns wait for a model", "python -m benchmarks.ack"))
+    print(table(("", "connections", "asked", "p50 ms", "p99 ms", "webhooks/s"), rows))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """So many new people write at once, half in LINE, half in Slack: what the door answers, and when they are answered.
 
-    .venv/bin/python -m benchmarks.flood [people [connections]]
+    .venv/bin/python -m benchmarks.flood [people [connections [processes]]]
 
 Three times in one run, over one bundled Valkey: a bare Starlette app that verifies a signature and does one XADD; one
 ``kaiwa run``, whose model thinks for five seconds; and ``kaiwa run --no-worker``, the door alone. The stand-ins for
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import statistics
 import sys
 import time
@@ -25,24 +24,17 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.ack import process, up, webhook
+from benchmarks.ack import webhook
+from benchmarks.whole.bench import LOADING_S, SETTINGS, kaiwa_run
+from benchmarks.whole.processes import calm, cpu_s, family, free_port, process, up
+from benchmarks.whole.tables import heading, table
 from bot.store.embedded import open_embedded
-from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY
-from tests.fakes.slack import BOT_TOKEN
 
-BARE, KAIWA, ALONE, THINKING_S, PATIENCE_S = 18_768, 18_769, 18_770, 5.0, 300.0
-SETTINGS = {
-    "GEMINI_API_KEY": KEY,
-    "MODEL": "gemini:gemini-3.5-flash",
-    "LINE_CHANNEL_SECRET": line_events.SECRET,
-    "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
-    "SLACK_SIGNING_SECRET": slack_events.SECRET,
-    "SLACK_BOT_TOKEN": BOT_TOKEN,
-    "CONSOLE_TOKEN": "benchmark",
-    "LOG_LEVEL": "WARNING",
-}
+THINKING_S = 5.0
+QUIET = {"GEMINI_API_KEY": KEY, "LOG_LEVEL": "WARNING"}
 
+Row = list[str]
 Webhook = tuple[str, str, dict[str, str]]  # path, body, headers
 
 
@@ -53,12 +45,6 @@ class Acks:
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
     waits: list[float] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        p50, p99 = statistics.median(self.waits), statistics.quantiles(self.waits, n=100)[98]
-        statuses = ", ".join(f"{count} x {status}" for status, count in sorted(self.statuses.items()))
-        rate = len(self.waits) / self.seconds
-        return f"{statuses}; ack p50 {p50:.0f} ms, p99 {p99:.0f} ms, {rate:.0f} a second"
 
 
 class StandIns:
@@ -107,67 +93,80 @@ async def pour(port: int, webhooks: Sequence[Webhook], connections: int) -> Acks
     return acks
 
 
-def cpu_s(pid: int) -> float:
-    """CPU seconds a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def acked(acks: Acks) -> list[str]:
+    """The cells of a table about acknowledgements."""
+    p50, p99 = statistics.median(acks.waits), statistics.quantiles(acks.waits, n=100)[98]
+    statuses = ", ".join(f"{count:,} × {status}" for status, count in sorted(acks.statuses.items()))
+    return [statuses, f"{p50:.0f} / {p99:.0f}", f"{len(acks.waits) / acks.seconds:,.0f}"]
 
 
-async def bare(url: str, people: int, connections: int) -> None:
+async def bare(url: str, people: int, connections: int) -> list[Row]:
     """The floor."""
-    async with process("-m", "benchmarks.bare", url, str(BARE)):
-        await up(BARE, "/webhooks/line")
+    port = free_port()
+    async with process("-m", "benchmarks.bare", url, str(port)):
+        await up(port, "/webhooks/line")
         signed = (webhook() for _ in range(people))
-        acks = await pour(BARE, [("/webhooks/line", body.decode(), headers) for body, headers in signed], connections)
-    print(f"bare app             {acks}", flush=True)
+        acks = await pour(port, [("/webhooks/line", body.decode(), headers) for body, headers in signed], connections)
+    return [["bare app: verifies, one XADD", *acked(acks), "", "", ""]]
 
 
-async def flood(url: str, people: int, connections: int, processes: int = 1) -> None:
+async def flood(url: str, people: int, connections: int, processes: int = 1) -> list[Row]:
     """Kaiwa, from the first webhook to the last answer; all webhooks come to the first process."""
     async with AsyncExitStack() as stack:
         others, ready = await stack.enter_async_context(stand_ins(people))
-        settings = {**SETTINGS, **ready["addresses"], "REDIS_URL": url}
-        running = []
-        for port in range(KAIWA, KAIWA + processes):
-            start = process("-c", "from bot.cli.main import main; main()", "run", **settings, PORT=str(port))
-            running.append(await stack.enter_async_context(start))
+        settings = {**SETTINGS, **QUIET, **ready["addresses"], "REDIS_URL": url}
+        ports = [free_port() for _ in range(processes)]
+        pids = []
+        for port in ports:
+            running = await stack.enter_async_context(process(*kaiwa_run(), **settings, PORT=str(port)))
             await up(port, "/readyz")
-        await asyncio.sleep(3)  # until the SDKs are loaded
-        before, started = cpu_s(running[0].pid), time.perf_counter()
-        pouring = asyncio.create_task(pour(KAIWA, ready["webhooks"], connections))
+            pids += family(running.pid)
+        await asyncio.sleep(LOADING_S)
+        await calm(pids)
+        before, started = cpu_s(pids), time.perf_counter()
+        pouring = asyncio.create_task(pour(ports[0], ready["webhooks"], connections))
         most, seen = 0, {"people": 0, "more_than_once": 0}
         while not (pouring.done() and seen["people"] >= pouring.result().statuses[200]):
             seen = await others.asked("shown")
             most = max(most, seen["in_flight"])
             await asyncio.sleep(0.25)
-        seconds, cpu = time.perf_counter() - started, cpu_s(running[0].pid) - before
-        print(f"kaiwa run            {await pouring}", flush=True)
-        answered = f"{seen['people']} of {people} answered, {seen['more_than_once']} more than once"
-        print(f"                     {answered}, after {seconds:.1f} s; {most} in flight; CPU {cpu:.1f} s", flush=True)
+        seconds, cpu = time.perf_counter() - started, cpu_s(pids) - before
+        answered = f"{seen['people']:,}, {seen['more_than_once']} of them twice, after {seconds:.1f} s"
+        name = f"`kaiwa run`{f' × {processes}' if processes > 1 else ''}"
+        return [[name, *acked(await pouring), answered, f"{most:,}", f"{cpu * 1000 / people:.1f}"]]
 
 
-async def alone(url: str, people: int, connections: int) -> None:
+async def alone(url: str, people: int, connections: int) -> list[Row]:
     """The door without a worker beside it."""
+    port, rows = free_port(), list[Row]()
     async with stand_ins(people) as (_, ready):
-        settings = {**SETTINGS, **ready["addresses"], "REDIS_URL": url, "PORT": str(ALONE)}
-        async with process("-c", "from bot.cli.main import main; main()", "run", "--no-worker", **settings) as running:
-            await up(ALONE, "/readyz")
-            await asyncio.sleep(3)
+        settings = {**SETTINGS, **QUIET, **ready["addresses"], "REDIS_URL": url, "PORT": str(port)}
+        async with process(*kaiwa_run("--no-worker"), **settings) as running:
+            await up(port, "/readyz")
+            await asyncio.sleep(LOADING_S)
+            await calm([running.pid])
             for name, path in (("LINE", "/webhooks/line"), ("Slack", "/webhooks/slack")):
-                before = cpu_s(running.pid)
-                acks = await pour(ALONE, [one for one in ready["webhooks"] if one[0] == path], connections)
-                core = len(acks.waits) / (cpu_s(running.pid) - before)
-                print(f"web alone, {name:<5}     {acks}; {core:.0f} a second and core", flush=True)
+                before = cpu_s([running.pid])
+                acks = await pour(port, [one for one in ready["webhooks"] if one[0] == path], connections)
+                used = (cpu_s([running.pid]) - before) * 1000 / len(acks.waits)
+                rows.append([f"`kaiwa run --no-worker`, {name}", *acked(acks), "", "", f"{used:.2f}"])
+    return rows
 
 
 async def main(people: int = 1_000, connections: int = 64, processes: int = 1) -> None:
+    """Measure, and print the table."""
+    rows: list[Row] = []
     for part in (bare, alone):
         with TemporaryDirectory() as folder:
             async with open_embedded(Path(folder)) as url:
-                await part(url, people, connections)
+                rows += await part(url, people, connections)
     with TemporaryDirectory() as folder:
         async with open_embedded(Path(folder)) as url:
-            await flood(url, people, connections, processes)
+            rows += await flood(url, people, connections, processes)
+    command = f"python -m benchmarks.flood {people} {connections} {processes}"
+    print(heading(f"{people:,} new people at once, {connections} connections, a model of {THINKING_S:.0f} s", command))
+    columns = ["", "statuses", "acknowledged, p50 / p99 ms", "webhooks/s", "answered", "in flight at most"]
+    print(table([*columns, "CPU ms a webhook"], rows))
 
 
 if __name__ == "__main__":

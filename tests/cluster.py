@@ -25,18 +25,21 @@ SLOTS = 16_384
 class Node:
     """One server.
 
+    Args:
+        fsync: when it syncs what it has written down (``appendfsync``).
+
     Attributes:
         redis: speaks to this server alone.
     """
 
-    def __init__(self, binary: str, folder: Path) -> None:
+    def __init__(self, binary: str, folder: Path, fsync: str = "always") -> None:
         self.port, bus_port = _free_ports()
         self.redis = Redis(port=self.port, retry=Retry(ConstantBackoff(0.02), 500, supported_errors=(Away,)))
         self._folder = folder
         self._command = [
             *(binary, "--bind", "127.0.0.1", "--port", str(self.port), "--cluster-port", str(bus_port)),
             *("--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no"),
-            *("--save", "", "--appendonly", "yes", "--appendfsync", "always"),
+            *("--save", "", "--appendonly", "yes", "--appendfsync", fsync),
         ]
         self.bus_port = bus_port
         self.start()
@@ -146,15 +149,19 @@ class Cluster:
 
 
 @contextmanager
-def running(count: int) -> Iterator[Cluster]:
-    """A cluster of so many servers, gone afterwards."""
-    binary = shutil.which("redis-server")
+def running(count: int, binary: str | None = None, fsync: str = "always") -> Iterator[Cluster]:
+    """A cluster of so many servers, gone afterwards.
+
+    Args:
+        binary: of the servers; ``redis-server`` by default.
+    """
+    binary = binary or shutil.which("redis-server")
     if binary is None:
         pytest.skip("redis-server is not installed")
     with ExitStack() as stack:
         nodes = []
         for _ in range(count):
-            node = Node(binary, Path(stack.enter_context(TemporaryDirectory())))
+            node = Node(binary, Path(stack.enter_context(TemporaryDirectory())), fsync)
             stack.callback(node.close)
             nodes.append(node)
         yield Cluster(nodes)

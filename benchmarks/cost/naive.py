@@ -1,7 +1,9 @@
 """The bot a good developer writes in an afternoon: the vendors' SDKs, a Redis list, the work after the 200.
 
-It promises nothing: what is under way when it dies is lost, what a platform sends again is answered again.
-Run as a process: python -m benchmarks.cost.naive PORT
+It promises nothing: what is under way when it dies is lost, what a platform sends again is answered again. It shows no
+loading animation, because here the answer comes at once.
+
+Run as a process: PORT=8000 python -m benchmarks.cost.naive google_genai|pydantic_ai
 """
 
 from __future__ import annotations
@@ -10,29 +12,24 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from functools import cache
+from importlib import import_module
 from typing import Any
 
-import httpx
 import uvicorn
-from google import genai
-from google.genai import types
 from linebot.v3.messaging import AsyncApiClient, AsyncMessagingApi, Configuration, ReplyMessageRequest, TextMessage
-from linebot.v3.messaging.models import ShowLoadingAnimationRequest
 from linebot.v3.webhook import WebhookParser
 from linebot.v3.webhooks import MessageEvent, TextMessageContent
-from redis.asyncio import Redis
 from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-KEEP = 40
-SYSTEM = "You are Kaiwa, a helpful assistant. Answer in the user's language."
+Answer = Callable[[str, str], Awaitable[str]]
 running: set[asyncio.Task[None]] = set()
 
 
@@ -43,47 +40,7 @@ def later(work: Coroutine[Any, Any, None]) -> None:
     task.add_done_callback(running.discard)
 
 
-@cache
-def http() -> httpx.AsyncClient:
-    """For the tool."""
-    return httpx.AsyncClient(timeout=3)
-
-
-@cache
-def redis() -> Redis:
-    """For the history."""
-    return Redis.from_url(os.environ["REDIS_URL"])
-
-
-@cache
-def model() -> genai.Client:
-    """For the answers."""
-    options = types.HttpOptions(base_url=os.environ["GOOGLE_GEMINI_BASE_URL"])
-    return genai.Client(api_key="key", http_options=options)
-
-
-async def get_weather(location: str) -> dict[str, Any]:
-    """The weather at a place."""
-    answer = await http().get(f"{os.environ['WTTR_BASE_URL']}/{location}", params={"format": "j1"})
-    now = answer.json()["current_condition"][0]
-    return {"location": location, "temperature": now["temp_C"], "condition": now["weatherDesc"][0]["value"]}
-
-
-async def answer(conversation: str, text: str) -> str:
-    """The model's answer, after what was said before."""
-    key = f"history:{conversation}"
-    contents = [types.Content.model_validate_json(entry) for entry in await redis().lrange(key, -KEEP, -1)]
-    asked = types.Content(role="user", parts=[types.Part(text=text)])
-    config = types.GenerateContentConfig(system_instruction=SYSTEM, tools=[get_weather])
-    response = await model().aio.models.generate_content(
-        model="gemini-3.5-flash", contents=[*contents, asked], config=config
-    )
-    said = types.Content(role="model", parts=[types.Part(text=response.text)])
-    await redis().rpush(key, asked.model_dump_json(exclude_none=True), said.model_dump_json(exclude_none=True))
-    return response.text or ""
-
-
-def line_routes() -> list[Route]:
+def line_routes(answer: Answer) -> list[Route]:
     """LINE's webhook."""
     parser = WebhookParser(os.environ["LINE_CHANNEL_SECRET"])
 
@@ -93,7 +50,6 @@ def line_routes() -> list[Route]:
         return AsyncMessagingApi(AsyncApiClient(Configuration(host=host, access_token=token)))
 
     async def reply(event: MessageEvent) -> None:
-        await api().show_loading_animation(ShowLoadingAnimationRequest(chatId=event.source.user_id))
         text = await answer(f"line:{event.source.user_id}", event.message.text)
         await api().reply_message(ReplyMessageRequest(replyToken=event.reply_token, messages=[TextMessage(text=text)]))
 
@@ -107,7 +63,7 @@ def line_routes() -> list[Route]:
     return [Route("/webhooks/line", webhook, methods=["POST"])]
 
 
-def slack_routes() -> list[Route]:
+def slack_routes(answer: Answer) -> list[Route]:
     """Slack's webhook."""
     client = AsyncWebClient(os.environ["SLACK_BOT_TOKEN"], base_url=os.environ["SLACK_API_BASE_URL"])
     app = AsyncApp(signing_secret=os.environ["SLACK_SIGNING_SECRET"], client=client)
@@ -128,11 +84,32 @@ def slack_routes() -> list[Route]:
     return [Route("/webhooks/slack", webhook, methods=["POST"])]
 
 
+def console_routes(answer: Answer) -> list[Route]:
+    """A page's message; the answer to the request is a stream of events."""
+
+    async def message(request: Request) -> Response:
+        posted = await request.json()
+
+        async def events() -> AsyncIterator[str]:
+            text = await answer(f"console:{request.path_params['id']}", posted["text"])
+            yield f"data: {json.dumps({'text': text})}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    return [Route("/console/{id}/messages", message, methods=["POST"])]
+
+
 async def ready(_: Request) -> Response:
     """As ``kaiwa run`` says it."""
     return Response(json.dumps({}))
 
 
+def main() -> None:
+    """Serve."""
+    answer: Answer = import_module(f"benchmarks.cost.answers.{sys.argv[1]}").answer
+    routes = [*line_routes(answer), *slack_routes(answer), *console_routes(answer), Route("/readyz", ready)]
+    uvicorn.run(Starlette(routes=routes), port=int(os.environ["PORT"]), log_level="error", access_log=False)
+
+
 if __name__ == "__main__":
-    routes = [*line_routes(), *slack_routes(), Route("/readyz", ready)]
-    uvicorn.run(Starlette(routes=routes), port=int(sys.argv[1]), log_level="error", access_log=False)
+    main()

@@ -21,7 +21,6 @@ from google import genai
 from google.genai import errors
 
 from bot.providers.gemini.failures import FAILURES, cause_of
-from bot.providers.gemini.request import JSON
 from bot.providers.shared.failures import Failures
 
 log = structlog.stdlib.get_logger(__name__)
@@ -79,13 +78,12 @@ class CachedContents:
         self._paused_until = -math.inf
         self._has_warned = False
 
-    def use(self, prefix: JSON) -> str:
-        """The name of the cached prefix, empty without one. A request with the name leaves the prefix out."""
-        key = msgspec.json.encode(prefix)
-        if len(key) < self._least_bytes:
+    def use(self, prefix: bytes) -> str:
+        """The name of the cached prefix (JSON), empty without one. A request with the name leaves the prefix out."""
+        if len(prefix) < self._least_bytes:
             return ""
         now = self._clock()
-        cached = self._touch(key)
+        cached = self._touch(prefix)
         has_come_back = now - cached.used_at < LIFETIME_S
         cached.used_at = now
         left = cached.expires_at - now

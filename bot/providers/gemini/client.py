@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import aiohttp
@@ -39,6 +39,19 @@ GOOGLE = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"  # the one every preview model is served under
 PLACEHOLDER = "-"  # the SDK insists on contents; extra_body replaces them
 CACHE_REFUSALS = (400, 403, 404)  # of a cached content that is gone or does not fit; the message differs by service
+MOST_PREFIXES = 16  # remembered; a channel has one or two
+
+
+class Prefix(NamedTuple):
+    """The fields that all requests of a channel share; ``json`` is their encoded form.
+
+    Attributes:
+        tools: what they declare.
+    """
+
+    fields: JSON
+    json: bytes
+    tools: Sequence[ToolDefinition]
 
 
 class GenerateContent:
@@ -82,6 +95,7 @@ class GenerateContent:
             )
         )
         self._cached = CachedContents(self._client, failures)
+        self._prefixes: dict[tuple[str, int, ToolChoice], Prefix] = {}
 
     def stream(
         self,
@@ -93,11 +107,11 @@ class GenerateContent:
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
         prefix = self._prefix(system, tools, tool_choice)
-        cached = self._cached.use(prefix) if tool_choice == AUTO else ""
+        cached = self._cached.use(prefix.json) if tool_choice == AUTO else ""
         attachments = Attachments()
         chat = contents(messages, self.name, self.model, attachments.stand_in)
         rest: JSON = {"contents": chat, "generationConfig": self._generation}
-        events = self._events(rest, prefix, cached, attachments)
+        events = self._events(rest, prefix.fields, cached, attachments)
         answer = Answer(self.name, self.model, self._failures)
         return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
 
@@ -114,12 +128,19 @@ class GenerateContent:
         await self._http.aclose()
         self._client.close()
 
-    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice) -> JSON:
-        """The fields that all requests of a channel share."""
-        prefix: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
+    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice) -> Prefix:
+        """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms."""
+        key = (system, id(tools), tool_choice)
+        if (known := self._prefixes.get(key)) is not None:
+            return known
+        fields: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
         if tools:
-            prefix["tools"] = self._declarations(tools)
-            prefix["toolConfig"] = tool_config(tool_choice)
+            fields["tools"] = self._declarations(tools)
+            fields["toolConfig"] = tool_config(tool_choice)
+        if len(self._prefixes) == MOST_PREFIXES:
+            self._prefixes.clear()
+        # The prefix holds the tools, so no others can have their id.
+        prefix = self._prefixes[key] = Prefix(fields, encode(fields), tools)
         return prefix
 
     async def _events(self, rest: JSON, prefix: JSON, cached: str, attachments: Attachments) -> AsyncGenerator[bytes]:

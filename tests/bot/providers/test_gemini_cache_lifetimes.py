@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from socket import create_server
 from threading import Event
-from typing import Any
 
 import httpx
 import pytest
 from google import genai
 from google.genai import types
+from msgspec.json import encode
 from structlog.testing import capture_logs
 
 from bot.providers.gemini.caching import CachedContents, least_tokens
@@ -25,9 +25,9 @@ from tests.waiting import until
 LARGE = 20_000  # bytes
 
 
-def prefix(name: str) -> dict[str, Any]:
+def prefix(name: str) -> bytes:
     """A prompt that is worth caching."""
-    return {"systemInstruction": {"parts": [{"text": name * LARGE}]}}
+    return encode({"systemInstruction": {"parts": [{"text": name * LARGE}]}})
 
 
 @dataclass

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from bot.errors import ModelError, RequestRefused, TryAgain
 from bot.providers import AUTO, NONE, ToolChoice
-from bot.providers.gemini.client import Gemini
+from bot.providers.gemini.client import MOST_PREFIXES, Gemini
 from bot.providers.gemini.vertex import Vertex
 from bot.transcript import Message, Usage
 from tests.bot.providers.asking import Reply, results, user
@@ -284,3 +284,19 @@ async def test_a_refused_account_is_still_told_of(vertex: tuple[Any, Vertex]) ->
     fake.fail(403)
     with pytest.raises(ModelError, match=f"GOOGLE_CLOUD_PROJECT: {PROJECT} refused access"):
         await ask(fake, provider)
+
+
+async def test_a_prefix_is_written_once_for_the_same_tools(fake: GeminiFake, gemini: Gemini) -> None:
+    """Prompts come and go, more than are remembered: every request has its own, and a known one costs no work."""
+    for number in range(MOST_PREFIXES + 2):
+        await ask(fake, gemini, style=f"Style {number}.", tools=SMALL)
+        await ask(fake, gemini, style=f"Style {number}.", tools=SMALL, choice=NONE)
+        said = [request.body["systemInstruction"]["parts"][0]["text"] for request in fake.requests[-2:]]
+        modes = [request.body["toolConfig"]["functionCallingConfig"]["mode"] for request in fake.requests[-2:]]
+        assert (said, modes) == ([f"Style {number}."] * 2, ["AUTO", "NONE"])
+    assert gemini._prefix("Style 0.", SMALL, AUTO) is gemini._prefix("Style 0.", SMALL, AUTO)
+    assert (
+        gemini._prefix("Style 0.", LARGE, AUTO).fields["tools"]
+        != gemini._prefix("Style 0.", SMALL, AUTO).fields["tools"]
+    )
+    assert len(gemini._prefixes) <= MOST_PREFIXES

@@ -1,4 +1,4 @@
-"""LINE, Slack, Gemini and wttr.in for `benchmarks.cost`: lean, so that they leave the machine to what is measured.
+"""LINE, Slack, Gemini and wttr.in: lean, so that they leave the machine to what is measured.
 
 They answer what the strict stand-ins of the tests answer, and check nothing.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qs
 
@@ -22,6 +22,8 @@ SENT = {"sentMessages": [{"id": "461230966842064897", "quoteToken": "IStG5h1Tz7b
 PROFILE = {"displayName": "Aki", "userId": "U0", "language": "en"}
 IDENTITY = {"ok": True, "user": "kaiwa", "user_id": BOT, "bot_id": "B0000000B", "team": "Test", "team_id": TEAM}
 USER = {"ok": True, "user": {"id": "U0", "locale": "en-US", "tz": "Asia/Tokyo", "profile": {"display_name": "Aki"}}}
+CACHED = json.dumps({"name": "cachedContents/1", "model": "models/gemini-3.5-flash"}).encode()
+FIRST_WORD = b"data: " + json.dumps(event([{"text": "Well, "}])).encode() + b"\n\n"
 WEATHER = json.dumps(report(Weather("Kyoto", "Kyoto", "Japan"))).encode()
 
 
@@ -40,47 +42,70 @@ class Request(NamedTuple):
         return {name: values[0] for name, values in parse_qs(self.body.decode()).items()}
 
 
+class Reply(NamedTuple):
+    """What a server answers.
+
+    Attributes:
+        begins: a part of the body that goes out at once where the rest is held back.
+    """
+
+    kind: str
+    body: bytes
+    begins: bytes = b""
+
+
 class Platforms:
     """The servers' answers, and who has been answered.
 
     Attributes:
-        with_tool: the model asks for the weather before it answers.
+        tool_every: the model asks for the weather before each nth answer; 0: before none.
+        gate: while it is clear, the model gets no further than its first word.
+        thinking: answers that are held back by the gate.
         calls: how many requests each of ``line``, ``slack``, ``gemini`` and ``wttr`` got.
         answered: what a person waits for, by the reply token or the channel.
         more_than_once: answers to somebody who waited for none.
     """
 
     def __init__(self) -> None:
-        self.with_tool = False
+        self.tool_every = 0
+        self._asked = 0  # questions of people
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.thinking = 0
         self.calls = {"line": 0, "slack": 0, "gemini": 0, "wttr": 0}
         self.answered: dict[str, asyncio.Future[None]] = {}
         self.more_than_once = 0
 
-    def serve(self, request: Request) -> tuple[str, bytes]:
-        """The type and the body of an answer; who they are for is told by the path."""
+    def serve(self, request: Request) -> Reply:
+        """The answer to a request; who it is for is told by the path."""
         path = request.path
         if "enerateContent" in path:
             self.calls["gemini"] += 1
-            answer = self._generate(request.body)
-            is_stream = "streamGenerateContent" in path
-            return ("text/event-stream", b"data: " + answer + b"\n\n") if is_stream else ("application/json", answer)
+            return self._generate(request.body, is_stream="streamGenerateContent" in path)
         if path.startswith("/api/"):
             self.calls["slack"] += 1
-            return "application/json", json.dumps(self._slack(path[5:], request)).encode()
+            return Reply("application/json", json.dumps(self._slack(path[5:], request)).encode())
         if path.startswith("/v2/"):
             self.calls["line"] += 1
-            return "application/json", json.dumps(self._line(path, request)).encode()
+            return Reply("application/json", json.dumps(self._line(path, request)).encode())
         if "format=j1" in path:
             self.calls["wttr"] += 1
-            return "application/json", WEATHER
-        return "application/json", b"{}"
+            return Reply("application/json", WEATHER)
+        return Reply("application/json", CACHED if "cachedContents" in path else b"{}")
 
-    def _generate(self, body: bytes) -> bytes:
-        asks = self.with_tool and b"functionResponse" not in body
+    def _generate(self, body: bytes, *, is_stream: bool) -> Reply:
+        asks = self.tool_every > 0 and b"functionResponse" not in body
+        if asks:
+            self._asked += 1
+            asks = self._asked % self.tool_every == 0
         call = {"functionCall": {"name": "get_weather", "args": {"location": "Kyoto"}}, "thoughtSignature": "c2ln"}
         made = event([call] if asks else [{"text": ANSWER}])
         made["candidates"][0]["finishReason"] = "STOP"
-        return json.dumps(made).encode()
+        answer = json.dumps(made).encode()
+        if not is_stream:
+            return Reply("application/json", answer)
+        begins = b"" if self.gate.is_set() else FIRST_WORD
+        return Reply("text/event-stream", b"data: " + answer + b"\n\n", begins)
 
     def _line(self, path: str, request: Request) -> JSON:
         if path.startswith("/v2/bot/message/reply"):
@@ -110,9 +135,10 @@ class Platforms:
 class HTTP(asyncio.Protocol):
     """One connection of HTTP/1.1."""
 
-    def __init__(self, serve: Callable[[Request], tuple[str, bytes]]) -> None:
-        self._serve = serve
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
         self._got = b""
+        self._held: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -129,41 +155,29 @@ class HTTP(asyncio.Protocol):
                 return
             request = Request(lines[0].split(b" ")[1].decode(), head, self._got[end + 4 : whole])
             self._got = self._got[whole:]
-            kind, body = self._serve(request)
-            answer = (
-                f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nx-oauth-scopes: \r\n\r\n"
-            )
-            self._transport.write(answer.encode() + body)
+            self._answer(self._platforms.serve(request))
+
+    def _answer(self, reply: Reply) -> None:
+        length = len(reply.begins) + len(reply.body)
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {reply.kind}\r\nContent-Length: {length}\r\nx-oauth-scopes: \r\n\r\n"
+        if reply.begins:
+            self._transport.write(head.encode() + reply.begins)
+            self._held = asyncio.ensure_future(self._hold(reply.body))
+        else:
+            self._transport.write(head.encode() + reply.body)
+
+    async def _hold(self, body: bytes) -> None:
+        self._platforms.thinking += 1
+        await self._platforms.gate.wait()
+        self._platforms.thinking -= 1
+        self._transport.write(body)
 
 
-class Counted:
-    """A way to Redis that counts what is written to it. At one turn at a time a write is a request that awaits.
-
-    Attributes:
-        writes: from the measured process to Redis.
-        sent: bytes of these.
-        received: bytes of the answers.
-    """
-
-    def __init__(self, socket: str) -> None:
-        self._socket = socket
-        self.writes = self.sent = self.received = 0
-
-    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass a connection on, both ways."""
-        theirs, ours = await asyncio.open_unix_connection(self._socket)
-
-        async def answer() -> None:
-            while data := await theirs.read(1 << 16):
-                self.received += len(data)
-                writer.write(data)
-            writer.close()
-
-        answering = asyncio.create_task(answer())
-        with suppress(ConnectionError):  # the measured process is killed in the end
-            while data := await reader.read(1 << 16):
-                self.writes += 1
-                self.sent += len(data)
-                ours.write(data)
-        ours.close()
-        await answering
+@asynccontextmanager
+async def platforms_here() -> AsyncIterator[tuple[Platforms, str]]:
+    """The servers, all at one address, in this process."""
+    platforms = Platforms()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: HTTP(platforms), "127.0.0.1", 0, backlog=4096)
+    yield platforms, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server.close()
