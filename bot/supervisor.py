@@ -11,6 +11,7 @@ supervisor passes a second one on as SIGINT.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -18,8 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import inf
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn
@@ -98,8 +98,8 @@ class _Member:
         self.link.close()
         self.process = self.link = None
         now = time.monotonic()
-        steady = now - self._started_at > STEADY_S
-        self._pause_s = 0.0 if steady else min(max(2 * self._pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        longer = min(max(2 * self._pause_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        self._pause_s = 0.0 if now - self._started_at > STEADY_S else longer
         self.due_at = now + self._pause_s
         self._replaces = f"exit code {code}" if code >= 0 else f"signal {-code}"
         return code
@@ -129,18 +129,18 @@ class Supervisor:
 
     def run(self) -> int:
         """Returns the exit code of all, when all members have ended."""
-        with _received_signals() as signals:
-            while self._running or not self._orders:
-                readable = self._wait(signals)
-                for member in self._running:
-                    if member.link in readable:
-                        self._answer(member)
-                    if (code := member.exit_code()) is not None:
-                        self._give_up_if_hopeless(member, code)
-                for number in signals.recv(64) if signals in readable else b"":
-                    if number != signal.SIGCHLD:
-                        self._stop()
-                self._act_on_time()
+        signals = _receive_signals()
+        while self._running or not self._orders:
+            readable = self._wait(signals)
+            for member in self._running:
+                if member.link in readable:
+                    self._answer(member)
+                if (code := member.exit_code()) is not None:
+                    self._give_up_if_hopeless(member, code)
+            for number in signals.recv(64) if signals in readable else b"":
+                if number != signal.SIGCHLD:
+                    self._stop()
+            self._act_on_time()
         return self._exit_code
 
     @property
@@ -193,26 +193,21 @@ class Supervisor:
             self._kill_at = inf
 
 
-@contextmanager
-def _received_signals() -> Iterator[socket.socket]:
+def _receive_signals() -> socket.socket:
     """A socket that receives the number of each signal as a byte."""
     received, sender = socket.socketpair()
     sender.setblocking(False)
-    with received, sender:
-        handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
-        before = signal.set_wakeup_fd(sender.fileno())
-        try:
-            yield received
-        finally:
-            signal.set_wakeup_fd(before)
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(sender.detach())
+    return received
 
 
 def main() -> int:
     """Run ``python -m bot.supervisor DESCRIPTOR PROCESSES OPTIONS…``."""
     descriptor, processes, *options = sys.argv[1:]
     with socket.socket(fileno=int(descriptor)) as sock, TemporaryDirectory(prefix="kaiwa-") as folder:
+        fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)  # systemd-tmpfiles then leaves it alone, however old
         return Supervisor(sock, folder, int(processes), [*MEMBER, *options]).run()
 
 
