@@ -1,9 +1,9 @@
 """Kaiwa's bot. Imports run from the top of this map to the bottom; ``docs/architecture.md`` explains it.
 
     bot/cli               main commands new_tool
-    bot                   processes app worker plugins hooks
+    bot                   supervisor processes app worker plugins hooks
     bot/ops               doctor startup dead_letters usage eviction call_tool
-    bot/web               server connections guard signin console_token page health
+    bot/web               server port connections guard signin console_token page health
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns triage inbound media journal approvals commands history
                           summarizer edits limits admission cancellation delivery alerts
@@ -19,7 +19,7 @@
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
                           budget memory frames personal_data private rewriting embedded docket_keys
     bot/safe_text         arguments glyphs names
-    bot                   settings telemetry tasks transcript commands live_events checks log clock http errors
+    bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
 
 Each vendor of models has a folder of its own in ``bot/providers``.
 """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 
 import structlog
@@ -16,7 +17,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
-from bot.channels import Accept, Channel, Host, InboundEvent, line
+from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console
 from bot.channels.line.doctor import set_webhook
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
@@ -30,6 +31,7 @@ from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
+from bot.locks import hold_lock
 from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings, channel_config
@@ -46,12 +48,17 @@ from toolset.tool import ToolMap
 
 log = structlog.stdlib.get_logger(__name__)
 
+LISTENS_POLL_S = 0.5  # until another process takes over a connection to a platform
 START_TRIES = 4  # pings of the store at start, one a second
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessServices:
-    """What every process needs, opened."""
+    """What every process needs, opened.
+
+    Attributes:
+        shared: the folder of the processes that share a port; None: this one has its port for itself.
+    """
 
     settings: Settings
     store: Store
@@ -59,6 +66,7 @@ class ProcessServices:
     texts: Texts
     tools: ToolMap
     agent: Agent
+    shared: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +98,20 @@ async def open_url(settings: Settings) -> AsyncIterator[str]:
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncIterator[Store]:
     """Only the store, for commands that need nothing else."""
-    async with open_url(settings) as url, open_store(url, history_days=settings.history_days) as store:
+    async with open_url(settings) as url, _open_store(url, settings) as store:
         yield store
 
 
+def _open_store(url: str, settings: Settings) -> AbstractAsyncContextManager[Store]:
+    return open_store(url, history_days=settings.history_days, max_connections=settings.store_connections)
+
+
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[ProcessServices]:
+async def open_services(settings: Settings, shared: Path | None = None) -> AsyncIterator[ProcessServices]:
     """Open the store, the tools, the models and the agent.
+
+    Args:
+        shared: the folder of the processes that share a port.
 
     Raises:
         SettingsError: a variable is wrong.
@@ -104,14 +119,14 @@ async def open_services(settings: Settings) -> AsyncIterator[ProcessServices]:
     """
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(open_url(settings))
-        store = await stack.enter_async_context(open_store(url, history_days=settings.history_days))
+        store = await stack.enter_async_context(_open_store(url, settings))
         await _wait_for(store)
         tools = await stack.enter_async_context(open_tools(settings))
-        metrics = Metrics()
+        metrics = Metrics(shared)
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
         agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
-        yield ProcessServices(settings, store, metrics, load(), tools, agent)
+        yield ProcessServices(settings, store, metrics, load(), tools, agent, shared)
 
 
 def persona(settings: Settings) -> str:
@@ -174,6 +189,8 @@ async def open_runtime(
 
 def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
     settings, store = services.settings, services.store
+    lock = services.shared / "listens.lock" if services.shared else None
+    listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
     return Host(
         accept,
         store.kv,
@@ -183,7 +200,7 @@ def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens:
         settings.bot_name,
         alerts.notice,
         services.tools.commands,
-        listens,
+        listening if listens else None,
     )
 
 
@@ -198,9 +215,7 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
     @asynccontextmanager
     async def open_host() -> AsyncIterator[Host]:
         async with open_store_of(settings) as store:
-            yield Host(
-                _accept_nothing, store.kv, store.priority_kv, load(), settings.language, settings.bot_name, listens=True
-            )
+            yield Host(_accept_nothing, store.kv, store.priority_kv, load(), settings.language, settings.bot_name)
 
     return channel_checks(settings, open_host)
 

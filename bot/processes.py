@@ -4,39 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import structlog
 
 from bot.app import Runtime, asgi, open_runtime, open_services
 from bot.ops.eviction import Evictor
 from bot.settings import Settings
+from bot.supervisor import READY, Membership
 from bot.web.connections import bounds_here
-from bot.web.server import listen, serving, stop_signals
-from bot.worker import SHORT_SWEEP_S, ChatWorker, Service, Worker
+from bot.web.port import inherited, listen
+from bot.web.server import Orders, serving, stop_signals, supervisors_orders
+from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Service, Worker
+
+log = structlog.stdlib.get_logger(__name__)
 
 
-async def serve(settings: Settings, *, worker: bool, announce: Callable[[int], None]) -> None:
+async def serve(
+    settings: Settings, *, worker: bool, announce: Callable[[int], None], membership: Membership | None = None
+) -> None:
     """``kaiwa run``: web server and worker until SIGTERM; a second SIGTERM ends running turns at once.
 
     Args:
         worker: False where workers run in processes of their own.
         announce: called with the port when the server answers requests.
+        membership: given to one of several processes that share the port.
     """
+    if membership is None:
+        with listen(settings.host, settings.port) as sock, stop_signals() as orders:
+            await _serve(settings, sock, orders, worker=worker, announce=announce)
+    else:
+        await _serve_as_member(settings, membership, worker=worker, announce=announce)
+
+
+async def _serve_as_member(
+    settings: Settings, membership: Membership, *, worker: bool, announce: Callable[[int], None]
+) -> None:
+    if membership.replaces:
+        log.warning("process.replaced", cause=membership.replaces)
+    with inherited(membership.socket) as sock, inherited(membership.link) as link, supervisors_orders(link) as orders:
+
+        def report(port: int) -> None:
+            link.send(READY)
+            if membership.announces:
+                announce(port)
+
+        await _serve(settings, sock, orders, worker=worker, announce=report, shared=Path(membership.folder))
+
+
+async def _serve(
+    settings: Settings,
+    sock: socket.socket,
+    orders: Orders,
+    *,
+    worker: bool,
+    announce: Callable[[int], None],
+    shared: Path | None = None,
+) -> None:
     bounds = bounds_here()
-    with listen(settings.host, settings.port) as sock, stop_signals() as orders:
-        async with AsyncExitStack() as stack:
-            services = await stack.enter_async_context(open_services(settings))
-            here = Worker(services.store, orders.hurry) if worker else None
-            start = here.add if here else _leave_to_the_sweep
-            runtime = await stack.enter_async_context(open_runtime(services, start, listens=True, works=worker))
-            server = await stack.enter_async_context(serving(asgi(services, runtime, here), sock, bounds))
-            stack.callback(runtime.console.close)
-            if here:
-                await stack.enter_async_context(here.run(runtime.conversations.process, _upkeep(runtime)))
-            _collect_garbage()
-            announce(sock.getsockname()[1])
-            await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
-            runtime.intake.closed = runtime.conversations.closing = True
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(open_services(settings, shared))
+        sweep_s = SHORT_SWEEP_S if shared else SWEEP_S
+        here = Worker(services.store, orders.hurry, sweep_s) if worker else None
+        start = here.add if here else _leave_to_the_sweep
+        runtime = await stack.enter_async_context(open_runtime(services, start, listens=True, works=worker))
+        server = await stack.enter_async_context(serving(asgi(services, runtime, here), sock, bounds))
+        stack.callback(runtime.console.close)
+        if here:
+            await stack.enter_async_context(here.run(runtime.conversations.process, _upkeep(runtime)))
+        _collect_garbage()
+        announce(sock.getsockname()[1])
+        await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
+        runtime.intake.closed = runtime.conversations.closing = True
 
 
 async def work(settings: Settings, *, announce: Callable[[], None]) -> None:

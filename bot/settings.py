@@ -20,6 +20,8 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
 NO_SECRET = SecretStr("")
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans allow 20
+CONNECTIONS, FEWEST_CONNECTIONS = 6, 3  # of one process
 
 
 def _base_url(value: str) -> str:
@@ -98,6 +100,13 @@ def _language(value: str) -> str:
     return next((tag for tag in spoken if tag in LANGUAGES), LANGUAGES[0])
 
 
+def _processes(value: int) -> int:
+    most = REDIS_CONNECTIONS // FEWEST_CONNECTIONS
+    if not 1 <= value <= most:
+        raise ValueError(f"write 1 to {most}; for more processes, start kaiwa run again on another port or machine")
+    return value
+
+
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
@@ -108,6 +117,7 @@ RedisURL = Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_se
 SlackURL = Annotated[str, AfterValidator(_slack_url)]
 OllamaHost = Annotated[str, AfterValidator(_ollama_host)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
+Processes = Annotated[int, AfterValidator(_processes)]
 Language = Annotated[str, AfterValidator(_language)]
 
 
@@ -170,6 +180,7 @@ class Settings(BaseSettings):
     daily_conversation_messages: int = Field(1_000, ge=0)
     alert_to: str = ""
 
+    kaiwa_processes: Processes = 1
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
     console_token: Secret = NO_SECRET
@@ -233,19 +244,27 @@ class Settings(BaseSettings):
         return url
 
     @property
+    def store_connections(self) -> int:
+        """Connections to Redis of each process: together never more than ``REDIS_CONNECTIONS``."""
+        return min(CONNECTIONS, REDIS_CONNECTIONS // self.kaiwa_processes)
+
+    @property
     def secrets(self) -> list[str]:
         """The values that the log must not contain."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
-def load() -> Settings:
+def load(processes: int | None = None) -> Settings:
     """Read and check all settings.
+
+    Args:
+        processes: in place of KAIWA_PROCESSES.
 
     Raises:
         SettingsError: names the first wrong variable and the fix.
     """
-    settings: Settings = _checked(Settings)
+    settings: Settings = _checked(Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes})
     _refuse_half_filled(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:

@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -20,13 +22,19 @@ NAMES: dict[Kind, str] = {"model": "model", "tool": "tool", "delivery": "channel
 
 
 class Metrics:
-    """Kaiwa's metrics; label values are never texts or ids of users."""
+    """Kaiwa's metrics; label values are never texts or ids of users.
 
-    def __init__(self) -> None:
+    Args:
+        folder: where the processes that share a port keep their metrics, PROMETHEUS_MULTIPROC_DIR of each; the
+            exposition then has the sums. A dead process still counts, so that no sum ever falls.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
         registry = CollectorRegistry()
         self.registry = registry
-        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        histogram = partial(Histogram, buckets=SECONDS, registry=registry)
+        self._folder = folder
+        counter, histogram = partial(Counter, registry=registry), partial(Histogram, buckets=SECONDS, registry=registry)
+        gauge = partial(Gauge, registry=registry, multiprocess_mode="mostrecent")  # all are of the store
         self.accepted = counter("kaiwa_messages_accepted", "Messages accepted", ["channel"])
         self.turns = counter("kaiwa_turns", "Turns ended", ["outcome"])
         self.turn_seconds = histogram("kaiwa_turn_seconds", "Seconds from the start of a turn to its commit")
@@ -66,7 +74,11 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """The text format of Prometheus."""
-        return generate_latest(self.registry)
+        if self._folder is None:
+            return generate_latest(self.registry)
+        sums = CollectorRegistry()
+        MultiProcessCollector(sums, str(self._folder))  # type: ignore[no-untyped-call]  # not annotated
+        return generate_latest(sums)
 
 
 class Span:

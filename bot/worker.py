@@ -21,7 +21,7 @@ Service = Callable[[], Coroutine[Any, Any, None]]
 
 CONCURRENCY = 2000  # conversations at once in one process
 SWEEP_S = 1.0
-SHORT_SWEEP_S = 0.1  # where the process accepts no messages itself: people wait for the sweep
+SHORT_SWEEP_S = 0.1  # where others accept the messages, or share the port: people wait for the sweep
 SWEEP_LIMIT = 100  # conversations of one sweep at most
 DRAIN_S = 22.0  # that running turns get at shutdown
 CANCEL_S = 1.5  # that cancelled tasks get to end

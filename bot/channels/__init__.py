@@ -182,6 +182,9 @@ async def notify_nobody(cause: Any, *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
+Listens = Callable[[], AbstractAsyncContextManager[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What a channel gets from Kaiwa.
@@ -192,7 +195,8 @@ class Host:
         priority_kv: the same values through a connection that no turn uses, for reads before a webhook is answered.
         language: of catalogue sentences, where the user's text shows none.
         tool_commands: the words that call a tool after a slash.
-        listens: this process takes messages in; a channel without a webhook connects to its platform.
+        listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
+            share a port one does. None: this process takes no messages in.
     """
 
     accept: Accept
@@ -203,7 +207,7 @@ class Host:
     bot_name: str = "Kaiwa"
     notify: Notify = notify_nobody
     tool_commands: Collection[str] = ()
-    listens: bool = False
+    listens: Listens | None = None
 
 
 class Recipient(NamedTuple):

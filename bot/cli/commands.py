@@ -16,7 +16,7 @@ from msgspec.json import encode
 from pydantic import SecretStr
 from rich.console import Console
 
-from bot import app, log, processes, settings, texts
+from bot import app, log, settings, texts
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
 from bot.cli.new_tool import next_steps, own_folder, write_tool
@@ -29,9 +29,11 @@ from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.startup import start_report
 from bot.plugins import open_tools
+from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
 from bot.store.private import private_folder
+from bot.supervisor import Membership
 from bot.terminal import Screen, keyboard, machine
 from bot.terminal.background import background_loop
 from bot.terminal.chat import Chat
@@ -47,9 +49,15 @@ WHAT_NEXT = "A running worker takes them up within a second or two; without one 
 MARKS = {"ok": "✓", "off": "–", "warning": "!", "failure": "✗"}
 
 
-def run(*, worker: bool) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
-    config = _start()
+def run(*, worker: bool, processes: int = 1, membership: Membership | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C.
+
+    Args:
+        processes: how many share the port.
+        membership: of this process, one of several.
+    """
+    is_silent = membership is not None and not membership.announces
+    config = _prepare(processes=processes) if is_silent else _start(processes)
     token = ""
     if config.makes_console_token:
         token = load_or_create_token(config.console_token_path)
@@ -65,13 +73,13 @@ def run(*, worker: bool) -> None:
         elif token:
             print(f"The page asks for the token in {config.console_token_path}", flush=True)
 
-    uvloop.run(processes.serve(config, worker=worker, announce=announce))
+    uvloop.run(serve(config, worker=worker, announce=announce, membership=membership))
 
 
 def worker() -> None:
     """Process conversations until SIGTERM or Ctrl-C."""
     config = _start()
-    uvloop.run(processes.work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
+    uvloop.run(work(config, announce=lambda: print("The worker takes turns (Ctrl-C stops it)", flush=True)))
 
 
 def show_prompt() -> None:
@@ -227,9 +235,9 @@ def _report(results: Sequence[CheckResult]) -> int:
     return 1 if any(result.result == "failure" for result in results) else 0
 
 
-def _settings() -> Settings:
+def _settings(processes: int | None = None) -> Settings:
     """The settings; what every model and every channel needs is set."""
-    config = settings.load()
+    config = settings.load(processes)
     check_models(config)
     check_channels(config)
     return config
@@ -239,16 +247,16 @@ def _secrets(config: Settings) -> list[str]:
     return [*config.secrets, *model_secrets(config), *channel_secrets(config)]
 
 
-def _prepare(log_level: str = "") -> Settings:
+def _prepare(log_level: str = "", processes: int | None = None) -> Settings:
     """The settings, after configuring the log."""
-    config = _settings()
+    config = _settings(processes)
     log.configure(log_level or config.log_level, _secrets(config))
     return config
 
 
-def _start() -> Settings:
+def _start(processes: int | None = None) -> Settings:
     """The settings of a server or worker, after printing the start-up report."""
-    config = _prepare()
+    config = _prepare(processes=processes)
     _report(start_report(config))
     return config
 
@@ -264,7 +272,7 @@ def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     who = "terminal.demo" if config.chosen_model == "demo" else "terminal.model"
     greeting = catalogue.get(who, config.language, bot_name=config.bot_name, model=config.chosen_model)
     screen.show_notice(f"{greeting}\n{labels['hint']}" if interactive else greeting)
-    with background_loop() as loop, loop.open(processes.open_chat(config, conversation)) as runtime:
+    with background_loop() as loop, loop.open(open_chat(config, conversation)) as runtime:
         history = partial(read_history, runtime.store)
         session = ChatSession(conversation, runtime.console, history, machine.language_tag(), machine.time_zone())
         commands = SpokenCommands(catalogue)

@@ -21,6 +21,7 @@ outbox_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
 cli.add_typer(outbox_cli, name="outbox")
 
+NoWorker = Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids from kaiwa outbox list.")]
 
 
@@ -64,12 +65,37 @@ def kaiwa(
 
 @cli.command()
 def run(
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")] = False,
+    no_worker: NoWorker = False,
+    processes: Annotated[
+        int | None,
+        typer.Option(help="How many processes share port and work; by default KAIWA_PROCESSES.", show_default=False),
+    ] = None,
 ) -> None:
-    """Run web server, page and worker in one process."""
+    """Run web server, page and worker in one process, or in several that share the port."""
+    from bot import settings
+
+    config = settings.load(processes)
+    if config.kaiwa_processes > 1:
+        from bot import supervisor
+        from bot.web.port import listen
+
+        options = [f"--processes={config.kaiwa_processes}", *(["--no-worker"] if no_worker else [])]
+        supervisor.replace_by_supervisor(listen(config.host, config.port), config.kaiwa_processes, options)
     from bot.cli import commands
 
     commands.run(worker=not no_worker)
+
+
+@cli.command(hidden=True)
+def member(
+    socket: int, link: int, folder: str, announces: bool, replaces: str, processes: int = 2, no_worker: NoWorker = False
+) -> None:
+    """Run one of several processes that share a port; bot.supervisor starts it."""
+    from bot.cli import commands
+    from bot.supervisor import Membership
+
+    membership = Membership(socket, link, folder, announces, replaces)
+    commands.run(worker=not no_worker, processes=processes, membership=membership)
 
 
 @cli.command()

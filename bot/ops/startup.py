@@ -27,6 +27,7 @@ def start_report(settings: Settings, registry: Sequence[ChannelEntry] = CHANNELS
         *describe_channels(settings, registry),
         CheckResult("ok", "store", store, "" if settings.redis_url else "set REDIS_URL to share it between machines"),
         _page(settings),
+        *_processes(settings),
         CheckResult("ok", "tools", tools, switch),
         *_approvals(settings),
     ]
@@ -49,6 +50,14 @@ def _page(settings: Settings) -> CheckResult:
     if settings.webhooks_on:
         return CheckResult("off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them")
     return CheckResult("ok", "page", "open to this machine only", "set CONSOLE_TOKEN to open it to others")
+
+
+def _processes(settings: Settings) -> list[CheckResult]:
+    """A line unless there is one process."""
+    if settings.kaiwa_processes == 1:
+        return []
+    what = f"{settings.kaiwa_processes} share the port, each with {settings.store_connections} connections to the store"
+    return [CheckResult("ok", "processes", what, "set KAIWA_PROCESSES=1 to run one")]
 
 
 def _approvals(settings: Settings) -> list[CheckResult]:

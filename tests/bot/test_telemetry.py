@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.telemetry import Kind, Metrics, span
+from tests.project import environment
 
 
 def logged(kind: Kind, metrics: Metrics, event: str, outcome: str, name: str = "", **fields: Any) -> dict[str, Any]:
@@ -72,3 +76,22 @@ def test_work_that_does_not_end_leaves_nothing() -> None:
         raise KeyError
     assert lines == []
     assert b"kaiwa_turns_total{" not in metrics.exposition()
+
+
+@pytest.mark.process
+def test_processes_that_share_a_folder_are_summed(tmp_path: Path) -> None:
+    """Counters and histograms of all, dead ones included; of the store's gauges the newest value."""
+    for depth in (7, 3):
+        counting = f"""
+from pathlib import Path
+from bot.telemetry import Metrics
+metrics = Metrics(Path({str(tmp_path)!r}))
+metrics.count("turn", "answered", 0.3)
+metrics.queue_depth.set({depth})
+"""
+        variables = environment(PROMETHEUS_MULTIPROC_DIR=str(tmp_path))
+        subprocess.run([sys.executable, "-c", counting], env=variables, check=True)
+    exposition = Metrics(tmp_path).exposition().decode()
+    assert 'kaiwa_turns_total{outcome="answered"} 2.0' in exposition
+    assert "kaiwa_turn_seconds_count 2.0" in exposition
+    assert "kaiwa_queue_depth 3.0" in exposition

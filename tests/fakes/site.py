@@ -23,7 +23,8 @@ from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route
 from bot.web.page import PageInfo, page_routes
-from bot.web.server import listen, serving
+from bot.web.port import listen
+from bot.web.server import serving
 from bot.web.signin import SignIn
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive

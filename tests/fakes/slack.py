@@ -79,6 +79,7 @@ class SlackFake(Workspace):
     meanwhile: dict[str, Callable[[], None]] = field(default_factory=dict)
     _troubles: dict[str, deque[Trouble]] = field(default_factory=lambda: defaultdict(deque))
     _sockets: list[web.WebSocketResponse] = field(default_factory=list)
+    _lost: int = 0
     _tickets: set[str] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop | None = None
 
@@ -90,7 +91,7 @@ class SlackFake(Workspace):
     @property
     def connected(self) -> int:
         """Sockets that are open now."""
-        return sum(not socket.closed for socket in self._sockets)
+        return sum(not socket.closed for socket in self._sockets) - self._lost
 
     @property
     def opened(self) -> int:
@@ -241,9 +242,12 @@ class SlackFake(Workspace):
         await socket.prepare(request)
         await socket.send_json({"type": "hello", "num_connections": 1})
         self._sockets.append(socket)
-        async for said in socket:
-            if said.type == WSMsgType.TEXT:
-                self.acknowledged.append(json.loads(said.data)["envelope_id"])
+        try:
+            async for said in socket:
+                if said.type == WSMsgType.TEXT:
+                    self.acknowledged.append(json.loads(said.data)["envelope_id"])
+        finally:
+            self._lost += not socket.closed  # its process was killed
         return socket
 
 

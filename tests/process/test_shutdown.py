@@ -52,11 +52,18 @@ async def stopping(running: KaiwaProcess, number: signal.Signals) -> None:
     await until_true(known)
 
 
+@pytest.mark.parametrize("command", [("run",), ("run", "--processes", "2")], ids=["one process", "two"])
 async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake, slack: SlackFake
+    command: tuple[str, ...],
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    wttr: WttrFake,
+    line: LineFake,
+    slack: SlackFake,
 ) -> None:
     """503 at every door while a turn runs; the turn ends as if nothing were, then the process does, with code 0."""
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with kaiwa(tmp_path, *command, **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.say("42, and sunny")
         await stopping(running, signal.SIGTERM)
@@ -72,11 +79,18 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.parametrize("command", [("run",), ("run", "--processes", "2")], ids=["one process", "two"])
 async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake, slack: SlackFake
+    command: tuple[str, ...],
+    tmp_path: Path,
+    variables: dict[str, str],
+    gemini: GeminiFake,
+    wttr: WttrFake,
+    line: LineFake,
+    slack: SlackFake,
 ) -> None:
     """The next start goes on where the turns were: what was finished is not done again, and each is answered once."""
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with kaiwa(tmp_path, *command, **variables) as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.stall()
         assert await post_slack(running, slack, "hello?", "1795298220.000100") == 200

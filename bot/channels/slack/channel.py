@@ -85,7 +85,7 @@ class Slack(Channel):
         await self._open.enter_async_context(run_beside(self.identity.learn()))
         app_token = self._config.slack_app_token.get_secret_value()
         if app_token and self._host.listens:
-            await self._open.enter_async_context(open_socket(self._app, app_token, self._timing))
+            await self._open.enter_async_context(open_socket(self._app, app_token, self._timing, self._host.listens))
         return self
 
     async def __aexit__(self, *_: object) -> None:

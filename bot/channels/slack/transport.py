@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import structlog
@@ -23,6 +24,7 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.channels import Listens
 from bot.channels.slack.client import quiet_logger
 from bot.channels.slack.tasks import Timing
 from bot.errors import StoreUnavailable
@@ -156,12 +158,16 @@ class SocketMode(AsyncBaseSocketModeHandler):
         await send_async_response(client, req, response, time.time())
 
 
-@asynccontextmanager
-async def open_socket(app: AsyncApp, app_token: str, timing: Timing) -> AsyncGenerator[None]:
-    """A Socket Mode connection, while the context is open."""
-    handler = SocketMode(app, app_token, timing)
-    try:
-        async with run_beside(handler.client.connect()):
-            yield
-    finally:
-        await handler.client.close()  # type: ignore[no-untyped-call]  # not annotated by the SDK
+def open_socket(app: AsyncApp, app_token: str, timing: Timing, listens: Listens) -> AbstractAsyncContextManager[None]:
+    """Receive by Socket Mode, while the context is open and ``listens`` allows it."""
+    return run_beside(_receive(app, app_token, timing, listens))
+
+
+async def _receive(app: AsyncApp, app_token: str, timing: Timing, listens: Listens) -> None:
+    async with listens():
+        handler = SocketMode(app, app_token, timing)
+        try:
+            await handler.client.connect()
+            await asyncio.Event().wait()
+        finally:
+            await handler.client.close()  # type: ignore[no-untyped-call]  # not annotated by the SDK

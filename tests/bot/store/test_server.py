@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError, StoreUnavailable
-from bot.store.embedded import ValkeyServer, open_embedded, try_lock
+from bot.locks import try_lock
+from bot.store.embedded import ValkeyServer, open_embedded
 from tests.bot.store.processes import pid_of, read, socket_of, write
 
 

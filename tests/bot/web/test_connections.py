@@ -17,7 +17,8 @@ from structlog.testing import capture_logs
 
 from bot.http import read_body
 from bot.web.connections import Bounds, Connections, bounds_here
-from bot.web.server import listen, serving
+from bot.web.port import listen
+from bot.web.server import serving
 
 KIB = 1024
 PATIENT = Bounds(head_bytes=KIB, head_s=60, body_s=60, unread_s=60, closing_s=60)

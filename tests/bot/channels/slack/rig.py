@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import httpx
@@ -108,7 +108,7 @@ def slack_config(api_base_url: str, **settings: Any) -> Config:
 
 def slack_host(accept: Accept, kv: KeyValue) -> Host:
     """Kaiwa around the channel, in a process that takes messages in."""
-    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=True)
+    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext)
 
 
 @asynccontextmanager

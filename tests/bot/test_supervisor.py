@@ -1,0 +1,148 @@
+"""The supervisor of several processes, with members that do nothing but write down what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project import environment
+from tests.waiting import until
+
+pytestmark = pytest.mark.process
+
+SUPERVISOR = """
+import socket, sys
+from bot.supervisor import Supervisor
+folder, stop_s, *command = sys.argv[1:]
+with socket.create_server(("127.0.0.1", 0)) as sock:
+    sys.exit(Supervisor(sock, folder, 2, command, float(stop_s)).run())
+"""
+MEMBER = """
+import json, os, select, signal, socket, sys, time
+how, listening, link, folder, announces, replaces = sys.argv[1:]
+def tell(**what):
+    with open(folder + "/told", "a") as told:
+        told.write(json.dumps({"pid": os.getpid(), **what}) + "\\n")
+def leave(number, frame):
+    tell(signal=signal.Signals(number).name)
+    if how != "hangs" and (how != "drains" or number == signal.SIGINT):
+        sys.exit(0)
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, leave)
+port = socket.socket(fileno=int(listening)).getsockname()[1]
+tell(announces=announces, replaces=replaces, at=time.monotonic(), port=port)
+if how.startswith("fails"):
+    sys.exit(int(how[-1]))
+link = socket.socket(fileno=int(link))
+link.send(b"+")
+if how == "falls":
+    sys.exit(3)
+while not select.select([link], [], [])[0]:
+    pass
+tell(signal="none")
+"""
+
+
+class Group:
+    """A supervisor and what its members have told."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self.process = process
+        self._told = folder / "told"
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._told.read_text().splitlines()] if self._told.exists() else []
+
+    @property
+    def started(self) -> list[dict[str, Any]]:
+        """The starts of members."""
+        return [told for told in self.told if "at" in told]
+
+    @property
+    def signals(self) -> list[str]:
+        return sorted(told["signal"] for told in self.told if "signal" in told)
+
+
+@asynccontextmanager
+async def group(folder: Path, how: str, stop_s: float = 20) -> AsyncIterator[Group]:
+    """A supervisor of two members."""
+    member = (sys.executable, "-c", MEMBER, how)
+    command = (sys.executable, "-c", SUPERVISOR, str(folder), str(stop_s), *member)
+    process = await asyncio.create_subprocess_exec(*command, env=environment())
+    try:
+        yield Group(process, folder)
+    finally:
+        if process.returncode is None:
+            process.kill()  # its members notice
+            await process.wait()
+
+
+async def test_a_member_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    """All listen on one port, the first announces it, and who comes later is told what happened; SIGTERM ends all."""
+    async with asyncio.timeout(30), group(tmp_path, "stays") as members:
+        await until(lambda: len(members.started) == 2)
+        assert [told["announces"] for told in members.started] == ["True", "False"]
+        os.kill(members.started[1]["pid"], signal.SIGKILL)
+        await until(lambda: len(members.started) == 3)
+        assert [told["replaces"] for told in members.started] == ["", "", "signal 9"]
+        assert len({told["port"] for told in members.started}) == 1
+        members.process.terminate()
+        assert await members.process.wait() == 0
+        assert members.signals == ["SIGTERM", "SIGTERM"]
+
+
+@pytest.mark.parametrize("code", [1, 2])
+async def test_what_keeps_the_first_member_from_starting_ends_all(tmp_path: Path, code: int) -> None:
+    """A wrong setting, or a store that is away: it is said once, with the exit code of one process."""
+    async with asyncio.timeout(30), group(tmp_path, f"fails {code}") as members:
+        assert await members.process.wait() == code
+        assert len(members.started) == 1
+
+
+async def test_members_that_end_at_once_are_replaced_ever_more_slowly(tmp_path: Path) -> None:
+    """After half a second, a second, and so on."""
+    async with asyncio.timeout(30), group(tmp_path, "falls") as members:
+        await until(lambda: len(members.started) >= 6)
+        assert {told["replaces"] for told in members.started} == {"", "exit code 3"}
+        first, *_, last = (told["at"] for told in members.started[:6])
+        assert 1.4 < last - first < 10
+        members.process.send_signal(signal.SIGINT)
+        assert await members.process.wait() == 0
+
+
+async def test_members_that_do_not_drain_are_killed(tmp_path: Path) -> None:
+    """The exit code says so."""
+    async with asyncio.timeout(30), group(tmp_path, "hangs", stop_s=0.5) as members:
+        await until(lambda: len(members.started) == 2)
+        members.process.terminate()
+        assert await members.process.wait() == 1
+        assert members.signals == ["SIGTERM", "SIGTERM"]
+
+
+async def test_a_second_order_reaches_members_as_another_signal(tmp_path: Path) -> None:
+    """A platform sends SIGTERM to every process: to the members it comes twice, and means the same as once."""
+    async with asyncio.timeout(30), group(tmp_path, "drains") as members:
+        await until(lambda: len(members.started) == 2)
+        members.process.terminate()
+        await until(lambda: members.signals == ["SIGTERM", "SIGTERM"])
+        members.process.terminate()
+        assert await members.process.wait() == 0
+        assert members.signals == ["SIGINT", "SIGINT", "SIGTERM", "SIGTERM"]
+
+
+async def test_members_notice_that_the_supervisor_is_dead(tmp_path: Path) -> None:
+    """Their links end."""
+    async with asyncio.timeout(30), group(tmp_path, "stays") as members:
+        await until(lambda: len(members.started) == 2)
+        members.process.kill()
+        await until(lambda: members.signals == ["none", "none"])

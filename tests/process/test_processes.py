@@ -1,0 +1,166 @@
+"""``kaiwa run --processes``: one port, several processes, and what they must do together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.line import LineFake
+from tests.fakes.slack import APP_TOKEN, SlackFake
+from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.test_connections import Watch
+from tests.process.test_sharing import number_in
+from tests.process.webhooks import post_line
+from tests.waiting import until, until_true
+
+THREE = ("run", "--processes", "3")
+TWO = ("run", "--processes", "2")
+PEOPLE = 60
+
+
+def members(running: KaiwaProcess) -> list[int]:
+    """The ids of the processes that share the port."""
+    supervisor = running.process.pid
+    return [int(pid) for pid in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()]
+
+
+def listening_socket(port: int) -> str:
+    """The name of the socket that listens there, as in /proc/PID/fd."""
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
+    (inode,) = (fields[9] for fields in sockets if fields[1].endswith(f":{port:04X}") and fields[3] == "0A")
+    return f"socket:[{inode}]"
+
+
+def watches(pid: int, name: str) -> bool:
+    """Whether the event loop of a process watches a socket."""
+    try:
+        watched = [path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir()]
+        numbers = [path.name for path in Path(f"/proc/{pid}/fd").iterdir() if os.readlink(path) == name]
+    except OSError:  # it has ended
+        return False
+    return any(re.search(rf"^tfd: +{number} ", text, re.M) for number in numbers for text in watched)
+
+
+async def all_ready(running: KaiwaProcess, count: int) -> None:
+    """Wait until so many processes accept connections."""
+    name = listening_socket(int(running.base_url.rpartition(":")[2]))
+    await until(lambda: sum(watches(pid, name) for pid in members(running)) == count)
+
+
+@asynccontextmanager
+async def watched(running: KaiwaProcess, redis_url: str) -> AsyncIterator[Watch]:
+    """Count connections to Redis while the context is open."""
+    async with Redis.from_url(redis_url, max_connections=1) as redis:
+        watch = Watch(redis)
+        watching = asyncio.create_task(watch.run())
+        try:
+            yield watch
+        finally:
+            watching.cancel()
+
+
+async def test_a_member_is_killed_under_load_and_nothing_is_lost(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, redis_url: str
+) -> None:
+    """Another takes its place; each message is answered once, the metrics are sums, and connections stay few."""
+    gemini.always = number_in
+
+    async def send(running: KaiwaProcess, number: int) -> None:
+        async def taken() -> bool:
+            try:
+                return await post_line(running, line, f"number {number}", f"U{number:032x}") == 200
+            except httpx.TransportError:  # the killed process had just accepted the connection
+                return False
+
+        await until_true(taken)
+
+    async with kaiwa(tmp_path, *THREE, **variables, REDIS_URL=redis_url) as running:
+        await all_ready(running, 3)
+        before = members(running)
+        async with watched(running, redis_url) as watch, asyncio.TaskGroup() as senders:
+            for number in range(PEOPLE):
+                senders.create_task(send(running, number))
+            await until(lambda: gemini.streaming > 5)
+            os.kill(before[-1], signal.SIGKILL)
+        assert watch.most - 1 <= 18
+        await until(lambda: len(line.texts) >= PEOPLE)
+        await running.idle(10)
+        await all_ready(running, 3)
+        assert len(set(members(running)) & set(before)) == 2
+        (replaced,) = running.log("process.replaced")
+        assert replaced["cause"] == "signal 9"
+        answered = len(running.log("turn.answered"))
+        async with running.browser() as http:
+            sums = {re.findall(r"^kaiwa_turns_total.*", (await http.get("/metrics")).text, re.M)[0] for _ in range(9)}
+        assert sums == {f'kaiwa_turns_total{{outcome="answered"}} {answered}.0'}
+        assert await running.stop() == 0
+    assert sorted(line.texts) == sorted([f"It was {number}."] for number in range(PEOPLE))
+    assert left_behind(tmp_path) == []
+
+
+async def test_one_process_listens_to_slack_and_another_takes_over(
+    tmp_path: Path, variables: dict[str, str], slack: SlackFake
+) -> None:
+    """Never two at once."""
+    del variables["SLACK_SIGNING_SECRET"]
+    most = 0
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            most = max(most, slack.connected)
+            await asyncio.sleep(0.002)
+
+    async with kaiwa(tmp_path, *TWO, **variables, SLACK_APP_TOKEN=APP_TOKEN) as running:
+        watching = asyncio.create_task(watch())
+        await all_ready(running, 2)
+        await until(lambda: slack.connected == 1)
+        os.kill(members(running)[0], signal.SIGKILL)
+        await until(lambda: (slack.opened, slack.connected) == (2, 1))
+        await all_ready(running, 2)
+        watching.cancel()
+    assert (most, slack.opened) == (1, 2)
+
+
+async def test_live_words_reach_a_reader_at_another_process(tmp_path: Path) -> None:
+    """Whichever process accepts the message and whichever the page is connected to."""
+    async with kaiwa(tmp_path, *TWO) as running:
+        await all_ready(running, 2)
+        for number in range(6):
+            talk = f"conversation-{number}"
+            async with running.browser() as reader, reader.stream("GET", f"/console/{talk}/events") as events:
+                assert events.status_code == 200
+                await running.say(talk, "What is 2 + 3?")
+                async with asyncio.timeout(10):
+                    async for event in events.aiter_lines():
+                        if '"type":"answered"' in event:
+                            break
+        assert len(running.log("turn.answered")) == 6
+
+
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({"KAIWA_PROCESSES": "7"}, "kaiwa: KAIWA_PROCESSES: write 1 to 6"),
+        ({"KAIWA_PROCESSES": "2", "MODEL": "nobody:x"}, "kaiwa: MODEL: "),
+        ({"KAIWA_PROCESSES": "2", "PORT": "1", "HOST": "192.0.2.1"}, "kaiwa: HOST: "),
+    ],
+    ids=["too many", "found by a member", "no such address"],
+)
+async def test_a_wrong_setting_is_told_once(tmp_path: Path, variables: dict[str, str], complaint: str) -> None:
+    """With the exit code of one process."""
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        assert await running.process.wait() == 2
+    assert [line for line in running.lines if line.startswith("kaiwa:")] == [running.lines[-1]]
+    assert running.lines[-1].startswith(complaint)
+    assert left_behind(tmp_path) == []
