@@ -127,7 +127,8 @@ async def test_each_version_finishes_what_the_other_began(
         assert await new.stop() == 0
     verdicts = people.evidence().verdicts()
     assert verdicts == {talk.conversation: Verdict() for talk in people.talks.values()}
-    assert await endless_keys(server.redis) == []
+    # Those of Docket, which the old version uses, are deleted when no worker of it has lived for a minute.
+    assert [key for key in await endless_keys(server.redis) if key.startswith("kaiwa:{")] == []
 
 
 @pytest.mark.parametrize("old_is_web", [True, False], ids=["old web, new worker", "new web, old worker"])
