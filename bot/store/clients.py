@@ -48,11 +48,11 @@ class Server(Redis):
         return await self._batches.submit(commands, {}) if commands else []
 
     def execute_soon(self, *requests: Command) -> asyncio.Future[list[Any]]:
-        """Send commands with what else is sent now; their results."""
+        """Send commands, at least one, with what else is sent now; their results."""
         return self._batches.submit(requests, {})
 
     def execute_later(self, *requests: Command) -> asyncio.Future[list[Any]]:
-        """Send commands with the next batch, at the latest after ``queues.LATER_S``; their results."""
+        """Send commands, at least one, with the next batch, at the latest after ``queues.LATER_S``; their results."""
         return self._batches.submit_later(requests)
 
     async def _send_batch(self, batch: list[Request]) -> None:
