@@ -49,7 +49,12 @@ SAMPLED = {
     "tests/toolset/test_contract_arguments.py": 6,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
-ALWAYS = ("tests/process/test_chaos.py", "tests/process/test_run.py", "tests/process/test_shutdown.py")
+ALWAYS = (
+    "tests/process/test_chaos.py",
+    "tests/process/test_processes.py::test_one_process_listens_to_slack",
+    "tests/process/test_run.py",
+    "tests/process/test_shutdown.py",
+)
 
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
@@ -68,7 +73,10 @@ UNMEASURED = (
     "tests/rolling/",
     "tests/toolset/test_contract_arguments.py",
 )
-MEASURED = ("tests/process/test_shutdown.py",)  # all the same
+MEASURED = (  # all the same
+    "tests/process/test_processes.py::test_one_process_listens_to_slack",
+    "tests/process/test_shutdown.py",
+)
 NO_FORM = "tests/bot/providers/conformance/test_conformance"  # skips where a vendor has no form for a feature
 
 
