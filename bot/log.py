@@ -65,7 +65,7 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     structlog.configure(
         processors=[*shared, *finish],
         logger_factory=partial(_ModuleLogger, handler),
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(level),  # with the methods that our modules use
         cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
