@@ -107,3 +107,17 @@ def test_a_file_that_is_full_is_put_aside(tmp_path: Path) -> None:
     assert [(line["event"], line["number"]) for line in lines] == [
         (event, number) for number in range(30) for event in ("turn.answered", "tool.slow")
     ]
+
+
+def test_a_logger_follows_when_logs_are_set_up_anew(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The page's token is a secret that is known only after the first lines."""
+    ours = structlog.stdlib.get_logger("bot.x")
+    log.configure("INFO", [])
+    ours.info("first", token="hush-token")
+    log.configure("INFO", ["hush-token"])
+    ours.info("second", token="hush-token")
+    assert [json.loads(line)["token"] for line in capsys.readouterr().err.splitlines()] == ["hush-token", "[secret]"]
+    log.configure("INFO", ["hush-token"], file=tmp_path / "kaiwa.log")
+    ours.info("third", token="hush-token")
+    assert json.loads((tmp_path / "kaiwa.log").read_text())["token"] == "[secret]"
+    assert capsys.readouterr().err == ""
