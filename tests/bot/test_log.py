@@ -82,3 +82,42 @@ def test_a_file_takes_the_lines_in_place_of_the_screen(tmp_path: Path, capsys: p
     structlog.stdlib.get_logger("bot.x").info("turn.answered")
     assert capsys.readouterr().err == ""
     assert json.loads((tmp_path / "kaiwa.log").read_text())["event"] == "turn.answered"
+
+
+def test_a_line_below_the_level_is_not_made(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody asks what its values look like."""
+
+    class Unspeakable:
+        def __repr__(self) -> str:
+            raise AssertionError("somebody asked")
+
+    log.configure("INFO", [])
+    structlog.stdlib.get_logger("bot.x").debug("lease.renewed", holder=Unspeakable())
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_is_full_is_put_aside(tmp_path: Path) -> None:
+    """Our lines and those of others count alike; no line is lost."""
+    log.configure("INFO", [], file=tmp_path / "kaiwa.log")
+    for number in range(30):
+        structlog.stdlib.get_logger("bot.x").info("turn.answered", number=number, padding="x" * 40_000)
+        logging.getLogger("toolset.x").warning("tool.slow", extra={"number": number})
+    texts = ((tmp_path / name).read_text() for name in ("kaiwa.log.1", "kaiwa.log"))
+    lines = [json.loads(line) for text in texts for line in text.splitlines()]
+    assert [(line["event"], line["number"]) for line in lines] == [
+        (event, number) for number in range(30) for event in ("turn.answered", "tool.slow")
+    ]
+
+
+def test_a_logger_follows_when_logs_are_set_up_anew(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The page's token is a secret that is known only after the first lines."""
+    ours = structlog.stdlib.get_logger("bot.x")
+    log.configure("INFO", [])
+    ours.info("first", token="hush-token")
+    log.configure("INFO", ["hush-token"])
+    ours.info("second", token="hush-token")
+    assert [json.loads(line)["token"] for line in capsys.readouterr().err.splitlines()] == ["hush-token", "[secret]"]
+    log.configure("INFO", ["hush-token"], file=tmp_path / "kaiwa.log")
+    ours.info("third", token="hush-token")
+    assert json.loads((tmp_path / "kaiwa.log").read_text())["token"] == "[secret]"
+    assert capsys.readouterr().err == ""

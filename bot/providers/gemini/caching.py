@@ -9,23 +9,25 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
-from google import genai
-from google.genai import errors
 
-from bot.providers.gemini.failures import FAILURES, cause_of
+from bot.providers.gemini.failures import FAILURES, ServiceError, cause_of
 from bot.providers.shared.failures import Failures
+
+if TYPE_CHECKING:
+    from bot.providers.gemini.sdk import Sdk
 
 log = structlog.stdlib.get_logger(__name__)
 
 LIFETIME_S = 600.0
+TTL = f"{LIFETIME_S:.0f}s"
 MARGIN_S = 30.0  # a content about to expire may be gone when the request arrives
 RENEWAL_S = 30.0  # time limit for creating or renewing one
 CLOSE_S = 2.0
@@ -63,13 +65,14 @@ class CachedContents:
     After a refusal nothing is cached for an hour.
 
     Args:
+        sdk: opens it, once.
         clock: monotonic seconds.
     """
 
     def __init__(
-        self, client: genai.Client, failures: Failures, *, clock: Callable[[], float] = time.monotonic
+        self, sdk: Callable[[], Awaitable[Sdk]], failures: Failures, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._client = client
+        self._sdk = sdk
         self._failures = failures
         self._clock = clock
         self._least_bytes = least_tokens(failures.model) * BYTES_PER_TOKEN
@@ -143,26 +146,20 @@ class CachedContents:
             await self._delete(cached.name)
 
     async def _create(self, prefix: bytes) -> str:
-        content = await self._client.aio.caches.create(
-            model=self._failures.model,
-            config={"ttl": f"{LIFETIME_S:.0f}s", "http_options": {"extra_body": msgspec.json.decode(prefix)}},
-        )
-        if not content.name:
-            raise ValueError("no name")
-        return content.name
+        return await (await self._sdk()).create_cached(self._failures.model, msgspec.json.decode(prefix), TTL)
 
     async def _extend(self, name: str) -> str:
-        await self._client.aio.caches.update(name=name, config={"ttl": f"{LIFETIME_S:.0f}s"})
+        await (await self._sdk()).extend_cached(name, TTL)
         return name
 
     async def _delete(self, name: str) -> None:
         with suppress(*FAILURES):
-            await self._client.aio.caches.delete(name=name)
+            await (await self._sdk()).delete_cached(name)
 
     def _give_up(self, cached: _Cached, error: Exception) -> None:
         """Drop a content after a failure; after "too small", prefixes of that size are no longer tried."""
         cached.name = ""
-        if isinstance(error, errors.APIError) and TOO_SMALL in str(error.message):
+        if isinstance(error, ServiceError) and TOO_SMALL in error.message:
             self._least_bytes = max(self._least_bytes, len(cached.prefix) + 1)
         else:
             self._pause(cause_of(error, self._failures))

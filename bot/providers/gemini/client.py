@@ -1,30 +1,30 @@
 """Gemini through google-genai.
 
 ``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, ``relay.py``
-carries both ways, and ``caching.py`` has Google keep the beginning that many requests share. The SDK gets the request
-as JSON (``extra_body``): its own models take four times the CPU time, most of it for a history that is JSON already.
+carries both ways, ``caching.py`` has Google keep the beginning that many requests share, and ``sdk.py`` is the SDK. It
+gets the request as JSON (``extra_body``): its own models take four times the CPU time, most of it for a history that is
+JSON already.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+import gc
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from functools import partial
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import aiohttp
 import httpx
-from google import genai
-from google.genai import errors, types
 from msgspec.json import decode
 
 from bot.http import read_beginning, tls_context
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
-from bot.providers.gemini.failures import translating
-from bot.providers.gemini.relay import EVENT_STREAM, Relay, kept_streams
+from bot.providers.gemini.failures import ServiceError, translating
+from bot.providers.gemini.relay import EVENT_STREAM, Relay
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
@@ -35,9 +35,11 @@ from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import UNREADABLE, Message, encode
 from toolset.tool import ToolDefinition
 
+if TYPE_CHECKING:
+    from bot.providers.gemini.sdk import Sdk
+
 GOOGLE = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"  # the one every preview model is served under
-PLACEHOLDER = "-"  # the SDK insists on contents; extra_body replaces them
 CACHE_REFUSALS = (400, 403, 404)  # of a cached content that is gone or does not fit; the message differs by service
 MOST_PREFIXES = 16  # remembered; a channel has one or two
 
@@ -58,7 +60,7 @@ class GenerateContent:
     """A model behind ``generateContent``, by a key or by Google's credentials.
 
     Args:
-        open_client: makes the SDK's client with these options.
+        account: key, or project and credentials, as the SDK's client takes them.
     """
 
     name = ""
@@ -66,7 +68,7 @@ class GenerateContent:
 
     def __init__(
         self,
-        open_client: Callable[[types.HttpOptions], genai.Client],
+        account: Mapping[str, Any],
         failures: Failures,
         api_version: str,
         base_url: str,
@@ -84,18 +86,11 @@ class GenerateContent:
             headers={"accept-encoding": "identity"},
             trust_env=False,  # the relay looks proxies up
         )
-        self._client = open_client(
-            types.HttpOptions(
-                api_version=api_version,
-                base_url=base_url or None,
-                httpx_async_client=self._http,
-                client_args={"verify": tls},  # unused; the SDK would build another context in 30 ms
-                async_client_args={"ssl": tls},
-                retry_options=types.HttpRetryOptions(attempts=1),
-            )
-        )
-        self._cached = CachedContents(self._client, failures)
+        self._client = account, self._http, tls, api_version, base_url
+        self._sdk: Sdk | None = None
+        self._opening = asyncio.Lock()
         self._prefixes: dict[tuple[str, int, ToolChoice], Prefix] = {}
+        self._cached = CachedContents(self._open_sdk, failures)
 
     def stream(
         self,
@@ -119,14 +114,24 @@ class GenerateContent:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
             async with asyncio.timeout(self._options.first_token_timeout_s):
-                found = await self._client.aio.models.get(model=self.model)
-        return f"{found.display_name or self.model} answers"
+                name = await (await self._open_sdk()).display_name(self.model)
+        return f"{name or self.model} answers"
 
     async def aclose(self) -> None:
         """Delete the cached contents and close the connections."""
         await self._cached.aclose()
         await self._http.aclose()
-        self._client.close()
+        if self._sdk is not None:
+            self._sdk.close()
+
+    async def _open_sdk(self) -> Sdk:
+        """Import google-genai, once, beside the event loop."""
+        async with self._opening:
+            if self._sdk is None:
+                sdk = await asyncio.to_thread(import_module, "bot.providers.gemini.sdk")
+                gc.freeze()  # no full collection looks at the SDK's thousands of classes
+                self._sdk = sdk.Sdk(*self._client)
+            return self._sdk
 
     def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice) -> Prefix:
         """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms."""
@@ -157,7 +162,7 @@ class GenerateContent:
             return await self._send(rest | prefix, attachments)
         try:
             return await self._send(rest | {"cachedContent": cached}, attachments)
-        except errors.ClientError as error:
+        except ServiceError as error:
             if error.code not in CACHE_REFUSALS:
                 raise
         stream = await self._send(rest | prefix, attachments)
@@ -166,19 +171,7 @@ class GenerateContent:
 
     async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
         """Send the request through the SDK, and read the stream after its 200 past the SDK."""
-        config: types.GenerateContentConfigDict = {
-            "http_options": {"extra_body": body},
-            "automatic_function_calling": {"disable": True},
-            "automatic_continuation": False,
-        }
-        with kept_streams(attachments) as kept:
-            async for _ in await self._client.aio.models.generate_content_stream(
-                model=self.model, contents=PLACEHOLDER, config=config
-            ):
-                pass  # the SDK yields only an answer that is no event stream
-        if not kept:
-            raise ValueError("no event stream")
-        return kept[0]
+        return await (await self._open_sdk()).send(self.model, body, attachments)
 
 
 class Gemini(GenerateContent):
@@ -192,7 +185,7 @@ class Gemini(GenerateContent):
 
     def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         failures = Failures(model, "GEMINI_API_KEY", api_key, options.asker)
-        super().__init__(partial(_open_client, api_key), failures, API_VERSION, base_url, options)
+        super().__init__({"api_key": api_key, "vertexai": False}, failures, API_VERSION, base_url, options)
         path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
         self._url = f"{base_url or GOOGLE}/{API_VERSION}/{quote(path)}:streamGenerateContent?alt=sse"
         self._headers = {
@@ -203,7 +196,7 @@ class Gemini(GenerateContent):
         }
 
     async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """Send the request without the SDK, whose way takes four times the CPU time; raise the SDK's errors.
+        """Send the request without the SDK, whose way takes four times the CPU time.
 
         https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
         """
@@ -221,9 +214,4 @@ class Gemini(GenerateContent):
             details = details[0]
         if not (isinstance(details, dict) and isinstance(details.get("error"), dict)):  # a proxy answers
             details = {"message": text.decode(errors="replace"), "status": response.reason}
-        errors.APIError.raise_error(response.status, details, response)
-        raise AssertionError("unreachable: it raises")
-
-
-def _open_client(api_key: str, options: types.HttpOptions) -> genai.Client:
-    return genai.Client(api_key=api_key, vertexai=False, http_options=options)
+        raise ServiceError(response.status, details, response)

@@ -1,4 +1,4 @@
-"""The exceptions of google-genai, of Google's credentials and of the network, translated into ``ModelError``."""
+"""Google's refusals and the network's failures, translated into ``ModelError``; ``sdk.py`` has those of the SDK."""
 
 from __future__ import annotations
 
@@ -9,24 +9,49 @@ from typing import Any
 
 import aiohttp
 import httpx
-from google.auth import exceptions as credentials
-from google.genai import errors
 
 from bot.errors import ModelError, TryAgain
 from bot.providers.shared.failures import Failures
 
 TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
 
-# The SDK raises ValueErrors for a body that it cannot read, pydantic's and its own classes among them.
-OUTAGES = (
-    errors.ContinuationInterruptedError,
-    aiohttp.ClientError,
-    httpx.HTTPError,
-    httpx.StreamError,
-    OSError,
-    ValueError,
-)
-FAILURES = (errors.APIError, credentials.GoogleAuthError, *OUTAGES)
+# ValueErrors are of bodies that cannot be read; pydantic's and the SDK's own classes are among them.
+OUTAGES = (aiohttp.ClientError, httpx.HTTPError, httpx.StreamError, OSError, ValueError)
+
+
+class ServiceError(Exception):
+    """An error that Google answers.
+
+    Args:
+        status: 0: the body tells.
+        details: the decoded body.
+
+    Attributes:
+        code: of the error; 0 if nothing tells.
+        response: has headers; None for an error inside a stream.
+    """
+
+    def __init__(self, status: int, details: Any, response: Any = None) -> None:
+        self.details = details
+        self.response = response
+        body: dict[str, Any] = details if isinstance(details, dict) else {}
+        inner = body.get("error")
+        inner = inner if isinstance(inner, dict) else {}
+        self.code = status or body.get("code") or inner.get("code") or 0
+        self.message = str(body.get("message") or inner.get("message") or "")
+        super().__init__(self.code)
+
+
+class SignInError(Exception):
+    """Google's credentials are missing or refused, or its sign-in cannot be reached (``is_outage``)."""
+
+    def __init__(self, kind: str, *, is_outage: bool) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.is_outage = is_outage
+
+
+FAILURES = (ServiceError, SignInError, *OUTAGES)
 
 
 @contextmanager
@@ -38,12 +63,12 @@ def translating(failures: Failures) -> Iterator[None]:
     """
     try:
         yield
-    except errors.APIError as error:
+    except ServiceError as error:
         raise _refusal(error, failures) from None  # unchained: Google may quote the key ("Consumer 'api_key:…'")
-    except credentials.TransportError as error:
-        raise TryAgain("model_down", f"Google's sign-in cannot be reached: {type(error).__name__}") from error
-    except credentials.GoogleAuthError as error:
-        raise failures.key_refused(type(error).__name__) from None  # unchained: the error may quote credentials
+    except SignInError as error:
+        if error.is_outage:
+            raise TryAgain("model_down", f"Google's sign-in cannot be reached: {error.kind}") from error
+        raise failures.key_refused(error.kind) from None
     except TimeoutError as error:
         raise failures.timed_out() from error
     except OUTAGES as error:
@@ -53,12 +78,12 @@ def translating(failures: Failures) -> Iterator[None]:
 
 def cause_of(error: Exception, failures: Failures) -> str:
     """A failure for the log, without the key."""
-    if isinstance(error, errors.APIError):
+    if isinstance(error, ServiceError):
         return f"{error.code} {failures.quoted(_message_of(error))}"
     return type(error).__name__
 
 
-def _refusal(error: errors.APIError, failures: Failures) -> ModelError:
+def _refusal(error: ServiceError, failures: Failures) -> ModelError:
     """The ``ModelError`` for an error of Google's: a bad key is a 400, and a 429 has its delay in the body."""
     status, details = error.code or 500, _details(error.details)
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details):
@@ -66,8 +91,8 @@ def _refusal(error: errors.APIError, failures: Failures) -> ModelError:
     return failures.refusal(status, message=_message_of(error), after=_delay(details, error.response))
 
 
-def _message_of(error: errors.APIError) -> str:
-    return TOKEN.sub("[token]", str(error.message))
+def _message_of(error: ServiceError) -> str:
+    return TOKEN.sub("[token]", error.message)
 
 
 def _details(body: Any) -> list[dict[str, Any]]:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from google.genai.errors import APIError
 from msgspec import DecodeError, Raw, Struct
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
+from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import USUAL, build_response, event_decoder
 from bot.transcript import Opaque, Text, ToolCall, Usage, encode, new_id
@@ -125,12 +125,12 @@ class Answer:
         """Read one event and yield what it adds to the answer.
 
         Raises:
-            APIError: the event is an error that came after the 200.
+            ServiceError: the event is an error that came after the 200.
             DecodeError: the event is not in Gemini's form.
         """
         event = _event(data)
         if event.error is not None:
-            raise APIError(0, {"error": event.error})
+            raise ServiceError(0, {"error": event.error})
         for candidate in (event.candidates or ())[:1]:
             self._finish = candidate.finish_reason or self._finish
             self._message = candidate.finish_message or self._message

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from google import genai
-from google.auth.credentials import Credentials
-from google.genai import types
+from typing import TYPE_CHECKING
 
 from bot.providers.gemini.client import GenerateContent
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
 
 API_VERSION = "v1beta1"
 GLOBAL = "global"
@@ -40,13 +39,5 @@ class Vertex(GenerateContent):
         fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
         refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
         failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
-        open_client = partial(_open_client, project, location, credentials)
-        super().__init__(open_client, failures, API_VERSION, base_url, options)
-
-
-def _open_client(
-    project: str, location: str, credentials: Credentials | None, options: types.HttpOptions
-) -> genai.Client:
-    return genai.Client(
-        vertexai=True, project=project, location=location, credentials=credentials, http_options=options
-    )
+        account = {"vertexai": True, "project": project, "location": location, "credentials": credentials}
+        super().__init__(account, failures, API_VERSION, base_url, options)

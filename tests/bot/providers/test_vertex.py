@@ -130,3 +130,12 @@ async def test_a_sign_in_that_fails(error: Exception, expected: object) -> None:
     with vertex_fake() as fake:
         failed = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=Broken(error)))
     assert (type(failed), failed.apology) == expected
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"candidates": []}', b"not JSON"])
+async def test_an_answer_that_is_no_stream_cannot_be_read(body: bytes) -> None:
+    """Whatever the SDK makes of it, the user gets an apology."""
+    with vertex_fake() as fake:
+        fake.raw(body, content_type="application/json")
+        failed = await failure(Vertex(PROJECT, MODEL, LOCATION, fake.base_url, credentials=signed_in()))
+    assert (type(failed), failed.apology) == (TryAgain, "malformed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import signal
 import tempfile
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.locks import try_lock
+from bot.store import embedded
 from bot.store.embedded import ValkeyServer, open_embedded
 from tests.bot.store.processes import pid_of, read, socket_of, write
 
@@ -68,7 +68,7 @@ async def test_a_machine_without_a_bundled_server_needs_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fix is to name a Redis."""
-    monkeypatch.setattr(platform, "machine", lambda: "vax")
+    monkeypatch.setattr(embedded, "_binary", lambda: tmp_path)  # the folder of a package without a server
     with pytest.raises(SettingsError, match=r"^REDIS_URL: "):
         async with open_embedded(tmp_path):
             pass  # pragma: no cover
