@@ -82,6 +82,12 @@ def cpu_s(pids: Iterable[int]) -> float:
     return sum(int(path.read_text().split()[0]) for path in schedules) / 1e9
 
 
+def idle_s() -> float:
+    """Seconds that the machine's cores have had nothing to do, all together."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")  # idle, iowait
+
+
 async def calm(pids: Sequence[int]) -> None:
     """Wait until processes do nothing but what they do while nobody writes."""
     calm_looks, used = 0, cpu_s(pids)
