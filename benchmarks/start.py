@@ -19,6 +19,8 @@ import urllib.request
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.project import ROOT
+
 RUNS = 5
 NOWHERE = "http://127.0.0.1:9"
 PORT = "18765"
@@ -50,7 +52,7 @@ def measure(folder: str) -> tuple[float, float]:
     command = [sys.executable, "-c", "from bot.cli.main import main; main()", "run"]
     environment = {
         "PATH": os.defpath,
-        "PYTHONPATH": str(Path.cwd()),
+        "PYTHONPATH": str(ROOT),
         "PORT": PORT,
         "KAIWA_DATA_DIR": folder,
         **CHANNELS,

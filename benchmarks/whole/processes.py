@@ -13,6 +13,8 @@ from pathlib import Path
 
 import aiohttp
 
+from tests.project import ROOT
+
 ENTRY = "from bot.cli.main import main; main()"
 KAIWA = ("-c", ENTRY)
 PATIENCE_S = 60.0
@@ -27,7 +29,7 @@ async def process(*command: str, **variables: str) -> AsyncIterator[asyncio.subp
     running = await asyncio.create_subprocess_exec(
         sys.executable,
         *command,
-        env={"PATH": os.defpath, "PYTHONPATH": str(Path.cwd()), **variables},
+        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **variables},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
