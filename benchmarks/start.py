@@ -19,6 +19,7 @@ import urllib.request
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.whole.tables import heading, table
 from tests.project import ROOT
 
 RUNS = 5
@@ -73,7 +74,13 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         runs = [measure(folder) for _ in range(RUNS)]
     seconds, megabytes = (statistics.median(values) for values in zip(*runs, strict=True))
-    print(f"ready after {seconds:.2f} s (target 1.5), {megabytes:.0f} MB idle (target 100); medians of {RUNS}")
+    print(heading("Start", "python -m benchmarks.start"))
+    print(
+        table(
+            ("", "measured", "target"),
+            [["s until ready", f"{seconds:.2f}", "1.5"], ["MB idle", f"{megabytes:.0f}", "100"]],
+        )
+    )
 
 
 if __name__ == "__main__":
