@@ -24,7 +24,7 @@ import aiohttp
 from benchmarks.bare import SECRET
 from benchmarks.whole.bench import kaiwa_run
 from benchmarks.whole.processes import free_port, process, up
-from benchmarks.whole.tables import heading, table
+from benchmarks.whole.tables import ONE_RUN, heading, table
 from bot.store.embedded import open_embedded
 
 TURNS = 500
@@ -126,7 +126,7 @@ async def main() -> None:
                 kinds = ((1, 0), (64, 1_000), (64, 0))
                 bots = (("bare app", bare), ("Kaiwa", kaiwa))
                 rows = [await row(name, port, *kind) for kind in kinds for name, port in bots]
-    print(heading(f"The 200 while {TURNS} turns wait for a model", "python -m benchmarks.ack"))
+    print(heading(f"The 200 while {TURNS} turns wait for a model", "python -m benchmarks.ack", ONE_RUN))
     print(table(("", "connections", "asked", "p50 ms", "p99 ms", "webhooks/s"), rows))
 
 

@@ -49,7 +49,17 @@ BUSY = 0.7  # of a core, at the peak; the rest is for deploys, renewals and the 
 MODEL_S = 5.0  # that a turn waits for the model and its tools
 RETURNING = 2  # people of the last 30 days for one of today; each has 100 messages in the store
 
-MEASURED = ("measured", "turns/s", "CPU ms a turn: Kaiwa", "Redis", "people and platforms", "cores busy", "connections")
+MEASURED = (
+    "measured",
+    "turns/s",
+    "CPU ms a turn: Kaiwa",
+    "Redis",
+    "people and platforms",
+    "cores: these three",
+    "other work",
+    "idle",
+    "connections",
+)
 DERIVED = ("derived", "turns/s until Kaiwa is full", "until Redis is full", "ends at", "processes that fill Redis")
 PLANNED = ("people a day", "turns/s at the peak", "in flight", "cores: Kaiwa", "Redis", "memory: Kaiwa", "Redis")
 
@@ -89,7 +99,8 @@ class Scaled(NamedTuple):
         cost = self.cost
         parties = (cost.cpu_ms, cost.redis_ms, cost.others_ms)
         busy = sum(parties) / 1000 * cost.rate / (os.cpu_count() or 1)
-        return [str(self), number(cost.rate), *map(number, parties), f"{busy:.0%}", str(self.connections)]
+        cores = (f"{busy:.0%}", f"{max(0.0, 1 - busy - cost.idle):.0%}", f"{cost.idle:.0%}")
+        return [str(self), number(cost.rate), *map(number, parties), *cores, str(self.connections)]
 
     def derived(self) -> list[str]:
         """A row about machines with cores enough: turns a second until all processes, or the busiest node, are full."""

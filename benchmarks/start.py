@@ -23,6 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.whole.tables import heading, table
+from tests.project import ROOT
+
 RUNS = 5
 SHOWN = 12  # packages
 NOWHERE = "http://127.0.0.1:9"
@@ -56,7 +59,7 @@ def running(folder: Path, *options: str) -> Iterator[int]:
     command = [sys.executable, *options, "-c", "from bot.cli.main import main; main()", "run"]
     environment = {
         "PATH": os.defpath,
-        "PYTHONPATH": str(Path.cwd()),
+        "PYTHONPATH": str(ROOT),
         "PORT": PORT,
         "KAIWA_DATA_DIR": str(folder),
         **CHANNELS,
@@ -108,9 +111,15 @@ def main() -> None:
         folder = Path(name)
         runs = [measure(folder) for _ in range(RUNS)]
         spent = imports(folder)
-    seconds, cpu, kaiwa, valkey = (statistics.median(values) for values in zip(*runs, strict=True))
-    print(f"ready after {seconds:.2f} s (target 1.5), {cpu:.2f} of CPU; medians of {RUNS}")
-    print(f"idle: {kaiwa:.0f} MB (target 100), Valkey {valkey:.0f} MB")
+    seconds, cpu, kaiwa, valkey = (f"{statistics.median(values):.3g}" for values in zip(*runs, strict=True))
+    rows = [
+        ["s until ready", seconds, "1.5"],
+        ["CPU s", cpu, ""],
+        ["MB idle", kaiwa, "100"],
+        ["MB of Valkey", valkey, ""],
+    ]
+    print(heading("Start", "python -m benchmarks.start"))
+    print(table(("", "measured", "target"), rows))
     print(f"imports: {spent.total()} ms, measuring included")
     for package, milliseconds in spent.most_common(SHOWN):
         print(f"{milliseconds:6} {package}")

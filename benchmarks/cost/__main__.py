@@ -101,7 +101,7 @@ def beside(costs: Costs, kinds: list[Kind]) -> str:
 
 def asked(costs: Costs, kinds: list[Kind]) -> str:
     """What a turn asks of Redis and of the platform, and how long it takes."""
-    columns = ["", "requests", "scripts", "commands", "bytes to Redis", "bytes from Redis"]
+    columns = ["", "writes to Redis", "scripts", "commands", "bytes to Redis", "bytes from Redis"]
     columns += ["CPU of Redis, ms", "calls to the platform", "ms until the answer"]
     rows = []
     for name in ("Kaiwa", "naive"):

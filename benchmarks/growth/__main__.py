@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -18,11 +19,13 @@ from benchmarks.growth.seeds import write_conversations, write_histories, write_
 from benchmarks.whole.bench import Bench, Cost, bench, kaiwa_run, medians
 from benchmarks.whole.people import line_turn, line_user, line_webhook
 from benchmarks.whole.store import Store, one_server
-from benchmarks.whole.tables import heading, number, table
+from benchmarks.whole.tables import ONE_RUN, heading, number, table
+from bot.store import open_store
 
 HISTORIES = (1, 100, 1_000)
 TOOLS = (1, 50, 500)
 CONVERSATIONS = (10, 1_000, 100_000)
+FORGETTING = (1_000, 100_000)
 TURNS, ROUNDS, AT_ONCE, WARM_UP = 200, 3, 32, 400
 SETTLED_S = 3.0
 SEEDED = 5_000_000  # people with something in the store have numbers from here on
@@ -93,6 +96,21 @@ async def with_conversations(turns: int = TURNS, sizes: Iterable[int] = CONVERSA
         return await in_turn(benches, turns)
 
 
+async def forgetting(sizes: Iterable[int] = FORGETTING) -> list[list[str]]:
+    """What the store does for one ``/forget me``, called from this process."""
+    rows, held = [], 0
+    async with one_server(counted=False, large=True) as store, open_store(store.url, history_days=1) as erasing:
+        for size in sizes:
+            people = list(islice(users, size - held))
+            held = size
+            await write_conversations(store.nodes[0], people)
+            started, used, redis = time.perf_counter(), time.process_time(), store.cpu_s()[0]
+            await erasing.personal_data.erase("line", people[:1])
+            spent = (time.perf_counter() - started, time.process_time() - used, store.cpu_s()[0] - redis)
+            rows.append([f"{size:,} conversations in the store", *(f"{seconds:.2f}" for seconds in spent)])
+    return rows
+
+
 async def settled(store: Store) -> None:
     """Wait until Redis has rewritten its append-only file, as it does after much was written."""
     await asyncio.sleep(SETTLED_S)
@@ -111,10 +129,13 @@ async def main(parts: Sequence[str]) -> None:
     if rows:
         print(heading("How a turn grows", "python -m benchmarks.growth"))
         print(table(("LINE, 32 turns at once", *COLUMNS), rows), flush=True)
+    if "forgetting" in parts:
+        print(heading("One /forget me", "python -m benchmarks.growth forgetting", ONE_RUN))
+        print(table(("", "s", "CPU of Kaiwa, s", "CPU of Redis, s"), await forgetting()))
     if "memory" in parts:
-        print(heading("Memory", "python -m benchmarks.growth memory"))
+        print(heading("Memory", "python -m benchmarks.growth memory", ONE_RUN))
         print(table(("", "resident memory, or the store's"), (await measure_memory()).rows()))
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1:] or ("history", "tools", "conversations", "memory")))
+    uvloop.run(main(sys.argv[1:] or ("history", "tools", "conversations", "forgetting", "memory")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import aiohttp
 
 from benchmarks.whole.platforms import Platforms, platforms_here
-from benchmarks.whole.processes import KAIWA, calm, cpu_s, family, free_port, process, up
+from benchmarks.whole.processes import KAIWA, calm, cpu_s, family, free_port, idle_s, process, up
 from benchmarks.whole.store import Store
 from tests.fakes import line_events, slack_events
 from tests.fakes.slack import BOT_TOKEN
@@ -49,6 +50,7 @@ class Cost(NamedTuple):
         busiest_ms: CPU of the node that worked most.
         calls: to the platform.
         others_ms: CPU of this process: the people, the platforms, the proxy.
+        idle: share of the machine's cores that nobody used.
     """
 
     cpu_ms: float
@@ -63,6 +65,7 @@ class Cost(NamedTuple):
     busiest_ms: float
     calls: float
     others_ms: float
+    idle: float
 
 
 @dataclass(slots=True)
@@ -109,9 +112,10 @@ class Bench:
                 walls.append((time.perf_counter() - started) * 1000)
 
         asked, used, redis = await self.store.asked(), self._used(), self.store.cpu_s()
-        started = time.perf_counter()
+        idle, started = idle_s(), time.perf_counter()
         await asyncio.gather(*(one() for _ in range(at_once)))
         seconds = time.perf_counter() - started
+        idle = (idle_s() - idle) / seconds / (os.cpu_count() or 1)
         await calm(self.pids)  # what a turn leaves to be done is part of its cost
         cpu, others, calls = ((after - before) / len(walls) for after, before in zip(self._used(), used, strict=True))
         nodes = [(now - then) * 1000 / len(walls) for now, then in zip(self.store.cpu_s(), redis, strict=True)]
@@ -131,6 +135,7 @@ class Bench:
             busiest_ms=max(nodes),
             calls=calls,
             others_ms=others * 1000,
+            idle=idle,
         )
 
     def _used(self) -> tuple[float, float, int]:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import aiohttp
 
+from tests.project import ROOT
+
 ENTRY = "from bot.cli.main import main; main()"
 KAIWA = ("-c", ENTRY)
 PATIENCE_S = 60.0
@@ -27,7 +29,7 @@ async def process(*command: str, **variables: str) -> AsyncIterator[asyncio.subp
     running = await asyncio.create_subprocess_exec(
         sys.executable,
         *command,
-        env={"PATH": os.defpath, "PYTHONPATH": str(Path.cwd()), **variables},
+        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **variables},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -80,6 +82,12 @@ def cpu_s(pids: Iterable[int]) -> float:
     """CPU seconds that processes have used, to the nanosecond; those of threads that have ended are missing."""
     schedules = (path for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
     return sum(int(path.read_text().split()[0]) for path in schedules) / 1e9
+
+
+def idle_s() -> float:
+    """Seconds that the machine's cores have had nothing to do, all together."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")  # idle, iowait
 
 
 async def calm(pids: Sequence[int]) -> None:

@@ -6,10 +6,12 @@ import os
 import platform
 from collections.abc import Iterable, Sequence
 
+ONE_RUN = "one run"
 
-def heading(title: str, command: str) -> str:
+
+def heading(title: str, command: str, runs: str = "medians") -> str:
     """What was measured, by which command, and on what."""
-    return f"\n### {title}\n\n`{command}`: {os.cpu_count()} cores, Python {platform.python_version()}, medians.\n"
+    return f"\n### {title}\n\n`{command}`: {os.cpu_count()} cores, Python {platform.python_version()}, {runs}.\n"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

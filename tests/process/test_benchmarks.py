@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.cost.__main__ import CHANNELS, Kind, asked, beside, bots, compare
-from benchmarks.growth.__main__ import with_conversations, with_history, with_tools
+from benchmarks.growth.__main__ import forgetting, with_conversations, with_history, with_tools
 from benchmarks.growth.memory import Memory, measure_memory
 from benchmarks.scale import DERIVED, MEASURED, PLANNED, STORES, measure, planned
 
@@ -33,6 +33,7 @@ async def test_growth_is_measured_with_whole_processes() -> None:
     assert int(long[5].replace(",", "")) > int(short[5].replace(",", ""))
     assert [row[0] for row in await with_tools(TURNS, sizes=(1,))] == ["1 tools besides Kaiwa's own"]
     assert [row[0] for row in await with_conversations(TURNS, sizes=(3,))] == ["3 conversations in the store"]
+    assert [row[0] for row in await forgetting(sizes=(3,))] == ["3 conversations in the store"]
 
 
 async def test_memory_is_measured_with_turns_in_flight() -> None:
