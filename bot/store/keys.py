@@ -41,10 +41,9 @@ class Keys:
         self._conversation = conversation
         self._shard = _shard_prefix(shard_of(conversation))
 
-    @property
-    def for_scripts(self) -> tuple[str, ...]:
-        """The keys of every script, in the order of ``SCRIPT_KINDS``."""
-        return (*map(self._own, CONVERSATION_KINDS), *(self._shard + kind for kind in SHARD_KINDS))
+    def of(self, kind: str) -> str:
+        """The key of one of ``SCRIPT_KINDS``."""
+        return self._shard + kind if kind in SHARD_KINDS else self._own(kind)
 
     @property
     def lease(self) -> str:

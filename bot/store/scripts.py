@@ -1,7 +1,8 @@
 """The Lua scripts in ``lua/``: each changes one conversation, as a whole or not at all.
 
-A script is put together from its file's first line, local names of keys and constants, ``shared.lua``, and the rest of
-its file. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the fencing token of a fenced script.
+A script is put together from its file's first line, local names of keys and constants, the definitions of
+``shared.lua`` and the rest of its file; it gets only what it uses. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the
+fencing token of a fenced script.
 
 A full store refuses a script without the flag ``allow-oom``. Only ``accept`` and ``summarise`` lack it: a full store
 accepts nothing new, but accepted work is finished.
@@ -9,8 +10,10 @@ accepts nothing new, but accepted work is finished.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from redis.exceptions import ResponseError
 
@@ -57,8 +60,16 @@ Name = Literal[
     "post",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
+SEEN = "seen"  # the key of a message id
 
 Argument = str | int | bytes
+
+
+class Script(NamedTuple):
+    """A script's text, and the kinds of the keys it gets."""
+
+    text: str
+    kinds: Sequence[str]
 
 
 class Scripts:
@@ -76,24 +87,24 @@ class Scripts:
         """Run a script on a conversation.
 
         Args:
-            message_id: its seen-key is the script's last key.
+            message_id: for scripts that use its seen-key.
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
             StoreUnavailable: see ``translate_errors``.
         """
-        keys = Keys(conversation)
-        names = (*keys.for_scripts, keys.seen(message_id))
+        script, keys = self._scripts[name], Keys(conversation)
+        names = [keys.seen(message_id) if kind == SEEN else keys.of(kind) for kind in script.kinds]
         async with translate_errors():
             try:
-                return await self._client.eval(self._scripts[name], len(names), *names, conversation, *arguments)
+                return await self._client.eval(script.text, len(names), *names, conversation, *arguments)
             except ResponseError as error:
                 if str(error) == "LEASELOST":
                     raise LeaseLost(conversation) from error
                 raise
 
 
-def _read(name: Name, history_s: int) -> str:
+def _read(name: Name, history_s: int) -> Script:
     folder = files(__package__) / "lua"
     constants = {
         "SEEN_S": SEEN_S,
@@ -109,7 +120,18 @@ def _read(name: Name, history_s: int) -> str:
         "HISTORY_SHARE": HISTORY_SHARE,
     }
     first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
-    names = f"local {', '.join(SCRIPT_KINDS)}, seen = unpack(KEYS)"
-    values = f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}"
-    shared = (folder / "shared.lua").read_text("utf-8")
-    return "\n".join([first_line, names, values, shared, body])
+    for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
+        if _defined_by(definition) in _words(body):
+            body = f"{definition}\n{body}"
+    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN) if kind in _words(body)]
+    values = [f"local {constant} = {value}" for constant, value in constants.items() if constant in _words(body)]
+    return Script("\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds)
+
+
+def _defined_by(definition: str) -> str:
+    """The name that a part of ``shared.lua`` defines."""
+    return str(re.findall(r"^local (?:function )?(\w+)", definition, re.MULTILINE)[0])
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", re.sub("--.*", "", text)))

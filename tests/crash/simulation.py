@@ -35,7 +35,7 @@ Meanwhile = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
 SCRIPTS = {hash_of(CLOCK): "clock", hash_of(ADD): "add"} | {
-    hash_of(_read(name, HISTORY_DAYS * 86_400)): name for name in NAMES
+    hash_of(_read(name, HISTORY_DAYS * 86_400).text): name for name in NAMES
 }
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()

@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
 from bot.store.clients import connect
-from bot.store.keys import DAY_S, Keys, due_indexes
+from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
 from tests.bot.store.turns import arrivals, join, leased
 from tests.cluster import Cluster, Node, running
@@ -53,7 +53,7 @@ def by_node(cluster: Cluster) -> dict[Node, str]:
 async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation: str) -> None:
     """Redis says so itself, and runs every script that there is."""
     keys = Keys(conversation)
-    names = (*keys.for_scripts, keys.seen("{m}1"), keys.history, keys.outbox, keys.live)
+    names = (*map(keys.of, SCRIPT_KINDS), keys.seen("{m}1"), keys.history, keys.outbox, keys.live)
     redis = cluster.nodes[0].redis
     slots = {redis.cluster("KEYSLOT", name) for name in names}
     assert slots == {key_slot(keys.history.encode())}

@@ -25,7 +25,7 @@ def test_all_keys_of_a_script_share_a_slot(conversation: str, message_id: str) -
     """A cluster refuses a script whose keys live in different slots, braces in a name included."""
     keys = Keys(conversation)
     names = (
-        *keys.for_scripts,
+        *map(keys.of, SCRIPT_KINDS),
         keys.seen(message_id),
         keys.history,
         keys.outbox,
@@ -37,7 +37,7 @@ def test_all_keys_of_a_script_share_a_slot(conversation: str, message_id: str) -
 @given(conversations)
 def test_the_indexes_of_the_shard_are_among_the_keys(conversation: str) -> None:
     """What a script puts into an index, the sweep finds there."""
-    keys = dict(zip(SCRIPT_KINDS, Keys(conversation).for_scripts, strict=True))
+    keys = dict(zip(SCRIPT_KINDS, map(Keys(conversation).of, SCRIPT_KINDS), strict=True))
     assert keys["due"] in due_indexes()
     assert keys["dead"] in dead_letter_streams()
 
@@ -65,7 +65,7 @@ def test_there_are_sixteen_shards() -> None:
 def test_every_kind_has_its_own_key() -> None:
     """No two kinds share a name, and every name begins with the prefix."""
     keys = Keys("console:alice")
-    names = [*keys.for_scripts, keys.seen("m1"), keys.live]
+    names = [*map(keys.of, SCRIPT_KINDS), keys.seen("m1"), keys.live]
     assert len(set(names)) == len(SCRIPT_KINDS) + 2
     assert all(re.match(r"kaiwa:\{\d\d\}:[a-z]+", name) for name in names)
 

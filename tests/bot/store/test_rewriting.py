@@ -71,14 +71,17 @@ async def test_a_process_that_ends_before_that_does_it_first(tmp_path: Path) -> 
 
 async def test_after_a_kill_the_next_start_does_it(tmp_path: Path) -> None:
     """The mark outlives both processes, and so does a rewrite's unfinished file no start."""
-    async with user(tmp_path) as first:
-        async with open_store(first.url, history_days=1) as store, Redis.from_url(first.url) as redis:
-            await redis.set(kv_key("rewriting"), b"", ex=600)
-            await forget_something(store)
-            await until(lambda: held(tmp_path))
-            await first.die()  # first: it would begin a rewrite itself
-            await redis.delete(kv_key("rewriting"))
-            pid = await pid_of(first.url)
+    async with (
+        user(tmp_path) as first,
+        open_store(first.url, history_days=1) as store,
+        Redis.from_url(first.url) as redis,
+    ):
+        await redis.set(kv_key("rewriting"), b"", ex=600)
+        await forget_something(store)
+        await until(lambda: held(tmp_path))
+        await first.die()  # first: it would begin a rewrite itself
+        await redis.delete(kv_key("rewriting"))
+        pid = await pid_of(first.url)
     os.kill(pid, signal.SIGKILL)
     await ended(pid)
     (tmp_path / "temp-rewriteaof-bg-17.aof").write_bytes(SECRET)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.store import Lease, Store
-from bot.store.keys import SCRIPT_KINDS, Keys
+from bot.store.keys import Keys
 
 
 async def leased(store: Store, conversation: str, ttl_ms: int = 6_000) -> Lease:
@@ -31,4 +31,4 @@ async def join(store: Store, lease: Lease) -> list[bytes]:
 
 def key(kind: str, conversation: str) -> str:
     """The name of one of a conversation's keys."""
-    return dict(zip(SCRIPT_KINDS, Keys(conversation).for_scripts, strict=True))[kind]
+    return Keys(conversation).of(kind)
