@@ -7,6 +7,7 @@ counted with the process's next request. The whole bot's tokens are added up her
 from __future__ import annotations
 
 import asyncio
+from collections import Counter as Counts
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ log = structlog.stdlib.get_logger(__name__)
 WARN_AT = 0.8  # of the bot's tokens: the operator gets an alert
 OPERATORS = "console"  # page and terminal: counted, and limited only by the bot's tokens
 FLUSH_S = 1.0  # between two additions to the whole bot's day
+RECENT_S = 2.0  # after which every standing holds what was counted
 EXACT_MESSAGES = 20  # before a limit, and
 EXACT_SHARE = 0.9  # of it, from where each message is counted before it is answered
 SHORT = 8  # characters of an id that are shown whole
@@ -88,11 +90,11 @@ class Standing:
     bot_tokens: int
     spent: Mapping[Counter, Spent]
 
-    def is_far_below(self, claim: Claim) -> bool:
-        """Whether a few turns at once cannot reach a limit."""
+    def is_far_below(self, claim: Claim, more: int) -> bool:
+        """Whether a few turns at once cannot reach a limit; ``more`` messages may not be counted yet."""
         counter, spent = claim.counter, self.spent[claim.counter]
         messages, tokens = counter.message_limit, counter.token_limit
-        few = spent.messages + claim.messages < min(messages * EXACT_SHARE, messages - EXACT_MESSAGES)
+        few = spent.messages + claim.messages + more < min(messages * EXACT_SHARE, messages - EXACT_MESSAGES)
         return (not messages or few) and (not tokens or spent.tokens < tokens * EXACT_SHARE)
 
 
@@ -109,7 +111,8 @@ class Budgets:
         self._days = days
         self._alerts = alerts
         self._metrics = metrics
-        self._uncounted: dict[str, list[Claim]] = {}  # of admitted turns
+        self._uncounted: dict[str, list[Claim]] = {}  # of admitted turns, one for each counter
+        self._recent: Counts[Counter] = Counts()  # messages that a standing may not hold yet
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
         self._flushing: asyncio.Task[None] | None = None
 
@@ -150,8 +153,10 @@ class Budgets:
         claims.append(Claim(whole, sum(counts.values())))
         is_known = standing is not None and (standing.day, {standing.author}) == (day, set(counts))
         if standing and is_known and self._is_far_below_limits(standing, claims):
-            self._uncounted[turn_id] = claims
+            self._count_later(turn_id, claims)
             return {}
+        for waiting in [turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)]:
+            self.count(waiting)
         verdicts = await self._budget.take(day, turn_id, claims)
         *of_users, of_conversation = verdicts.refused
         if self._is_used_up(day, verdicts.tokens):
@@ -185,9 +190,9 @@ class Budgets:
         return False
 
     def count(self, turn_id: str) -> None:
-        """Count the messages of an admitted turn that has asked no model."""
+        """Count the messages of an admitted turn if that has not happened yet."""
         if claims := self._uncounted.pop(turn_id, None):
-            self._count(turn_id, claims, 0)
+            self._count_claims(turn_id, claims, 0)
 
     async def spend(self, conversation: str, spending: Spending, turn_id: str = "") -> None:
         """Count the tokens of a model response, and the messages that ``admit`` has not counted.
@@ -197,12 +202,11 @@ class Budgets:
         """
         usage, asker = spending.usage, spending.asker.id
         tokens = usage.input + usage.output + usage.thinking
-        claims = self._uncounted.pop(turn_id, None)
-        if claims is None:
-            messages = 0 if spending.is_first else spending.messages  # ``take`` has counted the first ones
-            claims = [Claim(counter, messages) for counter in self._counters(conversation, asker)]
-            turn_id = ""
-        self._count(turn_id, claims, tokens)
+        if claims := self._uncounted.pop(turn_id, None):
+            self._count_claims(turn_id, claims, tokens)
+        else:
+            messages = 0 if spending.is_first else spending.messages  # ``admit`` has counted the first ones
+            self._count("", [Claim(counter, messages) for counter in self._counters(conversation, asker)], tokens)
         totals = self._totals[self._days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
@@ -241,8 +245,29 @@ class Budgets:
         counted = self._budget.count(self._days.today, turn_id, claims, tokens)
         counted.add_done_callback(partial(_log_failure, tokens))
 
+    def _count_claims(self, turn_id: str, claims: list[Claim], tokens: int) -> None:
+        """Count what ``_count_later`` has noted."""
+        self._count(turn_id, claims, tokens)
+        asyncio.get_running_loop().call_later(RECENT_S, self._forget_recent, claims)
+
+    def _forget_recent(self, claims: list[Claim]) -> None:
+        for claim in claims:
+            self._recent[claim.counter] -= min(claim.messages, self._recent[claim.counter])
+        self._recent += Counts()  # drops the zeros
+
     def _is_far_below_limits(self, standing: Standing, claims: list[Claim]) -> bool:
-        return not self._is_used_up(standing.day, standing.bot_tokens) and all(map(standing.is_far_below, claims))
+        is_spare = not self._is_used_up(standing.day, standing.bot_tokens)
+        return is_spare and all(standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims)
+
+    def _count_later(self, turn_id: str, claims: list[Claim]) -> None:
+        """Count the messages with the first response; if others of the author wait for that, with the next request."""
+        is_alone = not any(self._recent[claim.counter] for claim in claims)
+        for claim in claims:
+            self._recent[claim.counter] += claim.messages
+        if is_alone:
+            self._uncounted[turn_id] = claims
+        else:
+            self._count_claims(turn_id, claims, 0)
 
     def _is_used_up(self, day: str, stored: int) -> bool:
         """Whether the whole bot has reached its limit, with what is not stored yet."""
@@ -289,6 +314,10 @@ class Budgets:
 
     def _counter(self, scope: Literal["user", "conversation"], name: str, messages: int, tokens: int) -> Counter:
         return Counter(scope, name) if is_operators(name) else Counter(scope, name, messages, tokens)
+
+
+def _share(some: list[Claim], others: list[Claim]) -> bool:
+    return not {claim.counter for claim in some}.isdisjoint(claim.counter for claim in others)
 
 
 def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:

@@ -221,6 +221,8 @@ class TurnRunner:
         except Exception as error:  # the next attempt may succeed; details go to the log
             log.exception("turn.crashed")
             return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
+        finally:
+            self._services.budgets.count(journalled.turn_id)  # however the attempt ended
         return Taken(delivery=delivery)
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
@@ -342,7 +344,7 @@ class TurnRunner:
         ]
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
-        self._services.budgets.count(turn_id)
+        self._services.budgets.count(turn_id)  # together with the commit
         is_first = await self._store.journal.commit(lease, entry, list(map(encode, deliveries)), KEEP_TURNS, given_up)
         return deliveries[0] if deliveries and is_first else None
 

@@ -133,6 +133,37 @@ async def test_many_conversations_of_one_user_share_the_limit(store: Store) -> N
     assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=10)
 
 
+async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limit(store: Store) -> None:
+    """Two hundred at once: far below the limit they are counted later, near it before they begin."""
+    budgets = make_budgets(store, Limits(user_messages=100, user_tokens=10**9, conversation_messages=1000))
+    places = [f"line:bot:group:{number}" for number in range(200)]
+    standings = [await budgets.look_up(place, "u1") for place in places]
+    verdicts = [
+        await budgets.admit(f"t{number}", place, {"u1": 1}, standing)
+        for number, (place, standing) in enumerate(zip(places, standings, strict=True))
+    ]
+    for number in range(200):
+        budgets.count(f"t{number}")
+        budgets.count(f"t{number}")
+    assert verdicts == [{}] * 100 + [{"u1": Excess("user", "messages")}] * 100
+    assert (await budgets.used(places[0], "u1"))[0].spent == Spent(messages=100)
+    assert (await budgets.used(places[199], "u1"))[1].spent == Spent()
+
+
+async def test_a_turn_far_below_its_limits_is_counted_with_its_first_response(store: Store) -> None:
+    """Once, however often it begins; messages that joined it are counted with the next response."""
+    budgets = make_budgets(store, Limits(user_messages=100, bot_tokens=1000))
+    place = "line:bot:group:1"
+    for _ in range(2):
+        assert await budgets.admit("t1", place, {"u1": 2}, await budgets.look_up(place, "u1")) == {}
+        await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 2, is_first=True), "t1")
+    await budgets.spend(place, Spending("m", Usage(7), Author("u1"), 1, is_first=False), "t1")
+    assert [used.spent for used in await budgets.used(place, "u1")] == [Spent(3, 21)] * 2
+    standing = await budgets.look_up(place, "u1")
+    await budgets.spend(place, Spending("m", Usage(979), Author("u1"), 0, is_first=False), "t1")
+    assert await budgets.admit("t2", place, {"u1": 1}, standing) == {"u1": Excess("bot", "tokens")}
+
+
 async def test_what_one_limit_refuses_no_other_counts(store: Store) -> None:
     """A refused message costs neither its author nor the conversation anything."""
     budgets = make_budgets(store, Limits(user_messages=9, conversation_messages=1))
