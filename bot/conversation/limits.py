@@ -151,8 +151,7 @@ class Budgets:
         users = {author: self._user(conversation, author) for author in counts if author}
         claims = [Claim(counter, counts[author]) for author, counter in users.items()]
         claims.append(Claim(whole, sum(counts.values())))
-        is_known = standing is not None and (standing.day, {standing.author}) == (day, set(counts))
-        if standing and is_known and self._is_far_below_limits(standing, claims):
+        if standing and {standing.author} == set(counts) and self._is_far_below_limits(day, standing, claims):
             self._count_later(turn_id, claims)
             return {}
         for waiting in [turn for turn, of_turn in self._uncounted.items() if _share(of_turn, claims)]:
@@ -255,8 +254,8 @@ class Budgets:
             self._recent[claim.counter] -= min(claim.messages, self._recent[claim.counter])
         self._recent += Counts()  # drops the zeros
 
-    def _is_far_below_limits(self, standing: Standing, claims: list[Claim]) -> bool:
-        is_spare = not self._is_used_up(standing.day, standing.bot_tokens)
+    def _is_far_below_limits(self, day: str, standing: Standing, claims: list[Claim]) -> bool:
+        is_spare = standing.day == day and not self._is_used_up(day, standing.bot_tokens)
         return is_spare and all(standing.is_far_below(claim, self._recent[claim.counter]) for claim in claims)
 
     def _count_later(self, turn_id: str, claims: list[Claim]) -> None:

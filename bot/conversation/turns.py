@@ -210,12 +210,7 @@ class TurnRunner:
                 return Taken()  # the turn goes on after the delivery of the decision
             inbound = InboundMessages(self._services, lease, self._editor)
             attempt = Attempt(lease, channel, journalled, inbound, standing, quietly)
-            with span("turn", self._services.metrics) as measured:
-                events, result = await self._prepare(attempt, journal)
-                if events:
-                    await self._answer(attempt, events, journal.steps, result)
-                delivery = await self._commit(lease, attempt.turn_id, result)
-                _end(measured, result)
+            return Taken(delivery=await self._attempt(attempt, journal))
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may succeed; details go to the log
@@ -223,7 +218,16 @@ class TurnRunner:
             return Taken(again_at=await self._try_again(lease, journalled, type(error).__name__))
         finally:
             self._services.budgets.count(journalled.turn_id)  # however the attempt ended
-        return Taken(delivery=delivery)
+
+    async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
+        """Take the turn to its commit; the head of the outbox, see ``Taken``."""
+        with span("turn", self._services.metrics) as measured:
+            events, result = await self._prepare(attempt, journal)
+            if events:
+                await self._answer(attempt, events, journal.steps, result)
+            delivery = await self._commit(attempt.lease, attempt.turn_id, result)
+            _end(measured, result)
+        return delivery
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
         """Read the answers to the open question. Commands of other people run meanwhile."""
