@@ -169,7 +169,7 @@ async def open_runtime(
     """
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    intake = Intake(store, start, SpokenCommands(texts), services.metrics, settings.history_days)
+    intake = Intake(store, start, SpokenCommands(texts), services.metrics)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     reads = partial(read_history, store), partial(read_open_question, store)
     console = Console(intake, store.live, *reads, texts, settings.language)

@@ -164,8 +164,7 @@ class Supervisor:
                 other.due_at = inf if other.process else 0.0
 
     def _give_up_if_hopeless(self, ended: _Member, code: int) -> None:
-        is_last = not any(member.is_ready for member in self._running)
-        if code in CANNOT_START and not ended.is_ready and is_last and not self._orders:
+        if code in CANNOT_START and not (ended.is_ready or self._was_ready or self._orders):
             self._exit_code = code  # the member has printed why
             self._stop()
 

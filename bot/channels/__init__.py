@@ -102,7 +102,6 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         album: id of a set of ``album_size`` images that were sent together; they make one question.
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
-        indexed: the conversation was indexed under its author when the event was accepted.
     """
 
     message: Message
@@ -114,7 +113,6 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     album: str = ""
     album_size: int = 0
     left_out: bool = False
-    indexed: bool = False
 
     @property
     def author_id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from bot.tasks import run_beside
 
 TOPIC = "stop"  # the topic of messages between processes; a conversation's id is the message
 LISTEN_AGAIN_S = 1.0
+MISSED_S = 5.0
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class CancelRegistry:
     def __init__(self, store: Store) -> None:
         self._live = store.live
         self._runs: dict[str, Run] = {}
+        self._missed: dict[str, float] = {}  # when somebody wanted to stop a turn that was not tracked
 
     @contextmanager
     def track(self, conversation: str, limit: asyncio.Timeout) -> Iterator[Run]:
@@ -42,9 +45,17 @@ class CancelRegistry:
     def stop(self, conversation: str) -> None:
         """Stop the conversation's turn, if one is under way here and has not ended already."""
         run = self._runs.get(conversation)
-        if run and not run.stopped and not run.limit.expired():
+        if run is None:
+            now = time.monotonic()
+            recent = {other: at for other, at in self._missed.items() if now - at < MISSED_S}
+            self._missed = recent | {conversation: now}
+        elif not run.stopped and not run.limit.expired():
             run.stopped = True
             run.limit.reschedule(asyncio.get_running_loop().time())
+
+    def take_missed(self, conversation: str) -> bool:
+        """Whether a stop came just before the conversation's turn was tracked; its inbox holds it."""
+        return self._missed.pop(conversation, None) is not None
 
     def listen(self) -> AbstractAsyncContextManager[None]:
         """While the context is open, obey the requests to stop that any process publishes under ``TOPIC``."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.json import Decoder
 from msgspec.structs import replace
@@ -14,7 +16,7 @@ from bot.channels import Delivery, InboundEvent
 from bot.conversation.history import KEEP_TURNS, read_turns, wait_for_lease
 from bot.conversation.journal import read_event
 from bot.conversation.triage import CONVERSATION_DELETED
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, KeyValue, Lease, Store
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store
 from bot.transcript import UNREADABLE, Message, TurnRecord, channel_of, encode
 
 INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)  # kinds of journal entries that are inbound events
@@ -38,17 +40,6 @@ class Forgotten:
         return Forgotten(
             self.conversations + more.conversations, self.messages + more.messages, self.files + more.files
         )
-
-
-def index_s(history_days: int) -> int:
-    """The lifetime of the index of people's conversations: a little more than that of their histories."""
-    return history_days * DAY_S + HOUR_S
-
-
-async def index_author(kv: KeyValue, conversation: str, event: InboundEvent, ttl_s: int) -> None:
-    """Index the conversation under an event's author, so that ``/forget me`` finds all conversations of a person."""
-    if (person := _person(conversation, event)) is not None:
-        await kv.add(f"person:{person}", _entry_of(conversation, event), ttl_s)
 
 
 async def no_files(_conversation: str) -> int:
@@ -75,13 +66,19 @@ class HistoryEditor:
         self._store = store
         self._forget_files = forget_files
         self._lease_wait_s = lease_wait_s
-        self._history_s = index_s(history_days)
+        self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
-        """Index the conversation under the authors of events that a process of an older version has accepted."""
+        """Index the conversation under its authors, so that ``/forget me`` finds all conversations of a person."""
         for event in events:
-            if not event.indexed:
-                await index_author(self._store.kv, conversation, event, self._history_s)
+            if (person := _person(conversation, event)) is not None:
+                await self._store.kv.add(f"person:{person}", _entry_of(conversation, event), self._history_s)
+
+    def remember_later(self, conversation: str, events: Sequence[InboundEvent]) -> list[asyncio.Future[Any]]:
+        """The same with the process's next request; done, or failed, when that is answered."""
+        known = [(person, event) for event in events if (person := _person(conversation, event)) is not None]
+        entries = {(person, _entry_of(conversation, event)) for person, event in known}
+        return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
         """Make edits to messages of earlier turns.

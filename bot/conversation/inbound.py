@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import takewhile
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
@@ -44,6 +46,8 @@ class InboundMessages:
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
         self.has_left_some = False
+        self._received: list[InboundEvent] = []
+        self._indexing: list[asyncio.Future[Any]] = []
 
     async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
         """Choose what a new turn answers: the messages of one person, with complete albums.
@@ -94,8 +98,19 @@ class InboundMessages:
         self._note(events)
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
-        await self._editor.remember(conversation, enriched)
+        self._received += enriched
+        self._indexing += self._editor.remember_later(conversation, enriched)
         return tuple(self._with_context(event) for event in enriched)
+
+    async def finish(self) -> None:
+        """Make sure that the conversation is indexed under its authors, after the commit that went with that.
+
+        Raises:
+            StoreUnavailable: it may not be.
+        """
+        outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
+        if any(isinstance(outcome, BaseException) for outcome in outcomes):
+            await self._editor.remember(self._lease.conversation, self._received)
 
     async def is_to_stop(self) -> bool:
         """Whether the inbox holds a stop that cannot join the turn yet."""

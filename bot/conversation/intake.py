@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import structlog
@@ -12,7 +11,6 @@ from bot.channels import InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
-from bot.conversation.edits import index_author, index_s
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
@@ -35,14 +33,10 @@ class Intake:
     Args:
         start: called with a conversation that is due, so that it need not wait for a worker's sweep, and with the id of
             the person who waits for an answer, empty if nobody does.
-        history_days: lifetime of the histories.
     """
 
-    def __init__(
-        self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics, history_days: int = 30
-    ) -> None:
+    def __init__(self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics) -> None:
         self._store = store
-        self._index_s = index_s(history_days)
         self._commands = commands
         self._start = start
         self._metrics = metrics
@@ -80,16 +74,9 @@ class Intake:
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ("unsent", CONVERSATION_DELETED) or event.left_out
-        is_message = event.event == "message"
-        decides = is_message and self._commands.decision(event.message.text) is not None
-        entry = (event.message.id, encode(replace(event, indexed=is_message)), kind)
-        accepting = self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
-        if not is_message:
-            return await accepting
-        # Sent first, in the same batch: no message is stored without it.
-        indexing = index_author(self._store.priority_kv, conversation, event, self._index_s)
-        _, accepted = await asyncio.gather(indexing, accepting)
-        return accepted
+        decides = event.event == "message" and self._commands.decision(event.message.text) is not None
+        entry = (event.message.id, encode(event), kind)
+        return await self._store.inbox.accept(conversation, *entry, always=always, decides=decides)
 
 
 def _kind_of(parsed: ParsedEvent) -> str:

@@ -226,6 +226,7 @@ class TurnRunner:
             if events:
                 await self._answer(attempt, events, journal.steps, result)
             delivery = await self._commit(attempt.lease, attempt.turn_id, result)
+            await attempt.inbound.finish()
             _end(measured, result)
         return delivery
 
@@ -343,14 +344,16 @@ class TurnRunner:
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
         asker = next((author.id for author in authors if author), "")
         deliveries = [
-            Delivery(f"{turn_id}_{number}", turn_id, reply, address, attempts=int(number == 1), asker=asker)
+            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker)
             for number, (reply, address) in enumerate(parts, 1)
         ]
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
-        is_first = await self._store.journal.commit(lease, entry, list(map(encode, deliveries)), KEEP_TURNS, given_up)
-        return deliveries[0] if deliveries and is_first else None
+        head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
+        stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
+        is_head = await self._store.journal.commit(lease, entry, stored, KEEP_TURNS, given_up, attempted)
+        return head if is_head else None
 
     async def _answer(
         self, attempt: Attempt, events: list[InboundEvent], steps: list[Step], result: TurnResult
@@ -376,7 +379,8 @@ class TurnRunner:
             try:
                 async with asyncio.timeout(TURN_S) as limit:
                     with self._cancellations.track(conversation, limit) as run:
-                        if turn.open_calls() and await inbound.is_to_stop():  # the stop came between two attempts
+                        may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
+                        if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
                             raise TurnFailed("stopped", STOPPED)
                         answer = await self._agent.run(turn)
             except (TurnFailed, ModelError) as error:

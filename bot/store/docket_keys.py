@@ -14,6 +14,10 @@ from bot.errors import StoreUnavailable
 from bot.store.clients import Client, translate_errors
 
 PREFIXES = ("kaiwa", "{kaiwa}")  # on one server, and on a cluster
+FAMILIES = {
+    *("cancel", "known", "leases", "parked", "perpetual", "progress", "queue", "results", "runs", "state"),
+    *("stream", "stream-id", "strikes", "task-workers", "worker-tasks", "workers"),
+}
 EVERY_S = 60.0
 SILENT_S = 60.0  # a living worker writes the time into its set every two seconds
 
@@ -42,5 +46,6 @@ class DocketKeys:
         latest = await self._client.zrange(f"{prefix}:workers", -1, -1, withscores=True)
         if latest and float(latest[0][1]) > time.time() - SILENT_S:
             return 0
-        found = [key async for key in self._client.scan_iter(f"{prefix}:[^{{]*", count=1_000)]
+        keys = [key async for key in self._client.scan_iter(f"{prefix}:[^{{]*", count=1_000)]
+        found = [key for key in keys if key.decode().removeprefix(f"{prefix}:").partition(":")[0] in FAMILIES]
         return sum([await self._client.delete(key) for key in found])

@@ -160,19 +160,21 @@ class Journal:
         deliveries: Sequence[bytes],
         keep_turns: int,
         given_up: str = "",
+        attempted: bytes = b"",
     ) -> bool:
         """End the turn: add its entry to the history and its deliveries to the outbox, delete the journal.
 
         Args:
             keep_turns: the newest turns the history keeps, at least 1.
             given_up: why the turn has no answer; its messages become a dead letter.
+            attempted: the first delivery as attempted, to be stored in its place if it is the head of the outbox.
 
         Returns:
             Whether these deliveries are the whole outbox.
         """
         entry = history_entry or b""
         length = await self._scripts.run(
-            "commit", lease.conversation, lease.token, keep_turns, entry, given_up, *deliveries
+            "commit", lease.conversation, lease.token, keep_turns, entry, given_up, attempted, *deliveries
         )
         return int(length) == len(deliveries)
 

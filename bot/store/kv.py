@@ -76,6 +76,12 @@ class KeyValue:
         async with translate_errors():
             await self._client.eval(ADD, 1, kv_key(name), ttl_s, member)
 
+    def add_later(self, name: str, member: str, ttl_s: int) -> asyncio.Future[list[Any]]:
+        """The same with the process's next request; done, or failed, when that is answered."""
+        adding = self._client.execute_later(("EVAL", ADD, 1, kv_key(name), ttl_s, member))
+        adding.add_done_callback(_ignore_failure)
+        return adding
+
     async def members(self, name: str) -> list[str]:
         """The members of a set, sorted."""
         async with translate_errors():
@@ -83,6 +89,7 @@ class KeyValue:
         return sorted(member.decode() for member in members)
 
     async def delete(self, name: str) -> None:
+        self._prefetched.pop(name, None)
         async with translate_errors():
             await self._client.delete(kv_key(name))
 

@@ -58,7 +58,7 @@ class Batches:
         """Queue a request; cancelled before it is sent, it is not sent."""
         loop = asyncio.get_running_loop()
         results: asyncio.Future[list[Any]] = loop.create_future()
-        self._waiting.append(Request(commands, options, results))
+        self._waiting += [*self._take_later(), Request(commands, options, results)]
         if self._free and not self._is_called:
             self._is_called = True
             loop.call_soon(self._start_batches)  # requests of the same round of the loop share a batch
@@ -101,16 +101,14 @@ class Batches:
         return later
 
     def _next(self) -> list[Request]:
-        if not self._waiting:
-            return []
-        batch = self._take_later()
+        batch: list[Request] = []
         commands = 0
         while self._waiting and commands < MAX_BATCH:
             request = self._waiting.popleft()
             if not request.results.done():
                 batch.append(request)
                 commands += len(request.commands)
-        return batch
+        return batch + self._take_later() if batch and not self._waiting else batch
 
     def _on_batch_end(self, batch: list[Request], sending: asyncio.Task[None]) -> None:
         self._sending.discard(sending)

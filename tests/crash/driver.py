@@ -19,7 +19,7 @@ EVERY = 2  # requests from one crash of the gate to the next; the nightly run cr
 async def crash_at_every_request(scenario: Scenario, rig: CrashRig, *, carried_out: bool) -> Ending:
     """Run the scenario once undisturbed, and once for each of its requests, at which its process dies.
 
-    The gate takes a sample of the requests, and always the last.
+    The gate takes every second request, the first and the last.
 
     Args:
         carried_out: the request still is.

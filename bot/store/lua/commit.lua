@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
-local keep_turns, turn_record, given_up = ARGV[3], ARGV[4], ARGV[5]
+local keep_turns, turn_record, given_up, attempted = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if given_up ~= '' then
     local lost = {}
     for _, frame in ipairs(redis.call('LRANGE', journal, 0, -1)) do
@@ -23,7 +23,13 @@ if turn_record ~= '' then
     end
 end
 local deliveries = 0
-for i = 6, #ARGV do
+if attempted ~= '' then
+    deliveries = redis.call('RPUSH', outbox, attempted)
+    if deliveries > 1 then
+        redis.call('LSET', outbox, -1, ARGV[7]) -- others come first, so nobody attempts it now
+    end
+end
+for i = attempted == '' and 7 or 8, #ARGV do
     deliveries = redis.call('RPUSH', outbox, ARGV[i])
 end
 if deliveries > 0 then

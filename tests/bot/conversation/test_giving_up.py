@@ -91,7 +91,7 @@ async def test_the_third_failure_is_the_last(store: Store, redis: Redis, text: s
     assert (delivery.address, delivery.reply.failed) == ("token-1", True)
     assert delivery.reply.note == "failed 3 times: ZeroDivisionError, see the log"
     [letter] = await letters(store)
-    event = InboundEvent(words("m1", text), "token-1", indexed=True)
+    event = InboundEvent(words("m1", text), "token-1")
     assert (letter.reason, letter.arrivals) == ("failed 3 times: ZeroDivisionError", (encode(event),))
     assert await store.leases.due(10) == []
     await harness.receive("and now?", "m2")

@@ -39,6 +39,14 @@ async def test_deliveries_leave_in_order(store: Store) -> None:
         await store.leases.renew(opened.lease)
 
 
+async def test_only_the_head_is_stored_as_attempted(store: Store) -> None:
+    """What stands behind others is attempted later, and has not been."""
+    lease = await leased(store, HERE)
+    assert await store.journal.commit(lease, None, [b"one", b"more"], keep_turns=1, attempted=b"one, attempted")
+    assert not await store.journal.commit(lease, None, [b"two", b"end"], keep_turns=1, attempted=b"two, attempted")
+    assert await store.outbox.read(HERE) == [b"one, attempted", b"more", b"two", b"end"]
+
+
 async def test_an_attempt_renews_the_time_of_what_waits(store: Store, redis: Redis) -> None:
     """What is still being tried must not fade away."""
     lease = await leased(store, HERE)

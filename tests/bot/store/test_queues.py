@@ -40,6 +40,36 @@ async def test_what_comes_in_at_once_leaves_together() -> None:
     assert server.batches == [3, MAX_BATCH, 2]
 
 
+async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
+    """Behind what was asked before it, ahead of what is asked after it; at the end it leaves too."""
+    sent: list[list[str]] = []
+
+    async def send(batch: list[Request]) -> None:
+        sent.append([words[0] for request in batch for words in request.commands])
+        for request in batch:
+            request.results.set_result([])
+
+    batches = Batches(send, 1, 5)
+    asked = [
+        batches.submit([("one",)], {}),
+        batches.submit_later([("two",)]),
+        batches.submit([("three",)], {}),
+        batches.submit_later([("four",)]),
+    ]
+    await asyncio.gather(*asked)
+    last = batches.submit_later([("five",)])
+    await batches.aclose()
+    assert last.done()
+    assert sent == [["one", "two", "three", "four"], ["five"]]
+
+
+async def test_what_can_wait_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without another request it leaves by itself."""
+    monkeypatch.setattr("bot.store.queues.LATER_S", 0.01)
+    server = Server()
+    assert await Batches(server, 1, 5).submit_later([("alone",)]) == ["alone"]
+
+
 async def test_requests_of_one_asker_stay_together() -> None:
     """However many they are: their order is part of what is asked."""
     server = Server()
