@@ -96,11 +96,12 @@ class Preparing(Mailbox):
     """Hears something more while it prepares a turn, and takes its time for that."""
 
     meanwhile: Callable[[], Awaitable[None]]
+    takes_s = FRESH_S * 2
 
     async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:
             await self.meanwhile()
-            await asyncio.sleep(FRESH_S * 2)
+            await asyncio.sleep(self.takes_s)
         return list(events)
 
 
@@ -109,6 +110,22 @@ async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_b
     box = Preparing()
     harness = Harness(store, [], box)
     box.meanwhile = partial(harness.arrive, button())
+    await harness.receive("go", "m1")
+    await harness.runner.process(HERE)
+    assert (box.texts, harness.model.requests) == (["Stopped."], [])
+
+
+async def test_a_stop_in_the_first_milliseconds_of_a_turn_is_heard(store: Store) -> None:
+    """The turn is not tracked yet, and is too young to look into its inbox otherwise."""
+    box = Preparing()
+    harness = Harness(store, [], box)
+
+    async def stop() -> None:
+        await harness.arrive(button())
+        harness.runner.cancellations.stop(HERE)
+
+    box.meanwhile = stop
+    box.takes_s = 0.0
     await harness.receive("go", "m1")
     await harness.runner.process(HERE)
     assert (box.texts, harness.model.requests) == (["Stopped."], [])
