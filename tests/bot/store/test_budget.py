@@ -18,11 +18,12 @@ ROOM = Counter("conversation", "line:bot:group:C1", message_limit=50)
 
 async def spend(store: Store, tokens: int, *counters: Counter, messages: int = 0, user: str = "line:U1") -> int:
     """A model response of so many tokens."""
-    if counters:
-        await store.budget.count(TODAY, "", [Claim(counter, messages) for counter in counters], tokens)
+    counting = [store.budget.count(TODAY, "", [Claim(counter, messages)], tokens) for counter in counters]
     counts = Counts({"output m": tokens, "turns m": 1, "tokens": tokens})
     users = Counts({user: tokens}) if user else Counts[str]()
-    return await store.budget.add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
+    total = await store.budget.add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
+    await asyncio.gather(*counting)
+    return total
 
 
 async def test_many_turns_at_once_never_go_beyond_a_limit(store: Store) -> None:
