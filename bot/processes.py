@@ -75,7 +75,7 @@ async def _serve(
         stack.callback(runtime.console.close)
         if here:
             await stack.enter_async_context(here.run(runtime.conversations.process, _upkeep(runtime)))
-        _collect_garbage()
+        _begin_collections()
         announce(sock.getsockname()[1])
         await _until(orders.stop, server.wait_until_ended, *([here.wait_until_ended] if here else []))
         runtime.intake.closed = runtime.conversations.closing = True
@@ -89,7 +89,7 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             worker = Worker(services.store, orders.hurry, SHORT_SWEEP_S)
             runtime = await stack.enter_async_context(open_runtime(services, worker.add))
             await stack.enter_async_context(worker.run(runtime.conversations.process, _upkeep(runtime)))
-            _collect_garbage()
+            _begin_collections()
             announce()
             await _until(orders.stop, worker.wait_until_ended)
             runtime.conversations.closing = True
@@ -104,7 +104,7 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         open_runtime(services, worker.add, only_console=True) as runtime,
         worker.run(runtime.conversations.process),
     ):
-        _collect_garbage()
+        _begin_collections()
         yield runtime
 
 
@@ -117,8 +117,8 @@ def _upkeep(runtime: Runtime) -> list[Service]:
     return [Evictor(runtime.store, runtime.store_full).run, runtime.store.docket_keys.run]
 
 
-def _collect_garbage() -> None:
-    """Begin with the garbage of turns: the objects of the start are excluded, as a collection of them takes 0.1 s."""
+def _begin_collections() -> None:
+    """Switch garbage collection on, without the objects made so far: going through them takes 0.1 s."""
     gc.freeze()
     gc.enable()
 

@@ -20,7 +20,7 @@ from bot.settings import Settings
 from tests.project import AUTHORITY, ROOT
 
 hypothesis.settings.register_profile("quick", max_examples=20)
-pytest_plugins = ["tests.fixtures_store", "tests.selection"]
+pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.selection"]
 
 
 class Internet:

@@ -46,9 +46,7 @@ class CancelRegistry:
         """Stop the conversation's turn, if one is under way here and has not ended already."""
         run = self._runs.get(conversation)
         if run is None:
-            now = time.monotonic()
-            recent = {other: at for other, at in self._missed.items() if now - at < MISSED_S}
-            self._missed = recent | {conversation: now}
+            self._note_missed(conversation)
         elif not run.stopped and not run.limit.expired():
             run.stopped = True
             run.limit.reschedule(asyncio.get_running_loop().time())
@@ -56,6 +54,13 @@ class CancelRegistry:
     def take_missed(self, conversation: str) -> bool:
         """Whether a stop came just before the conversation's turn was tracked; its inbox holds it."""
         return self._missed.pop(conversation, None) is not None
+
+    def _note_missed(self, conversation: str) -> None:
+        now = time.monotonic()
+        _ = self._missed.pop(conversation, None)
+        self._missed[conversation] = now  # the newest is the last
+        while now - self._missed[oldest := next(iter(self._missed))] >= MISSED_S:
+            del self._missed[oldest]
 
     def listen(self) -> AbstractAsyncContextManager[None]:
         """While the context is open, obey the requests to stop that any process publishes under ``TOPIC``."""

@@ -115,20 +115,28 @@ class HistoryEditor:
             LeaseLost: this conversation's lease is lost.
         """
         await self._store.leases.forget(lease)
-        person = _person(lease.conversation, event)
-        here = _entry_of(lease.conversation, event)
-        known = await self._store.kv.members(f"person:{person}") if person else []
-        forgotten = Forgotten()
-        for entry in sorted({*known, here}):
-            kind, _, conversation = entry.partition(" ")
-            if conversation == lease.conversation:
-                forgotten += await self._forget_in(lease, kind, event, is_here=True)
-            elif (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
-                await self._request_deletion(conversation, kind, event)
-            else:
-                forgotten += await self._forget_under(other, kind, event)
-        await self._erase(lease.conversation, event.author_id, {*known, here})
+        forgotten, done = Forgotten(), set[str]()
+        while left := await self._entries(lease, event) - done:  # some are added while others are forgotten
+            for entry in sorted(left):
+                forgotten += await self._forget_entry(lease, entry, event)
+            done |= left
+        await self._erase(lease.conversation, event.author_id, done)
         return forgotten
+
+    async def _entries(self, lease: Lease, event: InboundEvent) -> set[str]:
+        """The person's conversations, as ``remember`` writes them."""
+        person = _person(lease.conversation, event)
+        known = await self._store.kv.members(f"person:{person}") if person else []
+        return {*known, _entry_of(lease.conversation, event)}
+
+    async def _forget_entry(self, lease: Lease, entry: str, event: InboundEvent) -> Forgotten:
+        kind, _, conversation = entry.partition(" ")
+        if conversation == lease.conversation:
+            return await self._forget_in(lease, kind, event, is_here=True)
+        if (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
+            await self._request_deletion(conversation, kind, event)
+            return Forgotten()
+        return await self._forget_under(other, kind, event)
 
     async def delete_conversation(self, lease: Lease, event: InboundEvent) -> None:
         """Delete everything after somebody has blocked the bot, or a group has removed it.

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
@@ -17,10 +18,13 @@ from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import read_event
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, belongs, count_of_one_turn, parse, triage, wait_for_albums
+from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, InboxEntry, Lease
 from bot.transcript import Message, channel_of
+
+log = structlog.stdlib.get_logger(__name__)
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -103,14 +107,13 @@ class InboundMessages:
         return tuple(self._with_context(event) for event in enriched)
 
     async def finish(self) -> None:
-        """Make sure that the conversation is indexed under its authors, after the commit that went with that.
-
-        Raises:
-            StoreUnavailable: it may not be.
-        """
+        """Make sure that the conversation is indexed under its authors, after the commit that went with that."""
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
-            await self._editor.remember(self._lease.conversation, self._received)
+            try:
+                await self._editor.remember(self._lease.conversation, self._received)
+            except StoreUnavailable as error:  # the turn is committed, and its answer has to go out
+                log.warning("person.not_indexed", cause=str(error))
 
     async def is_to_stop(self) -> bool:
         """Whether the inbox holds a stop that cannot join the turn yet."""

@@ -251,8 +251,9 @@ class Budgets:
 
     def _forget_recent(self, claims: list[Claim]) -> None:
         for claim in claims:
-            self._recent[claim.counter] -= min(claim.messages, self._recent[claim.counter])
-        self._recent += Counts()  # drops the zeros
+            self._recent[claim.counter] -= claim.messages
+            if self._recent[claim.counter] <= 0:
+                del self._recent[claim.counter]
 
     def _is_far_below_limits(self, day: str, standing: Standing, claims: list[Claim]) -> bool:
         is_spare = standing.day == day and not self._is_used_up(day, standing.bot_tokens)

@@ -208,6 +208,7 @@ class ConversationRunner:
                 quietly = progress.retry_at is not None
                 try:
                     taken = await self._turns.take(lease, journalled, standing, quietly=quietly)
+                    standing = None  # it holds nothing of this turn, so the next one asks the store
                 except AwaitingApproval as parked:
                     retry_at = (await self._relay.deliver(lease)).retry_at
                     return NextWakeup(min(parked.until, retry_at or parked.until), parked.known)

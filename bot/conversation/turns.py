@@ -61,7 +61,7 @@ from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 log = structlog.stdlib.get_logger(__name__)
 
 TURN_S = 300.0
-FRESH_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
+YOUNG_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
 MAX_STARTS = 5  # without a new journal entry: a turn may kill its process only so often
 MAX_FAILURES = 3  # with the same unforeseen exception
 REST_MS = 1_000  # after the first failure; doubled after each further one
@@ -142,7 +142,7 @@ class ConversationPorts:
         self._inbound = attempt.inbound
         self._approvals = approvals
         self._watcher = watcher
-        is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > FRESH_S
+        is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > YOUNG_S
         self._waiting = is_old or attempt.inbound.has_left_some  # the inbox may hold something
 
     async def record(self, step: TurnStep) -> None:

@@ -8,6 +8,8 @@ from typing import Any, cast
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
 
+PREFETCHED_S = 2.0
+
 # allow-oom: a full store accepts no new messages, but turns under way must finish, and they set values too.
 SET = """#!lua flags=allow-oom
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[1])
@@ -24,9 +26,6 @@ ADD = """#!lua flags=allow-oom
 redis.call('SADD', KEYS[1], ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 """
-
-
-PREFETCHED_S = 2.0
 
 
 class KeyValue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from bot.settings import Settings, load
 from tests.bot.command_line import Call, calling
-from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.fakes.wttr import WttrFake
 
 
 @pytest.fixture
@@ -36,11 +36,10 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 
 
 @pytest.fixture
-async def wttr(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WttrFake]:
-    """The weather service."""
-    async with wttr_fake() as fake:
-        monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
-        yield fake
+def wttr(wttr: WttrFake, monkeypatch: pytest.MonkeyPatch) -> WttrFake:
+    """The weather service, and a process that asks it."""
+    monkeypatch.setenv("WTTR_BASE_URL", wttr.base_url)
+    return wttr
 
 
 @pytest.fixture

@@ -19,11 +19,12 @@ from tests.chaos.server import StoreServer, store_server
 from tests.chaos.takeover import TakeOvers
 from tests.chaos.talk import Asked, Chronicle
 from tests.chaos.troubles import CALLS, line_troubles, slack_troubles
-from tests.fakes import line_events, slack_events
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.fakes import line_events
+from tests.fakes.gemini import GeminiFake, gemini_fake_in_thread
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
+from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_streams import OPEN
+from tests.fixtures_fakes import everything_on
 from tests.fixtures_store import endless_keys
 from tests.waiting import until, until_true
 
@@ -65,18 +66,7 @@ async def storm(plan: Plan, folder: Path) -> Evidence:
 
 def settings(line: LineFake, slack: SlackFake, gemini: GeminiFake, server: StoreServer) -> Mapping[str, str]:
     """Everything on, everything on this machine."""
-    return {
-        "REDIS_URL": server.url,
-        "GEMINI_API_KEY": KEY,
-        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
-        "LINE_CHANNEL_SECRET": line_events.SECRET,
-        "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
-        "LINE_API_BASE_URL": line.base_url,
-        "LINE_DATA_API_BASE_URL": line.base_url,
-        "SLACK_SIGNING_SECRET": slack_events.SECRET,
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_BASE_URL": slack.api_base_url,
-    }
+    return {"REDIS_URL": server.url, **everything_on(line, slack, gemini)}
 
 
 def _open_streams(slack: SlackFake) -> list[line_events.JSON]:

@@ -1,53 +1,16 @@
-"""The services a process of Kaiwa talks to, all on this machine."""
+"""The settings of a process in most of these tests."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
-from tests.fakes import line_events, slack_events
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
-from tests.fakes.line import LineFake, line_fake
-from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
-from tests.fakes.wttr import WttrFake, wttr_fake
-
-
-@pytest.fixture
-async def gemini() -> AsyncIterator[GeminiFake]:
-    async with gemini_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-async def wttr() -> AsyncIterator[WttrFake]:
-    async with wttr_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-def line() -> Iterator[LineFake]:
-    with line_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-def slack() -> Iterator[SlackFake]:
-    with slack_fake() as fake:
-        yield fake
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.line import LineFake
+from tests.fakes.slack import SlackFake
+from tests.fixtures_fakes import everything_on
 
 
 @pytest.fixture
 def variables(gemini: GeminiFake, line: LineFake, slack: SlackFake) -> dict[str, str]:
     """Everything on."""
-    return {
-        "GEMINI_API_KEY": KEY,
-        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
-        "LINE_CHANNEL_SECRET": line_events.SECRET,
-        "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
-        "LINE_API_BASE_URL": line.base_url,
-        "LINE_DATA_API_BASE_URL": line.base_url,
-        "SLACK_SIGNING_SECRET": slack_events.SECRET,
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_BASE_URL": slack.api_base_url,
-    }
+    return everything_on(line, slack, gemini)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +25,11 @@ SUM_AND_WEATHER = (("calculate", {"expression": "6 * 7"}), ("get_weather", {"loc
 def variables(variables: dict[str, str], wttr: WttrFake) -> dict[str, str]:
     """Everything on, and a tool that waits for as long as a test wants."""
     return variables | {"WTTR_BASE_URL": wttr.base_url, "WEATHER_TIMEOUT_S": "25"}
+
+
+@pytest.fixture(params=[("run",), ("run", "--processes", "2")], ids=["one process", "two"])
+def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return cast("tuple[str, ...]", request.param)
 
 
 async def in_a_tool_call(running: KaiwaProcess, line: LineFake, gemini: GeminiFake, wttr: WttrFake) -> None:
@@ -52,7 +57,6 @@ async def stopping(running: KaiwaProcess, number: signal.Signals) -> None:
     await until_true(known)
 
 
-@pytest.mark.parametrize("command", [("run",), ("run", "--processes", "2")], ids=["one process", "two"])
 async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
     command: tuple[str, ...],
     tmp_path: Path,
@@ -79,7 +83,6 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
     assert left_behind(tmp_path) == []
 
 
-@pytest.mark.parametrize("command", [("run",), ("run", "--processes", "2")], ids=["one process", "two"])
 async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
     command: tuple[str, ...],
     tmp_path: Path,

@@ -12,11 +12,11 @@ from typing import Any
 from bot.cli.new_tool import write_tool
 from tests.chaos.model import unanswered
 from tests.chaos.talk import MARKER
-from tests.fakes import line_events, slack_events
-from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake
-from tests.fakes.slack import BOT_TOKEN, SlackFake
+from tests.fakes.slack import SlackFake
+from tests.fixtures_fakes import everything_on
 
 JSON = dict[str, Any]
 
@@ -47,15 +47,7 @@ def settings(line: LineFake, slack: SlackFake, gemini: GeminiFake, store_url: st
     """Everything on, with little room for history and few messages a day."""
     return {
         "REDIS_URL": store_url,
-        "GEMINI_API_KEY": KEY,
-        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
-        "LINE_CHANNEL_SECRET": line_events.SECRET,
-        "LINE_CHANNEL_ACCESS_TOKEN": line_events.TOKEN,
-        "LINE_API_BASE_URL": line.base_url,
-        "LINE_DATA_API_BASE_URL": line.base_url,
-        "SLACK_SIGNING_SECRET": slack_events.SECRET,
-        "SLACK_BOT_TOKEN": BOT_TOKEN,
-        "SLACK_API_BASE_URL": slack.api_base_url,
+        **everything_on(line, slack, gemini),
         "HISTORY_TOKENS": "1000",
         "DAILY_USER_MESSAGES": str(DAILY_MESSAGES),
         "TOOLS_DIR": str(write_tools(folder)),

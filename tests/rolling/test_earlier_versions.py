@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import pytest
 from bot.store.keys import dead_letter_streams
 from tests.chaos.judge import Verdict
 from tests.chaos.server import StoreServer, store_server
-from tests.fakes.gemini import GeminiFake, gemini_fake
-from tests.fakes.line import LineFake, line_fake
-from tests.fakes.slack import SlackFake, slack_fake
+from tests.fakes.gemini import GeminiFake
+from tests.fakes.line import LineFake
+from tests.fakes.slack import SlackFake
 from tests.fixtures_store import endless_keys
 from tests.process.kaiwa_process import kaiwa, left_behind
 from tests.process.people import People
@@ -59,24 +59,6 @@ class Stage:
         left = [key for key in await self.server.unfinished() if key.split(":")[2] not in ("lease", "summary", "dead")]
         dead = [await self.server.redis.xlen(key) for key in dead_letter_streams()]
         return not left and not any(dead)
-
-
-@pytest.fixture
-def line() -> Iterator[LineFake]:
-    with line_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-def slack() -> Iterator[SlackFake]:
-    with slack_fake() as fake:
-        yield fake
-
-
-@pytest.fixture
-async def gemini() -> AsyncIterator[GeminiFake]:
-    async with gemini_fake() as fake:
-        yield fake
 
 
 @pytest.fixture

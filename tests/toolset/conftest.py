@@ -6,17 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.fakes.wttr import WttrFake
 from tests.toolset.contexts import http_client
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.weather import GetWeather, WeatherConfig
-
-
-@pytest.fixture
-async def wttr() -> AsyncIterator[WttrFake]:
-    """A stand-in for wttr.in that knows no place yet."""
-    async with wttr_fake() as fake:
-        yield fake
 
 
 @pytest.fixture

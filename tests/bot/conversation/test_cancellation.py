@@ -15,7 +15,7 @@ from bot.agent.loop import CANCELLED
 from bot.channels import InboundEvent, Take
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.history import read_history
-from bot.conversation.turns import FRESH_S
+from bot.conversation.turns import YOUNG_S
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
@@ -96,7 +96,7 @@ class Preparing(Mailbox):
     """Hears something more while it prepares a turn, and takes its time for that."""
 
     meanwhile: Callable[[], Awaitable[None]]
-    takes_s = FRESH_S * 2
+    takes_s = YOUNG_S * 2
 
     async def enrich(self, conversation: str, events: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         if is_new:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
+import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
@@ -16,6 +17,7 @@ from bot.conversation.history import read_history
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.providers.scripted import Step
 from bot.store import Store
+from bot.store.keys import kv_key
 from bot.transcript import encode
 from tests.bot.harness import HERE, Harness, Mailbox
 from tests.bot.store.turns import key, leased
@@ -226,3 +228,14 @@ async def test_a_delivery_that_is_no_utf8_becomes_a_dead_letter(store: Store) ->
     await store.leases.release(lease)
     await harness.runner.process(HERE)
     assert [letter.reason for letter in await store.dead_letters.read()] == ["cannot be read"]
+
+
+async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(store: Store, redis: Redis) -> None:
+    """The store takes the turn and refuses the index."""
+    await redis.set(kv_key("person:mailbox:u1"), "no set", ex=60)
+    harness = Harness(store, [Step("Hello")])
+    await harness.receive("hi", "m1")
+    with structlog.testing.capture_logs() as logs:
+        await harness.runner.process(HERE)
+    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == ["person.not_indexed"]
+    assert harness.box.texts == ["Hello"]

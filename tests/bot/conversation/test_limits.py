@@ -150,6 +150,19 @@ async def test_turns_that_all_looked_before_the_first_was_counted_share_the_limi
     assert (await budgets.used(places[199], "u1"))[1].spent == Spent()
 
 
+async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two people take turns in one group, all waiting at once: what was read before the first turn counts once."""
+    monkeypatch.setattr("bot.conversation.limits.RECENT_S", 0.0)
+    harness = Harness(store, [Step("Fine")] * 60, limits=Limits(user_messages=25), days=Days("UTC", Clock()))
+    for number in range(60):
+        event = said("hi", f"m{number}", f"u{number % 2}", group=True)
+        assert await store.inbox.accept(HERE, event.message.id, encode(event))
+    await harness.runner.process(HERE, "u0")
+    assert harness.box.texts.count("Fine") == 50
+
+
 async def test_a_turn_far_below_its_limits_is_counted_with_its_first_response(store: Store) -> None:
     """Once, however often it begins; messages that joined it are counted with the next response."""
     budgets = make_budgets(store, Limits(user_messages=100, bot_tokens=1000))
