@@ -96,12 +96,17 @@ class Totals:
     conversations: Counts[str] = field(default_factory=Counts)
 
 
+def read_scripts() -> dict[str, str]:
+    """The texts of the scripts by name."""
+    return {name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
+
+
 class Budget:
     """Counters of days."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._scripts = {name: (files(__package__) / "lua" / f"{name}.lua").read_text("utf-8") for name in SCRIPTS}
+        self._scripts = read_scripts()
 
     async def take(self, day: str, turn_id: str, claims: Sequence[Claim]) -> TakeResult:
         """Count a turn's messages in each counter whose limits allow all messages of the claim.

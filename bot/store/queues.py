@@ -53,11 +53,15 @@ class Batches:
         self._sending: set[asyncio.Task[None]] = set()
         self._later: list[Request] = []
         self._is_called = False
+        self._is_closed = False
 
     def submit(self, commands: Sequence[Command], options: dict[str, Any]) -> asyncio.Future[list[Any]]:
         """Queue a request; cancelled before it is sent, it is not sent."""
         loop = asyncio.get_running_loop()
         results: asyncio.Future[list[Any]] = loop.create_future()
+        if self._is_closed:
+            results.set_exception(ConnectionError("closed"))
+            return results
         self._waiting += [*self._take_later(), Request(commands, options, results)]
         if self._free and not self._is_called:
             self._is_called = True
@@ -66,6 +70,8 @@ class Batches:
 
     def submit_later(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
         """Send a request with the next batch, at the latest after ``LATER_S``."""
+        if self._is_closed:
+            return self.submit(commands, {})
         loop = asyncio.get_running_loop()
         results: asyncio.Future[list[Any]] = loop.create_future()
         if not self._later:
@@ -75,6 +81,7 @@ class Batches:
 
     async def aclose(self) -> None:
         """Send what could wait, fail all other waiting requests, and cancel the batches under way."""
+        self._is_closed = True
         if later := self._take_later():
             await self._run(later)
         _fail(self._waiting, ConnectionError("closed"))

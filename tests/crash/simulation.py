@@ -19,6 +19,7 @@ from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import CLOCK, Store, open_store
+from bot.store.budget import read_scripts
 from bot.store.clients import hash_of
 from bot.store.kv import ADD
 from bot.store.leases import LEASE_MS
@@ -34,9 +35,10 @@ Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
 
 HISTORY_DAYS = 30
-SCRIPTS = {hash_of(CLOCK): "clock", hash_of(ADD): "add"} | {
-    hash_of(_read(name, HISTORY_DAYS * 86_400).text): name for name in NAMES
-}
+TEXTS = (
+    {"clock": CLOCK, "add": ADD} | read_scripts() | {name: _read(name, HISTORY_DAYS * 86_400).text for name in NAMES}
+)
+SCRIPTS = {hash_of(text): name for name, text in TEXTS.items()}
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 ASKING = Policy()

@@ -10,7 +10,7 @@ from hashlib import sha1
 from urllib.parse import unquote, urlsplit
 
 GREETINGS = ("CLIENT", "HELLO", "SELECT")  # what a connection begins with
-BY_THE_CLOCK = ("renew",)  # beside whatever is done at that moment
+BY_THE_CLOCK = ("renew", "budget_count", "budget_total")  # beside whatever is done, which does not wait for them
 UNCOUNTED = (*GREETINGS, *BY_THE_CLOCK)
 READS = ("clock", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
 

@@ -123,6 +123,7 @@ async def test_ctrl_c_twice_leaves_the_turn_to_another_worker(
             await stopping(running, signal.SIGINT)
             assert await running.stop(signal.SIGINT, seconds=20) == 0
             wttr.recover()
+            await wttr.hang_up()  # the worker may have called already
             gemini.say("42, and sunny")
             await until(lambda: bool(line.texts))
             assert [call["tool"] for call in worker.log("tool.called")] == ["get_weather"]

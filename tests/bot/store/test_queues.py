@@ -106,7 +106,7 @@ async def test_a_store_that_does_not_answer_is_away_for_those_who_wait_too() -> 
 
 
 async def test_closing_ends_what_is_under_way() -> None:
-    """Waiting requests fail."""
+    """Waiting requests fail, and so do those that come afterwards."""
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 5)
@@ -115,6 +115,10 @@ async def test_closing_ends_what_is_under_way() -> None:
     await batches.aclose()
     with pytest.raises(ConnectionError):
         await asked
+    for late in (batches.submit([("second",)], {}), batches.submit_later([("third",)])):
+        with pytest.raises(ConnectionError):
+            await late
+    assert server.batches == [1]
 
 
 async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
