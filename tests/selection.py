@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -41,10 +42,12 @@ MARKERS = {
 # The gate runs every nth of these, from an offset that changes with each run.
 SAMPLED = {
     "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 2,
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_without_end_": 3,
     "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 3,
+    "tests/bot/providers/shared/test_size_limits.py::test_json_is_read_in_one_pass": 2,
     "tests/bot/test_linear_text.py": 6,
     "tests/browser/": 6,
-    "tests/process/": 10,
+    "tests/process/": 12,
     "tests/rolling/": 3,
     "tests/toolset/test_contract_arguments.py": 6,
 }
@@ -102,6 +105,13 @@ def pytest_configure(config: pytest.Config) -> None:
     option.nightly |= config.args_source is not config.ArgsSource.TESTPATHS
     if option.offset is None:
         option.offset = int(time.time()) % OFFSETS
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Three for two cores: a third of the time, tests wait for processes, servers and deadlines."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores * 3 // 2)
 
 
 @pytest.hookimpl(optionalhook=True)

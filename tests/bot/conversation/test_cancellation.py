@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
 from bot.channels import InboundEvent, Take
-from bot.conversation.cancellation import TOPIC
+from bot.conversation.cancellation import TOPIC, CancelRegistry
 from bot.conversation.history import read_history
 from bot.conversation.turns import YOUNG_S
 from bot.providers.scripted import Step
@@ -189,3 +189,16 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(store
         await harness.arrive(button("s3"))
         await attending
     assert harness.box.texts[0] == harness.box.texts[-1] == "Stopped."
+
+
+async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one tidies up; what is younger stays, once."""
+    cancellations = CancelRegistry(store)
+    for conversation in ("one", "two", "one"):
+        cancellations.stop(conversation)
+    assert [cancellations.take_missed(conversation) for conversation in ("one", "one")] == [True, False]
+    monkeypatch.setattr("bot.conversation.cancellation.MISSED_S", 1e-9)
+    cancellations.stop("three")
+    assert [cancellations.take_missed(conversation) for conversation in ("two", "three")] == [False, True]
