@@ -19,7 +19,7 @@ import toolset
 from bot.settings import Settings
 from tests.project import AUTHORITY, ROOT
 
-hypothesis.settings.register_profile("quick", max_examples=20)
+hypothesis.settings.register_profile("quick", max_examples=10)
 pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.selection"]
 
 
