@@ -6,14 +6,14 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import date
 from typing import Annotated, Any, ClassVar
-from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from toolset.tool import Risk, ToolContext, ToolError
+from toolset.web.cache import SharedCache
+from toolset.web.source import BaseUrl
 from toolset.wttr import places
-from toolset.wttr.cache import SharedCache
 from toolset.wttr.client import WttrClient
 from toolset.wttr.report import Day, Report, Slot
 
@@ -39,18 +39,10 @@ NO_PLACES = frozenset({"files", "j1", "j2", "line", "moon", "p1", "page", "subpr
 REFUSED = frozenset("@:/\\~?#%")
 
 
-def _base_url(value: str) -> str:
-    parts = urlsplit(value)
-    is_plain = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
-        raise ValueError("write it as https://host or http://host:port, without a path")
-    return value.rstrip("/")
-
-
 class WeatherConfig(BaseModel):
     """The service and its time limit."""
 
-    wttr_base_url: Annotated[str, AfterValidator(_base_url)] = "https://wttr.in"
+    wttr_base_url: BaseUrl = "https://wttr.in"
     weather_timeout_s: Annotated[float, Field(gt=0, le=25)] = 3
 
 

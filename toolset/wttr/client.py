@@ -8,10 +8,9 @@ from urllib.parse import quote
 import httpx
 
 from toolset.tool import ToolError
+from toolset.web.source import RETRY_PAUSE_S, Source, TemporaryError
 from toolset.wttr.report import Report, read
 
-BODY_CAP = 1024 * 1024  # bytes
-RETRY_PAUSE_S = 0.2
 RETRIED = frozenset({500, 502, 504})
 NOT_FOUND = "location not found"
 
@@ -27,10 +26,6 @@ REFUSALS = {
 }
 
 
-class _Temporary(ToolError):
-    """A failure for which one more attempt makes sense."""
-
-
 class WttrClient:
     """A client of one server.
 
@@ -40,8 +35,7 @@ class WttrClient:
     """
 
     def __init__(self, http: httpx.AsyncClient, base_url: str, timeout_s: float) -> None:
-        self._http = http
-        self._base_url = base_url
+        self._source = Source(http, base_url, timeout_s)
         self._timeout_s = timeout_s
 
     async def report(self, place: str, language: str) -> Report:
@@ -62,7 +56,7 @@ class WttrClient:
         half_time = loop.time() + self._timeout_s / 2
         try:
             return await self._ask(place, language)
-        except _Temporary:
+        except TemporaryError:
             if loop.time() + RETRY_PAUSE_S > half_time:
                 raise
         await asyncio.sleep(RETRY_PAUSE_S)
@@ -70,33 +64,15 @@ class WttrClient:
 
     async def _ask(self, place: str, language: str) -> bytes:
         try:
-            status, body = await self._exchange(place, language)
+            params = {"format": "j1", "lang": language} if language else {"format": "j1"}
+            status, body = await self._source.exchange(f"/{quote(place, safe='')}", params)
         except httpx.ConnectError as error:
-            raise _Temporary("API request failed: connection failed") from error
+            raise TemporaryError("API request failed: connection failed") from error
         except httpx.HTTPError as error:
-            raise _Temporary("API request failed: connection closed") from error
+            raise TemporaryError("API request failed: connection closed") from error
         if refusal := _refusal(status, body):
-            raise (_Temporary if status in RETRIED and refusal != NOT_FOUND else ToolError)(refusal)
+            raise (TemporaryError if status in RETRIED and refusal != NOT_FOUND else ToolError)(refusal)
         return body
-
-    async def _exchange(self, place: str, language: str) -> tuple[int, bytes]:
-        request = self._http.build_request(
-            "GET",
-            f"{self._base_url}/{quote(place, safe='')}",
-            params={"format": "j1", "lang": language} if language else {"format": "j1"},
-            headers={"Accept-Encoding": "identity"},  # no compression: the cap counts bytes as they arrive
-            timeout=None,  # httpx would limit each read separately; report() limits the whole request
-        )
-        response = await self._http.send(request, stream=True, follow_redirects=False)
-        try:
-            body = bytearray()
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > BODY_CAP:
-                    raise ToolError("API request failed: answer too large")
-        finally:
-            await response.aclose()
-        return response.status_code, bytes(body)
 
 
 def _refusal(status: int, body: bytes) -> str:

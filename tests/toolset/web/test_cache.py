@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 import pytest
 
 from tests.waiting import until
-from toolset.wttr.cache import SharedCache
+from toolset.web.cache import SharedCache
 
 
 class Maker:

@@ -1,0 +1,1 @@
+"""What several tools need to read from services on the web."""

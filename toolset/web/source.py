@@ -1,0 +1,136 @@
+"""A service on the web that a tool reads from: one time limit, one size limit, and an error text for every failure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import AfterValidator
+
+from toolset.tool import ToolError
+
+BODY_CAP = 1024 * 1024  # bytes
+RETRY_PAUSE_S = 0.2
+RETRIED = frozenset({500, 502, 503, 504})
+UNCOMPRESSED = {"Accept-Encoding": "identity"}  # the cap counts bytes as they arrive
+
+
+def _base_url(value: str) -> str:
+    parts = urlsplit(value)
+    is_plain = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise ValueError("write it as https://host or http://host:port, without a path")
+    return value.rstrip("/")
+
+
+BaseUrl = Annotated[str, AfterValidator(_base_url)]  # of a service, in a tool's Config: the operator may name any host
+
+
+class TemporaryError(ToolError):
+    """A failure for which one more attempt makes sense."""
+
+
+class StatusError(ToolError):
+    """The service refuses the request."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"API error: status {status}")
+        self.status = status
+
+
+class Source:
+    """A client of one service.
+
+    Args:
+        base_url: scheme, host and port; no argument of a call can change them.
+        timeout_s: for everything: connection, a slow body, the second attempt.
+        cap: bytes of a body.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, base_url: str, timeout_s: float, cap: int = BODY_CAP) -> None:
+        self._http = http
+        self._base_url = base_url
+        self._timeout_s = timeout_s
+        self._cap = cap
+
+    async def get(
+        self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """The body at a path, which is already quoted. A temporary failure gets a second attempt.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._get_twice(path, params or {}, headers or {})
+        except TimeoutError as error:
+            raise ToolError("API request failed: timeout") from error
+
+    async def get_json(
+        self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """The JSON at a path.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        try:
+            return json.loads(await self.get(path, params, headers))
+        except (ValueError, RecursionError) as error:
+            raise ToolError("API request failed: the answer is not JSON") from error
+
+    async def _get_twice(self, path: str, params: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
+        loop = asyncio.get_running_loop()
+        half_time = loop.time() + self._timeout_s / 2
+        try:
+            return await self._get(path, params, headers)
+        except TemporaryError:
+            if loop.time() + RETRY_PAUSE_S > half_time:
+                raise
+        await asyncio.sleep(RETRY_PAUSE_S)
+        return await self._get(path, params, headers)
+
+    async def _get(self, path: str, params: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
+        try:
+            status, body = await self.exchange(path, params, headers)
+        except httpx.ConnectError as error:
+            raise TemporaryError("API request failed: connection failed") from error
+        except httpx.HTTPError as error:
+            raise TemporaryError("API request failed: connection closed") from error
+        if status in RETRIED:
+            raise TemporaryError(f"API error: status {status}")
+        if status != httpx.codes.OK:
+            raise StatusError(status)
+        return body
+
+    async def exchange(
+        self, path: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """Status and body of one request; redirects are not followed. The caller limits the time.
+
+        Raises:
+            ToolError: the body is larger than the cap.
+            httpx.HTTPError: no answer.
+        """
+        request = self._http.build_request(
+            "GET",
+            f"{self._base_url}{path}",
+            params=dict(params),
+            headers={**UNCOMPRESSED, **(headers or {})},
+            timeout=None,  # httpx would limit each read separately
+        )
+        response = await self._http.send(request, stream=True, follow_redirects=False)
+        try:
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > self._cap:
+                    raise ToolError("API request failed: answer too large")
+        finally:
+            await response.aclose()
+        return response.status_code, bytes(body)
