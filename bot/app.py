@@ -27,6 +27,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
+from bot.conversation.reminders import ReminderClock
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
@@ -74,6 +75,7 @@ class Runtime:
     """The intake, the channels and the turns of one process.
 
     Attributes:
+        reminders: moves them into inboxes at their time.
         store_full: alerts the operator.
     """
 
@@ -82,6 +84,7 @@ class Runtime:
     console: Console
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
+    reminders: ReminderClock
     store_full: Callable[[str], Awaitable[None]]
 
 
@@ -184,7 +187,9 @@ async def open_runtime(
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
-        yield Runtime(store, intake, console, runner.services.channels, runner, partial(alerts.notice, "store_full"))
+        clock = ReminderClock(store, texts, start)
+        store_full = partial(alerts.notice, "store_full")
+        yield Runtime(store, intake, console, runner.services.channels, runner, clock, store_full)
 
 
 def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:

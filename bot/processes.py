@@ -15,6 +15,7 @@ from bot.app import Runtime, asgi, open_runtime, open_services
 from bot.ops.eviction import Evictor
 from bot.settings import Settings
 from bot.supervisor import READY, Membership
+from bot.tasks import run_beside
 from bot.web.connections import bounds_here
 from bot.web.port import inherited, listen
 from bot.web.server import Orders, serving, stop_signals, supervisors_orders
@@ -103,6 +104,7 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         open_services(settings) as services,
         open_runtime(services, worker.add, only_console=True) as runtime,
         worker.run(runtime.conversations.process),
+        run_beside(runtime.reminders.run()),
     ):
         _begin_collections()
         yield runtime
@@ -114,7 +116,7 @@ def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
 
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    return [Evictor(runtime.store, runtime.store_full).run, runtime.store.docket_keys.run]
+    return [Evictor(runtime.store, runtime.store_full).run, runtime.store.docket_keys.run, runtime.reminders.run]
 
 
 def _begin_collections() -> None:

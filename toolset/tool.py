@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, Protocol, get_args
@@ -60,6 +61,45 @@ class ToolDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Reminder:
+    """Something that comes at its time.
+
+    Attributes:
+        at: the next time, in the zone of the person.
+        repeat: RFC 5545 rule; empty: once.
+        routine: its text is a task that is done at that time; otherwise the text is shown.
+        rests: it has failed too often and does not come again.
+    """
+
+    id: str
+    text: str
+    at: datetime
+    repeat: str = ""
+    routine: bool = False
+    rests: bool = False
+
+
+class Reminders(Protocol):
+    """The reminders of the person who asked, in this conversation."""
+
+    async def add(self, reminder: Reminder) -> None:
+        """Keep a reminder; a known id changes nothing.
+
+        Raises:
+            ToolError: it would not be delivered, or the person has too many.
+        """
+        ...
+
+    async def read(self) -> list[Reminder]:
+        """All of them, the next first."""
+        ...
+
+    async def cancel(self, reminder_id: str) -> bool:
+        """Delete one; false if there is none with this id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """The caller and the circumstances of a call; never part of the schema that the model sees.
 
@@ -70,6 +110,7 @@ class ToolContext:
         time_zone: IANA name.
         idempotency_key: the same when a call is repeated after a crash.
         deadline: ``time.monotonic()`` seconds by which the call must end.
+        reminders: None where there is no conversation, as on the command line.
     """
 
     call_id: str
@@ -81,6 +122,7 @@ class ToolContext:
     time_zone: str
     idempotency_key: str
     deadline: float
+    reminders: Reminders | None = None
 
 
 class Tool(Protocol):

@@ -14,6 +14,7 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
+from toolset.tool import Reminders
 
 NOBODY = Author()
 
@@ -113,6 +114,7 @@ class TurnContext:
         watcher: shows the turn while it runs.
         load: adds contents of media to the messages of a request.
         tool_choice: for the first request only; afterwards the model is free.
+        reminders: of the asker, in this conversation.
     """
 
     conversation: str
@@ -122,6 +124,7 @@ class TurnContext:
     watcher: Watcher
     load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
     tool_choice: ToolChoice = AUTO
+    reminders: Reminders | None = None
 
 
 class Turn:

@@ -100,6 +100,10 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
             the conversation and everything stored of it; ``stop`` ends the turn under way; ``decision`` answers
             question ``target`` with ``approved``.
         album: id of a set of ``album_size`` images that were sent together; they make one question.
+        reminder: the event is a reminder of the author whose time has come. The text of one that is ``due``, ``late``
+            or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a message for the model. ``target`` is the
+            reminder's id. Processes of an older version take it for a message.
+        planned_at: of a reminder, milliseconds since the epoch.
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
     """
@@ -113,6 +117,12 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     album: str = ""
     album_size: int = 0
     left_out: bool = False
+    reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
+    planned_at: int = 0
+
+    @property
+    def is_routine(self) -> bool:
+        return self.reminder.endswith("routine")
 
     @property
     def author_id(self) -> str:
@@ -272,6 +282,10 @@ class Channel(Protocol):
             is_new: the conversation has no history yet.
         """
         return list(arrivals)
+
+    async def reaches(self, conversation: str) -> bool:
+        """Whether a message that answers nobody would be delivered there, as far as that is known. Never raises."""
+        return True
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of an image to ``take``, piece by piece. Never raises.

@@ -106,7 +106,7 @@ class Admission:
                 counted.clear()
             elif event.event == "unsent":
                 counted = [one for one in counted if one.message.id != event.target]
-            elif event.event not in ("message", CANNED) or event.left_out or event.target.endswith(".greeting"):
+            elif _costs_nothing(event):
                 continue
             elif not (command == "forget" or (command == "stop" and counted) or (ours and is_operators(conversation))):
                 counted.append(event)
@@ -155,6 +155,12 @@ class Admission:
 
     def _sentence(self, key: str, language: str, **values: object) -> str:
         return self._services.texts.get(f"budget.{key}", language, **values)
+
+
+def _costs_nothing(event: InboundEvent) -> bool:
+    is_shown = event.reminder and not event.is_routine
+    is_ours = event.left_out or event.target.endswith(".greeting")
+    return bool(event.event not in ("message", CANNED) or is_ours or is_shown)
 
 
 def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Message]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
@@ -16,12 +18,13 @@ from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.reminders import PersonalReminders, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
 from bot.texts import language_of
 from bot.transcript import Message, channel_of
-from toolset.tool import ToolMap
+from toolset.tool import Reminder, ToolMap
 
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
@@ -53,6 +56,7 @@ class Commands:
             "forget": self._forget,
             "stop": self._stop,
             "usage": self._usage,
+            "reminders": self._reminders,
         }
 
     async def run(self, name: str, context: CommandContext) -> Reply:
@@ -97,6 +101,24 @@ class Commands:
 
     async def _usage(self, context: CommandContext) -> Reply:
         return await self._admission.usage(context.lease.conversation, context.event)
+
+    async def _reminders(self, context: CommandContext) -> Reply:
+        """List the asker's reminders."""
+        event = context.event
+        own = PersonalReminders(self._services, context.lease.conversation, event, event.message.author or NOBODY)
+        lines = [self._line(one, event) for one in await own.read()]
+        return self.sentence("command.reminders" if lines else "command.no_reminders", event, list="\n".join(lines))
+
+    def reminder(self, event: InboundEvent) -> Reply:
+        """What is said when the time of a reminder has come."""
+        zone = self._services.time_zone(event)
+        at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
+        return self.sentence(f"reminder.{event.reminder}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}")
+
+    def _line(self, reminder: Reminder, event: InboundEvent) -> str:
+        known = {"at": f"{reminder.at:%Y-%m-%d %H:%M}", "text": reminder.text, "rule": reminder.repeat}
+        key = "resting" if reminder.rests else "repeated" if reminder.repeat else "once"
+        return self._services.texts.get(f"reminder.{key}", self._language(event), **known)
 
     def _language(self, event: InboundEvent) -> str:
         default = self._services.defaults.language

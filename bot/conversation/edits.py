@@ -71,13 +71,13 @@ class HistoryEditor:
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
         """Index the conversation under its authors, so that ``/forget me`` finds all conversations of a person."""
         for event in events:
-            if (person := _person(conversation, event)) is not None:
-                await self._store.kv.add(f"person:{person}", _entry_of(conversation, event), self._history_s)
+            if (person := person_of(conversation, event)) is not None:
+                await self._store.kv.add(f"person:{person}", entry_of(conversation, event), self._history_s)
 
     def remember_later(self, conversation: str, events: Sequence[InboundEvent]) -> list[asyncio.Future[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
-        known = [(person, event) for event in events if (person := _person(conversation, event)) is not None]
-        entries = {(person, _entry_of(conversation, event)) for person, event in known}
+        known = [(person, event) for event in events if (person := person_of(conversation, event)) is not None]
+        entries = {(person, entry_of(conversation, event)) for person, event in known}
         return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
@@ -125,9 +125,9 @@ class HistoryEditor:
 
     async def _entries(self, lease: Lease, event: InboundEvent) -> set[str]:
         """The person's conversations, as ``remember`` writes them."""
-        person = _person(lease.conversation, event)
+        person = person_of(lease.conversation, event)
         known = await self._store.kv.members(f"person:{person}") if person else []
-        return {*known, _entry_of(lease.conversation, event)}
+        return {*known, entry_of(lease.conversation, event)}
 
     async def _forget_entry(self, lease: Lease, entry: str, event: InboundEvent) -> Forgotten:
         kind, _, conversation = entry.partition(" ")
@@ -230,6 +230,7 @@ class HistoryEditor:
             return kept
 
         await self._rewrite(lease, without, stale=True)  # a summary does not say who said what
+        await self._drop_reminders(lease.conversation, kind, author_id)
         if kind == OWN:
             await self._store.history.erase(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
@@ -237,6 +238,12 @@ class HistoryEditor:
         theirs = [one for one in deliveries if _holds(one, author_id) and not _asks_another(one, author_id)]
         await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, deleted)
+
+    async def _drop_reminders(self, conversation: str, kind: str, author_id: str) -> None:
+        if kind == OWN:
+            await self._store.reminders.drop_all(conversation)
+        elif author_id:
+            await self._store.reminders.drop(conversation, author_id)
 
     async def _rewrite(
         self, lease: Lease, change: Callable[[list[Message]], list[Message]], *, stale: bool = False
@@ -259,7 +266,7 @@ class HistoryEditor:
             await self._store.history.rewrite(lease, changes, stale=stale)
 
 
-def _entry_of(conversation: str, event: InboundEvent) -> str:
+def entry_of(conversation: str, event: InboundEvent) -> str:
     return f"{SHARED if event.group else OWN} {conversation}"
 
 
@@ -293,5 +300,5 @@ def _is_by(body: bytes, author_id: str) -> bool:
     return _holds(body, author_id) if event is None else bool(author_id) and event.author_id == author_id
 
 
-def _person(conversation: str, event: InboundEvent) -> str | None:
+def person_of(conversation: str, event: InboundEvent) -> str | None:
     return f"{channel_of(conversation)}:{event.author_id}" if event.author_id else None

@@ -32,7 +32,12 @@ class ParsedEvent(NamedTuple):
     @property
     def is_text(self) -> bool:
         """Whether it is a message for the model."""
-        return self.event.event == "message" and self.command is None
+        return self.event.event == "message" and self.command is None and not self.is_reminder
+
+    @property
+    def is_reminder(self) -> bool:
+        """Whether it is a reminder whose text is only shown."""
+        return bool(self.event.reminder) and not self.event.is_routine
 
     @property
     def is_stop(self) -> bool:
@@ -42,7 +47,8 @@ class ParsedEvent(NamedTuple):
 
 def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
     """Find the command in an event's text."""
-    return ParsedEvent(event, commands.read(event.message.text) if event.event == "message" else None)
+    may_be_command = event.event == "message" and not event.reminder
+    return ParsedEvent(event, commands.read(event.message.text) if may_be_command else None)
 
 
 @dataclass(slots=True)
@@ -54,6 +60,7 @@ class Triage:
         edited: new text for messages of earlier turns, by message id; None takes the message back.
         commands: each with its event, in order.
         canned: events that are answered with a sentence of the catalogue.
+        reminders: their texts are shown.
         conversation_deleted: the event that ended the conversation.
         stopped: the turn under way ends.
         superseded: messages before a stop. They stay in the history without an answer.
@@ -63,6 +70,7 @@ class Triage:
     edited: dict[str, Message | None] = field(default_factory=dict)
     commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
+    reminders: list[InboundEvent] = field(default_factory=list)
     conversation_deleted: InboundEvent | None = None
     stopped: bool = False
     superseded: list[InboundEvent] = field(default_factory=list)
@@ -80,6 +88,8 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         if one.is_text:
             found.messages.append(event)
             continue
+        if one.is_reminder:
+            found.reminders.append(event)
         if one.command is not None:
             found.commands.append((one.command, event))
             if one.command in ("reset", "forget"):

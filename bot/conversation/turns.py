@@ -49,6 +49,7 @@ from bot.conversation.journal import (
 )
 from bot.conversation.limits import Standing
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.reminders import PersonalReminders, note_outcome
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
@@ -317,6 +318,10 @@ class TurnRunner:
         if found.conversation_deleted:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         await self._editor.apply(lease, found.edited)
+        for event in (*found.reminders, *(event for event in found.messages if event.reminder == "late_routine")):
+            reply = self._commands.reminder(event)
+            messages = () if event.is_routine else (event.message, _own_message(reply.text))
+            result.add(messages, [(reply, event.address)])
         canned = found.canned and await attempt.channel.enrich(lease.conversation, found.canned, is_new=False)
         for event in canned:
             key = "apology.left_out" if event.left_out else event.target
@@ -395,6 +400,15 @@ class TurnRunner:
                 reply = self._reply(turn, answer)
             result.add(media.describe(turn.added), [(reply, inbound.address)])
             result.model = turn.model
+            await self._note_routines(conversation, events, reply, result)
+
+    async def _note_routines(
+        self, conversation: str, events: list[InboundEvent], reply: Reply, result: TurnResult
+    ) -> None:
+        """Count failures of the routines among the events; one that rests from now on says so."""
+        for event in (event for event in events if event.is_routine):
+            if await note_outcome(self._store, conversation, event.target, failed=reply.failed):
+                result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
 
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
@@ -411,6 +425,7 @@ class TurnRunner:
             watcher=watcher,
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
+            reminders=PersonalReminders(self._services, lease.conversation, events[-1], author),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)

@@ -10,6 +10,7 @@
     frames      entries of inbox and journal      personal_data    keys that name a person
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
+    reminders   what comes at its time
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -31,13 +32,14 @@ from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Opened, ShownQuestion
-from bot.store.keys import DAY_S, Keys, dead_letter_streams, due_indexes, shard_of
+from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Outbox
 from bot.store.personal_data import PersonalData
+from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
 from bot.tasks import run_beside
 
@@ -47,7 +49,9 @@ __all__ = [
     "CHANGE",
     "CONTROL",
     "RELEASED",
+    "REMINDER_S",
     "Accepted",
+    "Alarm",
     "Claim",
     "Counter",
     "Day",
@@ -60,6 +64,7 @@ __all__ = [
     "KeyValue",
     "Lease",
     "MemoryUse",
+    "Next",
     "Opened",
     "ServerFacts",
     "ShownQuestion",
@@ -129,6 +134,7 @@ class Store:
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
+        self.reminders = Reminders(client, scripts)
         self.kv = KeyValue(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)

@@ -18,6 +18,7 @@ DAY_S = 86_400
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal and outbox
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
+REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
@@ -29,8 +30,8 @@ INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
-CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting")
-SHARD_KINDS = ("due", "dead", "forgotten")
+CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting", "reminders")
+SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -74,6 +75,10 @@ class Keys:
     def dead(self) -> str:
         """The dead letters of the conversation's shard."""
         return self._shard + "dead"
+
+    @property
+    def reminders(self) -> str:
+        return self._own("reminders")
 
     @property
     def live(self) -> str:
@@ -151,6 +156,11 @@ def kv_name(key: str) -> str:
 
 def due_indexes() -> list[str]:
     return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
+
+
+def alarm_indexes() -> list[str]:
+    """The times of all reminders; one index for each shard."""
+    return [_shard_prefix(shard) + "alarms" for shard in range(SHARDS)]
 
 
 def dead_letter_streams() -> list[str]:

@@ -24,7 +24,9 @@ return counted
 """
 ADD = """#!lua flags=allow-oom
 redis.call('SADD', KEYS[1], ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[1])
+if redis.call('TTL', KEYS[1]) < tonumber(ARGV[1]) then
+    redis.call('EXPIRE', KEYS[1], ARGV[1])
+end
 """
 
 
@@ -71,7 +73,7 @@ class KeyValue:
             return int(await self._client.eval(INCR, 1, kv_key(name), ttl_s))
 
     async def add(self, name: str, member: str, ttl_s: int) -> None:
-        """Add a member to a set, which expires ``ttl_s`` seconds after the last addition."""
+        """Add a member to a set, which lives for ``ttl_s`` seconds from now, or longer if that was said before."""
         async with translate_errors():
             await self._client.eval(ADD, 1, kv_key(name), ttl_s, member)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import token_hex
 
@@ -121,8 +121,12 @@ class Leases:
 
     async def due(self, limit: int) -> list[str]:
         """The conversations that are due now, the longest due first."""
-        async with translate_errors():
-            shards = await self._client.execute_each(("EVAL", DUE_NOW, 1, index, limit) for index in due_indexes())
-        pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))
-        waiting = sorted((float(at), conversation) for at, conversation in pairs)
-        return [conversation.decode() for _, conversation in waiting[:limit]]
+        return [conversation for _, conversation in await read_due(self._client, due_indexes(), limit)]
+
+
+async def read_due(client: Client, indexes: Iterable[str], limit: int) -> list[tuple[int, str]]:
+    """The members of indexes whose time (ms of the store's clock) has come, each with its time; the oldest first."""
+    async with translate_errors():
+        shards = await client.execute_each(("EVAL", DUE_NOW, 1, index, limit) for index in indexes)
+    pairs = (pair for shard in shards for pair in zip(shard[1::2], shard[::2], strict=True))
+    return sorted((int(float(at)), member.decode()) for at, member in pairs)[:limit]

@@ -4,8 +4,8 @@ A script is put together from its file's first line, local names of keys and con
 ``shared.lua`` and the rest of its file; it gets only what it uses. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the
 fencing token of a fenced script.
 
-A full store refuses a script without the flag ``allow-oom``. Only ``accept`` and ``summarise`` lack it: a full store
-accepts nothing new, but accepted work is finished.
+A full store refuses a script without the flag ``allow-oom``. Only ``accept``, ``remind`` and ``summarise`` lack it: a
+full store accepts nothing new, but accepted work is finished.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bot.store.keys import (
     INBOX_ENTRIES,
     INBOX_FEW,
     INDEX_S,
+    REMINDER_S,
     SCRIPT_KINDS,
     SEEN_S,
     WORK_S,
@@ -58,6 +59,10 @@ Name = Literal[
     "fail",
     "revive",
     "post",
+    "remind",
+    "ring",
+    "amend_reminder",
+    "drop_reminders",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN = "seen"  # the key of a message id
@@ -110,6 +115,7 @@ def _read(name: Name, history_s: int) -> Script:
         "SEEN_S": SEEN_S,
         "WORK_S": WORK_S,
         "INDEX_S": INDEX_S,
+        "REMINDER_S": REMINDER_S,
         "HISTORY_S": history_s,
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,

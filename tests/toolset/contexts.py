@@ -7,10 +7,28 @@ import time
 
 import httpx
 
-from toolset.tool import ToolContext
+from toolset.tool import Reminder, Reminders, ToolContext
 
 
-def context(locale: str = "en", time_zone: str = "Asia/Tokyo", seconds: float = 30) -> ToolContext:
+class RemindersInMemory:
+    """A person's reminders (``toolset.tool.Reminders``)."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Reminder] = {}
+
+    async def add(self, reminder: Reminder) -> None:
+        self.kept.setdefault(reminder.id, reminder)
+
+    async def read(self) -> list[Reminder]:
+        return sorted(self.kept.values(), key=lambda reminder: reminder.at)
+
+    async def cancel(self, reminder_id: str) -> bool:
+        return self.kept.pop(reminder_id, None) is not None
+
+
+def context(
+    locale: str = "en", time_zone: str = "Asia/Tokyo", seconds: float = 30, reminders: Reminders | None = None
+) -> ToolContext:
     """A call that may take so many seconds."""
     return ToolContext(
         call_id="call_1",
@@ -22,6 +40,7 @@ def context(locale: str = "en", time_zone: str = "Asia/Tokyo", seconds: float = 
         time_zone=time_zone,
         idempotency_key="key_1",
         deadline=time.monotonic() + seconds,
+        reminders=reminders,
     )
 
 

@@ -21,6 +21,7 @@ from bot.channels.line.presence import Presence
 from bot.channels.line.types import KINDS, Chat, chat_of, read_address
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
+from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
 from bot.transcript import Media
 
@@ -92,6 +93,13 @@ class Line(Channel):
     async def enrich(self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool) -> list[InboundEvent]:
         """Names of the authors, and in 1:1 their language."""
         return await self._enricher.enrich(conversation, arrivals)
+
+    async def reaches(self, conversation: str) -> bool:
+        """Whether pushes are on and the month's quota has room."""
+        try:
+            return await self._sender.may_push(chat_of(conversation))
+        except StoreUnavailable:
+            return True
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""

@@ -104,6 +104,12 @@ class Sender:
             return
         await self._push(message, assert_lease, again=past == PUSHING)
 
+    async def may_push(self, chat: Chat) -> bool:
+        """Whether a message without a reply token would be sent, as far as that is known."""
+        if self._push_mode == "never":
+            return False
+        return await self._allowance.covers(await self._allowance.count_recipients(chat))
+
     def _has_token(self, address: Address, maybe_done: bool) -> bool:
         """Whether the reply token may be used. If it may have been used before, it shows that for its whole minute."""
         life = MINUTE_MS if maybe_done else MINUTE_MS - MARGIN_MS

@@ -84,3 +84,26 @@ local function bound_history(added)
         bytes = bytes - #redis.call('LPOP', history)
     end
 end
+
+-- A reminder is kept as its author's id, a line feed and its body.
+local function is_by(kept, author)
+    return string.sub(kept, 1, #author + 1) == author .. '\n'
+end
+
+-- A reminder in the index of its shard.
+local function alarm_of(id)
+    return conversation .. ' ' .. id
+end
+
+local function keep_for(key, s)
+    if redis.call('TTL', key) < s then
+        redis.call('EXPIRE', key, s)
+    end
+end
+
+local function alarm_at(id, ms)
+    redis.call('ZADD', alarms, ms, alarm_of(id))
+    local left = math.max(0, math.ceil((ms - now_ms()) / 1000)) + REMINDER_S
+    keep_for(alarms, left)
+    keep_for(reminders, left)
+end

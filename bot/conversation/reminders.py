@@ -1,0 +1,257 @@
+"""Reminders and routines: kept for the person who asked, and moved into the inbox when their time has come.
+
+What is up to ``LATE_S`` late comes late and says so. What is later is only named, and of a reminder that repeats, all
+missed times count as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import structlog
+from msgspec import Struct
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
+from bot.channels import InboundEvent
+from bot.clock import usable_zone
+from bot.conversation.edits import entry_of, person_of
+from bot.conversation.intake import Start
+from bot.conversation.services import Services
+from bot.errors import StoreUnavailable
+from bot.store import REMINDER_S, Alarm, Next, Store
+from bot.texts import Texts, language_of
+from bot.transcript import UNREADABLE, Author, Message, Text, channel_of, encode
+from toolset.recurrence import BadRuleError, next_time
+from toolset.tool import Reminder, ToolError
+
+log = structlog.stdlib.get_logger(__name__)
+
+MOST = 20  # of one person
+SWEEP_S = 1.0
+SWEEP_LIMIT = 100  # reminders of one sweep
+PUNCTUAL_S = 120  # later than that, a reminder says that it is late
+LATE_S = 6 * 3_600  # later than that, it is only named
+MAX_FAILURES = 3  # of a routine, one after the other; then it rests
+
+
+class StoredReminder(Struct, frozen=True, omit_defaults=True):
+    """A reminder in the store.
+
+    Attributes:
+        at: its next time, milliseconds since the epoch.
+        start: its first time on the clock of the zone, ISO 8601 without a zone; the rule begins there.
+        address: where the message that asked for it was to be answered.
+        failures: of a routine, one after the other.
+    """
+
+    text: str
+    at: int
+    zone: str
+    author: Author
+    address: str = ""
+    group: bool = False
+    repeat: str = ""
+    start: str = ""
+    routine: bool = False
+    failures: int = 0
+
+    def next_after(self, ms: int) -> StoredReminder | None:
+        """The reminder with its first time after a moment; None if it does not come again."""
+        if not self.repeat:
+            return None
+        zone, start = ZoneInfo(self.zone), datetime.fromisoformat(self.start)
+        try:
+            at = next_time(self.repeat, start, zone, datetime.fromtimestamp(ms / 1000, UTC))
+        except BadRuleError:
+            return None
+        return replace(self, at=_ms(at)) if at else None
+
+
+read_reminder = Decoder(StoredReminder).decode
+
+
+class PersonalReminders:
+    """The reminders of one person in one conversation (``toolset.tool.Reminders``).
+
+    Args:
+        event: the message that is answered.
+        author: who wrote it, with language and time zone where the platform tells them.
+    """
+
+    def __init__(self, services: Services, conversation: str, event: InboundEvent, author: Author) -> None:
+        self._services = services
+        self._conversation = conversation
+        self._event = event
+        self._author = author
+        self._zone = usable_zone(author.time_zone, services.defaults.time_zone)
+
+    async def add(self, reminder: Reminder) -> None:
+        """Keep a reminder; a known id changes nothing.
+
+        Raises:
+            ToolError: it would not be delivered, or the person has too many.
+        """
+        channel = self._services.channel(self._conversation)
+        if channel is None or not await channel.reaches(self._conversation):
+            raise ToolError("not set: nothing can be sent here later (the month's messages are used up, or off)")
+        body = StoredReminder(
+            reminder.text,
+            _ms(reminder.at),
+            self._zone,
+            self._author,
+            self._event.address,
+            self._event.group,
+            reminder.repeat,
+            f"{reminder.at.replace(tzinfo=None):%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
+            reminder.routine,
+        )
+        try:
+            kept = await self._keep(reminder.id, body)
+        except StoreUnavailable as error:
+            raise ToolError("not set: the store is full or away; try again later") from error
+        if not kept:
+            raise ToolError(f"not set: the user has {MOST} reminders, which is the limit; cancel one first")
+
+    async def read(self) -> list[Reminder]:
+        """All of them, the next first."""
+        return [_shown(reminder_id, one) for reminder_id, one in await self._own(self._conversation)]
+
+    async def cancel(self, reminder_id: str) -> bool:
+        """Delete one; false if there is none with this id."""
+        return bool(await self._services.store.reminders.drop(self._conversation, self._author.id, reminder_id))
+
+    async def _keep(self, reminder_id: str, body: StoredReminder) -> bool:
+        store, here = self._services.store, self._conversation
+        most = MOST - await self._count_elsewhere()
+        await index_reminder(store, here, self._event, body.at - await store.now_ms(here))
+        return await store.reminders.add(here, reminder_id, self._author.id, body.at, encode(body), most=most)
+
+    async def _count_elsewhere(self) -> int:
+        if not self._author.id:
+            return 0
+        known = await known_conversations(self._services.store, self._conversation, self._author.id)
+        others = known - {self._conversation}
+        return min(sum([len(await self._own(other)) for other in others]), MOST)
+
+    async def _own(self, conversation: str) -> list[tuple[str, StoredReminder]]:
+        kept = (_read(reminder_id, body) for reminder_id, body in await self._bodies(conversation))
+        own = [(key, one) for key, one in kept if one is not None and one.author.id == self._author.id]
+        return sorted(own, key=lambda pair: pair[1].at)
+
+    async def _bodies(self, conversation: str) -> list[tuple[str, bytes]]:
+        return list((await self._services.store.reminders.read(conversation)).items())
+
+
+class ReminderClock:
+    """Moves reminders into the inbox when their time has come. Every worker has one; a script decides who was first.
+
+    Args:
+        start: tells this process's worker of a conversation that is due.
+    """
+
+    def __init__(self, store: Store, texts: Texts, start: Start) -> None:
+        self._store = store
+        self._texts = texts
+        self._start = start
+
+    async def run(self) -> None:
+        """Look every second; never returns."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            try:
+                await self.sweep()
+            except StoreUnavailable as error:
+                log.warning("reminders.not_read", cause=str(error))
+
+    async def sweep(self) -> None:
+        """Ring all reminders that are due.
+
+        Raises:
+            StoreUnavailable: those that have not rung are still due.
+        """
+        for alarm in await self._store.reminders.due(SWEEP_LIMIT):
+            await self._ring(alarm)
+
+    async def _ring(self, alarm: Alarm) -> None:
+        now = await self._store.now_ms(alarm.conversation)
+        body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
+        _, reminder = _read(alarm.reminder_id, body)
+        if reminder is None:  # cancelled a moment ago, or written by a newer version
+            log.warning("reminder.unreadable", conversation=alarm.conversation)
+            await self._store.reminders.amend(alarm.conversation, alarm.reminder_id, body, rests=True)
+            return
+        event = self._event(alarm, reminder, now)
+        then = reminder.next_after(now)
+        if then:
+            await index_reminder(self._store, alarm.conversation, event, then.at - now)
+        again = Next(then.at, encode(then)) if then else None
+        if await self._store.reminders.ring(alarm, event.message.id, encode(event), again):
+            log.info("reminder.rung", conversation=alarm.conversation, outcome=event.reminder)
+            self._start(alarm.conversation, reminder.author.id if event.is_routine else "")
+
+    def _event(self, alarm: Alarm, reminder: StoredReminder, now: int) -> InboundEvent:
+        late_s = (now - alarm.at) / 1000
+        language = language_of(reminder.text, reminder.author.locale[:2] or "en")
+        is_missed = late_s > LATE_S
+        key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
+        parts = Text(self._texts.get(key, language)), Text(reminder.text)
+        message = Message(f"reminder_{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author)
+        event = InboundEvent(message, reminder.address, reminder.group, target=alarm.reminder_id, planned_at=alarm.at)
+        if is_missed:
+            return replace(event, reminder="missed")
+        if reminder.routine:
+            return replace(event, reminder="late_routine" if late_s > PUNCTUAL_S else "routine")
+        return replace(event, reminder="late" if late_s > PUNCTUAL_S else "due")
+
+
+async def note_outcome(store: Store, conversation: str, reminder_id: str, *, failed: bool) -> bool:
+    """Count a routine's failures in a row; whether it rests from now on.
+
+    Raises:
+        StoreUnavailable: the outcome may not be counted.
+    """
+    body = (await store.reminders.read(conversation)).get(reminder_id, b"")
+    _, reminder = _read(reminder_id, body)
+    if reminder is None or (not failed and not reminder.failures):
+        return False
+    failures = reminder.failures + 1 if failed else 0
+    rests = failures >= MAX_FAILURES
+    await store.reminders.amend(conversation, reminder_id, encode(replace(reminder, failures=failures)), rests=rests)
+    return rests
+
+
+async def index_reminder(store: Store, conversation: str, event: InboundEvent, ms: int) -> None:
+    """Index a conversation under the author of a reminder for as long as that is kept: /forget me has to find it."""
+    if person := person_of(conversation, event):
+        await store.kv.add(f"person:{person}", entry_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S)
+
+
+async def known_conversations(store: Store, conversation: str, author_id: str) -> set[str]:
+    """The conversations in which a person is known to have written, this one included."""
+    entries = await store.kv.members(f"person:{channel_of(conversation)}:{author_id}")
+    return {entry.partition(" ")[2] for entry in entries} | {conversation}
+
+
+def text_of(event: InboundEvent) -> str:
+    """The text of a reminder as its author gave it."""
+    *_, text = event.message.parts
+    return text.text if isinstance(text, Text) else ""
+
+
+def _shown(reminder_id: str, one: StoredReminder) -> Reminder:
+    at = datetime.fromtimestamp(one.at / 1000, ZoneInfo(one.zone))
+    return Reminder(reminder_id, one.text, at, one.repeat, one.routine, one.failures >= MAX_FAILURES)
+
+
+def _read(reminder_id: str, body: bytes) -> tuple[str, StoredReminder | None]:
+    try:
+        return reminder_id, read_reminder(body)
+    except UNREADABLE:
+        return reminder_id, None
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)

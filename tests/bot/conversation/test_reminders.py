@@ -1,0 +1,230 @@
+"""Reminders and routines in a conversation: set by a call, said at their time, gone when they should be."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from redis.asyncio import Redis
+
+from bot.channels import InboundEvent
+from bot.conversation.limits import Limits
+from bot.conversation.reminders import LATE_S, MOST, ReminderClock, StoredReminder, read_reminder
+from bot.errors import ModelError
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import Author, Message, Text, ToolCall, encode
+from tests.bot.harness import HERE, Harness, Mailbox, texts
+from tests.fixtures_store import endless_keys
+from toolset.reminders import CancelReminder, ListReminders, SetReminder
+from toolset.tool import ToolMap, ValidatedTool, read_schemas
+
+THERE = "mailbox:room-0002"
+TOKYO = Author("u1", "Hanako", "ja", "Asia/Tokyo")
+
+
+def reminder_tools() -> ToolMap:
+    tools = (SetReminder(), ListReminders(), CancelReminder())
+    return ToolMap(ValidatedTool(tool, *read_schemas(tool.name)) for tool in tools)
+
+
+def setting(**arguments: Any) -> list[Step]:
+    """The model sets a reminder and says so."""
+    return [Step(calls=(ToolCall("c1", "set_reminder", arguments),)), Step("Set.")]
+
+
+class Stage:
+    """A conversation whose model sets reminders, and the clock that rings them."""
+
+    def __init__(self, store: Store, steps: list[Any], **options: Any) -> None:
+        self.store = store
+        self.harness = Harness(store, steps, tools=reminder_tools(), **options)
+        self.rung: list[tuple[str, str]] = []
+        self.clock = ReminderClock(store, texts(), lambda *who: self.rung.append(who))
+
+    async def say(self, text: str, message_id: str, author: Author = TOKYO, *, group: bool = False) -> list[str]:
+        """What is answered."""
+        before = len(self.harness.box.texts)
+        at = await self.store.now_ms(HERE)
+        await self.harness.arrive(InboundEvent(Message(message_id, "user", (Text(text),), at, author), group=group))
+        await self.harness.runner.process(HERE)
+        return self.harness.box.texts[before:]
+
+    async def make_due(self, late_s: float = 0.0) -> None:
+        """Let the time of all reminders here be over by so much."""
+        at = await self.store.now_ms(HERE) - int(late_s * 1000) - 1
+        for reminder_id, body in (await self.store.reminders.read(HERE)).items():
+            reminder = replace(read_reminder(body), at=at)
+            await self.store.reminders.drop_all(HERE)
+            await self.store.reminders.add(HERE, reminder_id, reminder.author.id, at, encode(reminder), most=MOST)
+
+    async def ring(self, late_s: float = 0.0) -> list[str]:
+        """What is said when the time has come."""
+        before = len(self.harness.box.texts)
+        await self.make_due(late_s)
+        await self.clock.sweep()
+        await self.harness.runner.process(HERE)
+        return self.harness.box.texts[before:]
+
+    async def kept(self) -> list[StoredReminder]:
+        return [read_reminder(body) for body in (await self.store.reminders.read(HERE)).values()]
+
+
+async def test_a_reminder_is_said_at_its_time_and_once(store: Store, redis: Redis) -> None:
+    """Without the model; the history holds it, and afterwards nothing is left."""
+    stage = Stage(store, setting(text="水を飲む", **{"in": "PT2M"}))
+    assert await stage.say("2分後に水を飲むようリマインドして", "m1") == ["Set."]
+    (kept,) = await stage.kept()
+    assert (kept.text, kept.author.id, kept.zone) == ("水を飲む", "u1", "Asia/Tokyo")
+    assert await stage.ring() == ["⏰ 水を飲む"]
+    assert stage.rung == [(HERE, "")]
+    assert await stage.ring() == []
+    assert len(stage.harness.model.requests) == 2
+    assert (await stage.harness.past())[-1] == "⏰ 水を飲む"
+    assert await stage.kept() == []
+    assert await store.leases.due(10) == []
+    assert await endless_keys(redis) == []
+
+
+@pytest.mark.parametrize(
+    ("late_s", "ending"),
+    [(600, "I was not running.)"), (LATE_S + 60, "UTC"), (LATE_S + 60, "call home")],
+)
+async def test_what_comes_late_says_so(store: Store, late_s: float, ending: str) -> None:
+    """After more than six hours it is only named."""
+    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}))
+    await stage.say("remind me", "m1", Author("u1"))
+    (said,) = await stage.ring(late_s)
+    planned = datetime.fromtimestamp(datetime.now(UTC).timestamp() - late_s, UTC)
+    assert f"lanned for {planned:%Y-%m-%d %H:}" in said
+    assert "call home" in said
+    assert ("missed" in said) == (late_s > LATE_S)
+    assert ending in said or ending == "UTC"
+
+
+async def test_a_routine_is_a_turn_of_its_own_and_comes_again(store: Store) -> None:
+    """The model gets the task; the next time is after now, however many were missed."""
+    steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
+    stage = Stage(store, [*steps, Step("A joke.")])
+    await stage.say("every day at 7 tell me a joke", "m1")
+    assert await stage.ring() == ["A joke."]
+    assert stage.rung == [(HERE, "u1")]
+    asked = stage.harness.model.requests[-1].messages[-1]
+    assert asked.text.endswith("Tell me a joke")
+    (kept,) = await stage.kept()
+    now = await store.now_ms(HERE)
+    assert now < kept.at
+    at = datetime.fromtimestamp(kept.at / 1000, UTC)
+    assert f"{at:%H:%M}" == "22:00"  # 07:00 in Tokyo
+
+
+async def test_a_late_routine_runs_once_and_says_so(store: Store) -> None:
+    """And one that is more than six hours late does not run: one message says what was missed."""
+    steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
+    stage = Stage(store, [*steps, Step("A joke.")])
+    await stage.say("every day at 7 tell me a joke", "m1", Author("u1"))
+    excuse, joke = await stage.ring(3_600)
+    assert excuse.startswith("(Planned for ")
+    assert joke == "A joke."
+    (missed,) = await stage.ring(5 * 86_400)
+    assert missed.startswith("⏰ I was not running and missed this, planned for ")
+    assert len(stage.harness.model.requests) == 3
+
+
+async def test_a_routine_that_fails_three_times_rests_and_says_so(store: Store) -> None:
+    """A success in between begins the count anew."""
+    steps = setting(text="Tell me a joke", at="2027-01-04T07:00", repeat="FREQ=DAILY", routine=True)
+    failing = Step(error=ModelError("request_refused", "refused"))
+    stage = Stage(store, [*steps, failing, failing, Step("A joke."), failing, failing, failing])
+    await stage.say("every day at 7 tell me a joke", "m1", Author("u1"))
+    said = [await stage.ring() for _ in range(6)]
+    assert [len(texts) for texts in said] == [1, 1, 1, 1, 1, 2]
+    assert "failed three times" in said[-1][1]
+    assert (await stage.say("/reminders", "m2", Author("u1")))[0].count("stopped after three failures") == 1
+    await stage.clock.sweep()
+    assert await store.leases.due(10) == []
+
+
+async def test_budgets_hold_for_routines_and_not_for_plain_texts(store: Store) -> None:
+    """A reminder costs nothing; a routine is a message of its author."""
+    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}), limits=Limits(user_messages=1))
+    await stage.say("remind me", "m1", Author("u1"))
+    assert await stage.ring() == ["⏰ call home"]
+    other = Stage(store, [], limits=Limits(user_messages=1))
+    event = InboundEvent(
+        Message("r", "user", (Text("Routine:"), Text("x")), 1, Author("u1")), reminder="routine", target="x"
+    )
+    await other.harness.arrive(event)
+    await other.harness.runner.process(HERE)
+    assert "today's limit of 1 messages" in other.harness.box.texts[0]
+
+
+async def test_commands_in_a_reminder_are_only_words(store: Store) -> None:
+    """A text that says /reset resets nothing when it comes."""
+    stage = Stage(store, setting(text="/reset", **{"in": "PT2M"}))
+    await stage.say("remind me", "m1", Author("u1"))
+    assert await stage.ring() == ["⏰ /reset"]
+    assert len(await stage.harness.past()) > 2
+
+
+@pytest.mark.parametrize("group", [False, True])
+async def test_forget_me_deletes_ones_own_reminders(store: Store, group: bool) -> None:
+    """In a group those of others stay."""
+    stage = Stage(store, [*setting(text="mine", **{"in": "PT2M"}), *setting(text="theirs", **{"in": "PT2M"})])
+    await stage.say("remind me", "m1", Author("u1"), group=group)
+    if group:
+        await stage.say("remind me too", "m2", Author("u2"), group=True)
+    await stage.say("/forget me", "m3", Author("u1"), group=group)
+    assert [one.text for one in await stage.kept()] == (["theirs"] if group else [])
+
+
+async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store) -> None:
+    """The model reads why."""
+    elsewhere = StoredReminder("x", 10**13, "UTC", Author("u1"))
+    for number in range(MOST):
+        await store.reminders.add(THERE, f"r{number}", "u1", 10**13, encode(elsewhere), most=MOST)
+    await store.kv.add("person:mailbox:u1", f"own {THERE}", 600)
+    stage = Stage(store, setting(text="one more", **{"in": "PT2M"}))
+    await stage.say("remind me", "m1", Author("u1"))
+    (result,) = stage.harness.model.requests[1].messages[-1].results
+    assert "which is the limit" in result.response["error"]
+
+
+class Mute(Mailbox):
+    """A place where nothing can be sent later."""
+
+    async def reaches(self, conversation: str) -> bool:
+        return False
+
+
+async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> None:
+    """As in LINE with the month's messages used up."""
+    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}), box=Mute())
+    await stage.say("remind me", "m1", Author("u1"))
+    (result,) = stage.harness.model.requests[1].messages[-1].results
+    assert "nothing can be sent here later" in result.response["error"]
+    assert await stage.kept() == []
+
+
+async def test_the_list_is_everybodys_own(store: Store) -> None:
+    """By command, in the asker's language; others' are not shown, nor cancelled."""
+    steps = setting(text="水を飲む", at="2027-01-04T07:00", repeat="FREQ=DAILY")
+    stage = Stage(store, steps)
+    await stage.say("毎日7時に水を飲むようリマインドして", "m1", group=True)
+    assert (await stage.say("リマインダー", "m2", group=True))[0].split("\n")[1] == (
+        "・2027-01-04 07:00、繰り返し（FREQ=DAILY）：水を飲む"
+    )
+    assert "nothing here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
+
+
+async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> None:
+    """A newer version may have written it: it is said in the log, and not looked at every second."""
+    stage = Stage(store, [])
+    at = await store.now_ms(HERE) - 1
+    await store.reminders.add(HERE, "r1", "u1", at, b"{", most=MOST)
+    await stage.clock.sweep()
+    assert stage.rung == []
+    assert await store.reminders.due(10) == []
+    assert await stage.say("/reminders", "m1", Author("u1")) != []

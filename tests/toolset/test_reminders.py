@@ -1,0 +1,92 @@
+"""``set_reminder`` reads times on the user's clock; the others list and cancel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.toolset.contexts import RemindersInMemory, context
+from toolset.reminders import CancelReminder, ListReminders, SetReminder
+from toolset.tool import ToolContext, ToolError, ValidatedTool, read_schemas
+
+
+def asked_by(kept: RemindersInMemory, key: str = "key_1", zone: str = "Asia/Tokyo") -> ToolContext:
+    return replace(context(time_zone=zone, reminders=kept), idempotency_key=key)
+
+
+async def call(tool: Any, arguments: dict[str, Any], asked: ToolContext) -> dict[str, Any]:
+    """Call a tool between its schemas."""
+    outcome = await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, asked)
+    if outcome.is_error:
+        raise ToolError(outcome.response["error"])
+    return outcome.response
+
+
+set_reminder = SetReminder(now=lambda: datetime(2026, 11, 22, 3, 0, 30, tzinfo=UTC))  # 12:00:30 in Tokyo
+
+
+@pytest.mark.parametrize(
+    ("arguments", "at"),
+    [
+        ({"in": "PT2M"}, "2026-11-22T12:02"),
+        ({"in": "p1dt1h30m"}, "2026-11-23T13:30"),
+        ({"at": "2026-11-23T07:00"}, "2026-11-23T07:00"),
+        ({"at": "2026-11-23T07:00:00Z"}, "2026-11-23T16:00"),
+        ({"at": "2026-11-22T07:00", "repeat": "FREQ=DAILY"}, "2026-11-23T07:00"),
+        ({"at": "2026-11-22T13:00", "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"}, "2026-11-23T13:00"),
+        ({"at": "2026-11-23T07:00", "repeat": "FREQ=WEEKLY"}, "2026-11-23T07:00"),
+    ],
+)
+async def test_the_time_is_the_users(arguments: dict[str, str], at: str) -> None:
+    """The result says when it will be; the same call made twice sets one."""
+    kept = RemindersInMemory()
+    for _ in range(2):
+        result = await call(set_reminder, {"text": "call home"} | arguments, asked_by(kept))
+    assert (result["at"], result["time_zone"], result["text"]) == (at, "Asia/Tokyo", "call home")
+    assert result.get("repeat", "") == arguments.get("repeat", "")
+    (reminder,) = kept.kept.values()
+    assert f"{reminder.at:%Y-%m-%dT%H:%M}" == at
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({}, "either at or in"),
+        ({"at": "2026-11-23T07:00", "in": "PT1M"}, "either at or in"),
+        ({"at": "tomorrow"}, "local time such as"),
+        ({"in": "2 minutes"}, "duration of ISO 8601"),
+        ({"in": "P"}, "duration of ISO 8601"),
+        ({"at": "2026-11-22T11:00"}, "is over or more than two years away; it is 2026-11-22 12:00"),
+        ({"at": "2029-11-22T11:00"}, "is over or more than two years away"),
+        ({"at": "2026-11-23T11:00", "repeat": "daily"}, "must be an RRULE"),
+        ({"at": "2026-11-23T11:00", "repeat": "FREQ=DAILY;UNTIL=20261101"}, "names no time"),
+    ],
+)
+async def test_a_time_that_cannot_be_is_explained(arguments: dict[str, str], why: str) -> None:
+    """So that the model can call again."""
+    with pytest.raises(ToolError, match=why):
+        await call(set_reminder, {"text": "call home"} | arguments, asked_by(RemindersInMemory()))
+
+
+async def test_reminders_are_listed_and_cancelled() -> None:
+    """The next first; an unknown id says how to find the right one."""
+    kept = RemindersInMemory()
+    later = await call(set_reminder, {"text": "b", "in": "P2D", "routine": True}, asked_by(kept, "1"))
+    sooner = await call(set_reminder, {"text": "a", "in": "P1D"}, asked_by(kept, "2"))
+    listed = await call(ListReminders(), {}, asked_by(kept))
+    assert listed == {"reminders": [sooner, later]}
+    assert later["routine"] is True
+    assert await call(CancelReminder(), {"id": later["id"]}, asked_by(kept)) == {"cancelled": later["id"]}
+    with pytest.raises(ToolError, match="call list_reminders"):
+        await call(CancelReminder(), {"id": later["id"]}, asked_by(kept))
+    kept.kept = {"x": replace(kept.kept[sooner["id"]], rests=True)}
+    assert (await call(ListReminders(), {}, asked_by(kept)))["reminders"][0]["rests"] is True
+
+
+async def test_without_a_conversation_there_are_none() -> None:
+    """As on the command line."""
+    with pytest.raises(ToolError, match="in conversations only"):
+        await call(ListReminders(), {}, context())

@@ -1,0 +1,185 @@
+"""``set_reminder``, ``list_reminders``, ``cancel_reminder``: what Kaiwa says or does later, by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.recurrence import BadRuleError, next_time
+from toolset.tool import Reminder, Reminders, Risk, ToolContext, ToolError
+
+FARTHEST = timedelta(days=2 * 366)
+DURATION = re.compile(r"P(?:(\d{1,3})W)?(?:(\d{1,3})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+UNITS = ("weeks", "days", "hours", "minutes", "seconds")
+NOWHERE = "reminders work in conversations only"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class NoConfig(BaseModel):
+    """Nothing to set."""
+
+
+class SetReminder:
+    """Keeps a reminder or a routine."""
+
+    name: ClassVar[str] = "set_reminder"
+    description: ClassVar[str] = (
+        "Sets a reminder (a text that is shown later) or, with `routine`, a task that you yourself carry out later "
+        "with your tools, such as telling the weather every weekday at 7. Use it whenever the user wants to be "
+        "reminded, woken up, or told something regularly. Give either `at` or `in`. Times are on the user's clock. "
+        "Confirm with the time in the result."
+    )
+    risk: ClassVar[Risk] = "low"
+    writes: ClassVar[bool] = True
+    timeout_s: ClassVar[float] = 5
+    Config: ClassVar[type[BaseModel]] = NoConfig
+
+    def __init__(self, now: Callable[[], datetime] = _now) -> None:
+        self._now = now
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> SetReminder:
+        """It needs nothing of its own."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Keep it.
+
+        Raises:
+            ToolError: the time cannot be read or is over, or the reminder cannot be kept.
+        """
+        zone = ZoneInfo(context.time_zone or "UTC")
+        now = self._now().astimezone(zone)
+        repeat = str(arguments.get("repeat", "")).strip()
+        at = _first_time(arguments, zone, now)
+        if repeat:
+            at = _matching(repeat, at, zone, now)
+        if not now - timedelta(minutes=1) < at <= now + FARTHEST:
+            when, clock = f"{at:%Y-%m-%d %H:%M}", f"{now:%Y-%m-%d %H:%M}"
+            raise ToolError(f"invalid parameters: {when} is over or more than two years away; it is {clock}")
+        reminder_id = sha256(context.idempotency_key.encode()).hexdigest()[:8]
+        reminder = Reminder(reminder_id, arguments["text"].strip(), at, repeat, bool(arguments.get("routine")))
+        await _reminders(context).add(reminder)
+        return _shown(reminder)
+
+
+class ListReminders:
+    """Lists them."""
+
+    name: ClassVar[str] = "list_reminders"
+    description: ClassVar[str] = (
+        "Lists the user's reminders and routines in this conversation. Use it when the user asks what they are "
+        "reminded of, and before `cancel_reminder`, which needs an id."
+    )
+    risk: ClassVar[Risk] = "low"
+    timeout_s: ClassVar[float] = 5
+    Config: ClassVar[type[BaseModel]] = NoConfig
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> ListReminders:
+        """It needs nothing of its own."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """All of the user's, the next first."""
+        return {"reminders": [_shown(reminder) for reminder in await _reminders(context).read()]}
+
+
+class CancelReminder:
+    """Deletes one."""
+
+    name: ClassVar[str] = "cancel_reminder"
+    description: ClassVar[str] = (
+        "Cancels one of the user's reminders or routines. Use it when the user no longer wants one. Take the id from "
+        "`list_reminders` or from the result of `set_reminder`. To change a reminder, cancel it and set a new one."
+    )
+    risk: ClassVar[Risk] = "low"
+    writes: ClassVar[bool] = True
+    timeout_s: ClassVar[float] = 5
+    Config: ClassVar[type[BaseModel]] = NoConfig
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> CancelReminder:
+        """It needs nothing of its own."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Delete it.
+
+        Raises:
+            ToolError: there is none with this id.
+        """
+        if not await _reminders(context).cancel(arguments["id"]):
+            raise ToolError("no reminder of this user has this id here; call list_reminders")
+        return {"cancelled": arguments["id"]}
+
+
+def _reminders(context: ToolContext) -> Reminders:
+    if context.reminders is None:
+        raise ToolError(NOWHERE)
+    return context.reminders
+
+
+def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> datetime:
+    """The first time, in the user's zone.
+
+    Raises:
+        ToolError: neither or both of ``at`` and ``in`` are given, or one cannot be read.
+    """
+    at, duration = arguments.get("at"), arguments.get("in")
+    if bool(at) == bool(duration):
+        raise ToolError("invalid parameters: give either at or in")
+    if duration:
+        match = DURATION.fullmatch(str(duration).strip().upper())
+        if match is None or not any(match.groups()):
+            raise ToolError("invalid parameters: in must be a duration of ISO 8601, such as PT2M, PT1H30M or P1D")
+        span = timedelta(**{unit: int(number) for unit, number in zip(UNITS, match.groups(), strict=True) if number})
+        return (now.astimezone(UTC) + span).astimezone(zone)
+    try:
+        given = datetime.fromisoformat(str(at))
+    except ValueError as error:
+        raise ToolError("invalid parameters: at must be a local time such as 2026-11-23T07:00") from error
+    return (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
+
+
+def _matching(repeat: str, at: datetime, zone: ZoneInfo, now: datetime) -> datetime:
+    """The first time of a rule that begins at ``at``.
+
+    Raises:
+        ToolError: the rule cannot be read, or names no time.
+    """
+    try:
+        first = next_time(repeat, at.replace(tzinfo=None), zone, max(now, at - timedelta(seconds=1)))
+    except BadRuleError as error:
+        raise ToolError(f"invalid parameters: {error}") from error
+    if first is None:
+        raise ToolError("invalid parameters: repeat names no time within five years")
+    return first
+
+
+def _shown(reminder: Reminder) -> dict[str, Any]:
+    zone = reminder.at.tzinfo
+    shown: dict[str, Any] = {
+        "id": reminder.id,
+        "text": reminder.text,
+        "at": f"{reminder.at:%Y-%m-%dT%H:%M}",
+        "weekday": f"{reminder.at:%A}",
+        "time_zone": str(zone),
+    }
+    if reminder.repeat:
+        shown["repeat"] = reminder.repeat
+    if reminder.routine:
+        shown["routine"] = True
+    if reminder.rests:
+        shown["rests"] = True
+    return shown
