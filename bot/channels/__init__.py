@@ -283,6 +283,10 @@ class Channel(Protocol):
         """
         return list(arrivals)
 
+    def lasting(self, address: str) -> str:
+        """What is left of a message's address when something is to be sent there much later."""
+        return address
+
     async def reaches(self, conversation: str) -> bool:
         """Whether a message that answers nobody would be delivered there, as far as that is known. Never raises."""
         return True

@@ -102,7 +102,7 @@ class PersonalReminders:
             _ms(reminder.at),
             self._zone,
             self._author,
-            self._event.address,
+            channel.lasting(self._event.address),
             self._event.group,
             reminder.repeat,
             f"{reminder.at.replace(tzinfo=None):%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",

@@ -94,6 +94,10 @@ class Line(Channel):
         """Names of the authors, and in 1:1 their language."""
         return await self._enricher.enrich(conversation, arrivals)
 
+    def lasting(self, address: str) -> str:
+        """Nothing: a reply token is gone with the answer to its message."""
+        return ""
+
     async def reaches(self, conversation: str) -> bool:
         """Whether pushes are on and the month's quota has room."""
         try:

@@ -19,8 +19,10 @@ from bot.providers.demo.vocabulary import (
     DAYS,
     MENTION,
     PIECES,
+    REMINDERS,
     SAID_WHERE,
     SENTENCE,
+    SPANS,
     THERE,
     TIME_COMMAND,
     TOPIC,
@@ -31,7 +33,7 @@ from bot.transcript import Media, Message, ToolResult, encode
 
 READ_AT_MOST = 500  # characters of a message
 
-Topic = Literal["weather", "time", "sum"]
+Topic = Literal["weather", "time", "sum", "reminder"]
 Places = tuple[str, ...]
 
 
@@ -40,14 +42,16 @@ class Wish:
     """One thing the user wants.
 
     Attributes:
-        subject: the place or the sum; empty without a place.
+        subject: the place, the sum or what to be reminded of; empty without a place.
         days: 0 today, 1 tomorrow, 2 the day after; empty without a day.
+        span: until a reminder, as an ISO 8601 duration.
     """
 
     topic: Topic
     subject: str
     days: tuple[int, ...] = ()
     umbrella: bool = False
+    span: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,22 @@ class Focus:
 
 def read(text: str, focus: Focus) -> tuple[list[Wish], Focus]:
     """The wishes of one message, and the focus after it."""
-    sums, rest = take_sums(_normal(text))
+    plain = _normal(text)
+    if (reminder := _reminder(plain)) is not None:
+        return [reminder], focus
+    sums, rest = take_sums(plain)
     wishes: list[Wish] = []
     for sentence in SENTENCE.findall(rest):
         found, focus = _read_sentence(sentence, focus)
         wishes += found
     return [*wishes, *(Wish("sum", expression) for expression in sums)], focus
+
+
+def _reminder(text: str) -> Wish | None:
+    match = next((found for words in REMINDERS if (found := words.search(text))), None)
+    if match is None:
+        return None
+    return Wish("reminder", match["text"].strip(), span=SPANS[match["unit"].lower()].format(match["number"]))
 
 
 def courtesy(text: str) -> str:
@@ -197,6 +211,8 @@ def call_for(wish: Wish) -> Call | None:
     """The tool call for a wish; None where the wish lacks a place, or its time zone is unknown."""
     if wish.topic == "sum":
         return "calculate", {"expression": wish.subject}
+    if wish.topic == "reminder":
+        return "set_reminder", {"text": wish.subject, "in": wish.span}
     if wish.topic == "weather":
         return ("get_weather", {"location": wish.subject}) if wish.subject else None
     if not wish.subject:

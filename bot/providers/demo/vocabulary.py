@@ -26,6 +26,21 @@ DAYS = (
         ),
     ),
 )
+SPANS = {
+    **dict.fromkeys(("second", "秒"), "PT{}S"),
+    **dict.fromkeys(("minute", "分"), "PT{}M"),
+    **dict.fromkeys(("hour", "時間"), "PT{}H"),
+    **dict.fromkeys(("day", "日"), "P{}D"),
+}
+SPAN = r"\bin (?P<number>[1-9]\d{0,2}) (?P<unit>second|minute|hour|day)s?"
+REMINDERS = (
+    re.compile(rf"\bremind me {SPAN}\b,?(?: to| that| about| of)? (?P<text>.+?)[\s.!]*$", re.IGNORECASE),
+    re.compile(rf"\bremind me (?:to |that |about |of )?(?P<text>.+?) {SPAN}[\s.!]*$", re.IGNORECASE),
+    re.compile(
+        r"(?P<number>[1-9]\d{0,2})(?P<unit>秒|分|時間|日)後に[、 ]?(?P<text>.+?)"
+        r"(?:よう|のこと|こと|って|と|を|に)*(?:リマインド|思い出させ|知らせ|お知らせ|通知)"
+    ),
+)
 UMBRELLA = re.compile(r"umbrella|raincoat|傘|かさ", re.IGNORECASE)
 MENTION = re.compile(r"<@[^>]*>|(?<!\S)@\S+")  # of the bot itself, in a group
 TIME_COMMAND = re.compile(r"^\s*/time\s+(?!in\b)(?=\S)", re.IGNORECASE)  # the rest alone would not ask for a time

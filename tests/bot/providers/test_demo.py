@@ -43,6 +43,15 @@ async def test_wishes_become_calls(text: str, calls: list[tuple[str, dict[str, s
     assert (await Chat().ask(text)).calls == calls
 
 
+async def test_a_reminder_is_set_and_confirmed() -> None:
+    """With the time that the tool says, or its reason why not."""
+    wish = "remind me in 2 minutes to drink water"
+    assert (await Chat().ask(wish)).calls == [("set_reminder", {"text": "drink water", "in": "PT2M"})]
+    said = await Chat({"set_reminder": {"at": "2026-11-22T12:02"}}).say(wish)
+    assert said == "I will remind you at 2026-11-22 12:02: drink water"
+    assert "(too many)" in await Chat({"set_reminder": {"error": "too many"}}).say(wish)
+
+
 async def test_a_place_alone_goes_on_with_the_weather() -> None:
     """The history says what is being talked about."""
     chat = Chat()
