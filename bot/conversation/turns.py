@@ -77,10 +77,11 @@ class TurnResult:
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
 
-    def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]]) -> None:
+    def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""
         self.messages = (*self.messages, *messages)
         self.replies += replies
+        self.model = model or self.model
 
 
 class Taken(NamedTuple):
@@ -398,8 +399,7 @@ class TurnRunner:
                     await watcher.show(AnswerRestarted())
                     return
                 reply = self._reply(turn, answer)
-            result.add(media.describe(turn.added), [(reply, inbound.address)])
-            result.model = turn.model
+            result.add(media.describe(turn.added), [(reply, inbound.address)], turn.model)
             await self._note_routines(conversation, events, reply, result)
 
     async def _note_routines(
