@@ -209,6 +209,16 @@ async def test_one_request_answers_hours_and_week(get_weather: ValidatedTool, op
     assert len(open_meteo.forecasts) == 1
 
 
+@pytest.mark.parametrize("location", ["Tokyo&count=100", "Tokyo;name=x", "127.0.0.1", "a+b=c"])
+async def test_a_place_is_only_ever_a_name(
+    get_weather: ValidatedTool, wttr: WttrFake, open_meteo: OpenMeteoFake, location: str
+) -> None:
+    """Nothing in it becomes another parameter."""
+    wttr.fail("unknown_location")
+    await get_weather.call({"location": location}, context())
+    assert open_meteo.searches == [{"name": location, "count": "10", "language": "en", "format": "json"}]
+
+
 @pytest.mark.parametrize("detail", ["", "week"])
 @pytest.mark.parametrize(
     ("failure", "location", "text"),
