@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -23,6 +24,7 @@ from toolset.web.race import BothFailed, first_answer
 from toolset.web.source import BaseUrl
 from toolset.wttr import places
 from toolset.wttr.client import NOT_FOUND, WttrClient
+from toolset.wttr.report import SOURCE as WTTR
 
 CACHE_S = 600
 CACHE_SIZE = 256  # reports
@@ -132,22 +134,25 @@ class GetWeather:
             )
         except ToolError:
             report = await self._usual_report(asked, language, deadline)
+        if report.source != WTTR:  # Open-Meteo's after all: kept, or given at another attempt
+            return report
         return replace(report, note=" ".join(filter(None, (report.note, ONLY_USUAL))))
 
     async def _from_wttr(self, asked: str, language: str, deadline: float) -> Report:
-        try:
-            async with asyncio.timeout_at(deadline):
-                report = await self._wttr.report(asked, language)
-        except TimeoutError as error:
-            raise ToolError("API request failed: timeout") from error
+        report = await _until(deadline, self._wttr.report(asked, language))
         return replace(report, note=places.note(asked, report.place))
 
     async def _from_open_meteo(self, asked: str, language: str, deadline: float) -> Report:
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._open_meteo.report(asked, language)
-        except TimeoutError as error:
-            raise ToolError("API request failed: timeout") from error
+        return await _until(deadline, self._open_meteo.report(asked, language))
+
+
+async def _until(deadline: float, report: Awaitable[Report]) -> Report:
+    """The report, if it comes before a time of the loop's clock."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await report
+    except TimeoutError as error:
+        raise ToolError("API request failed: timeout") from error
 
 
 def _one_error(failed: BothFailed) -> ToolError:

@@ -180,6 +180,17 @@ async def test_without_open_meteo_the_usual_answer_comes_with_a_note(
     assert "note" not in await weather(get_weather, detail)
 
 
+async def test_what_open_meteo_said_as_the_usual_answer_has_seven_days(
+    get_weather: ValidatedTool, wttr: WttrFake, open_meteo: OpenMeteoFake
+) -> None:
+    """It is kept, and is as good while Open-Meteo fails."""
+    wttr.fail("capacity")
+    await weather(get_weather)
+    open_meteo.fail("rate_limit")
+    report = await weather(get_weather, "week")
+    assert (report["source"], len(report["days"]), "note" in report) == (OPEN_METEO, 7, False)
+
+
 async def test_hours_that_nobody_tells_are_none(
     get_weather: ValidatedTool, wttr: WttrFake, open_meteo: OpenMeteoFake
 ) -> None:
