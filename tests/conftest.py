@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 import toolset
 from bot.settings import Settings
-from tests.project import AUTHORITY, ROOT
+from tests.project import AUTHORITY, NO_OPEN_METEO, ROOT
 
 hypothesis.settings.register_profile("quick", max_examples=10)
 pytest_plugins = ["tests.fixtures_fakes", "tests.fixtures_store", "tests.selection"]
@@ -93,6 +93,8 @@ def no_settings_from_outside(
     """Neither the developer's environment nor the ``.env`` of the working folder reaches a test."""
     for name in variables_of_settings:
         monkeypatch.delenv(name, raising=False)
+    for name, address in NO_OPEN_METEO.items():
+        monkeypatch.setenv(name, address)
     monkeypatch.chdir(request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else empty_folder)
     yield
     left = list(empty_folder.iterdir())

@@ -9,6 +9,7 @@ import pytest
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.line import LineFake, line_fake
+from tests.fakes.open_meteo import OpenMeteoFake, open_meteo_fake
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
 
@@ -22,6 +23,12 @@ async def gemini() -> AsyncIterator[GeminiFake]:
 @pytest.fixture
 async def wttr() -> AsyncIterator[WttrFake]:
     async with wttr_fake() as fake:
+        yield fake
+
+
+@pytest.fixture
+def open_meteo() -> Iterator[OpenMeteoFake]:
+    with open_meteo_fake() as fake:
         yield fake
 
 

@@ -10,6 +10,11 @@ ROOT = Path(__file__).parents[1]
 AUTHORITY = Path(__file__).with_name("nobody.pem")  # has signed nothing
 
 
+NOWHERE = "http://127.0.0.1:1"  # nobody listens
+# Only tests of the second weather service have a stand-in for it; elsewhere the first one is alone.
+NO_OPEN_METEO = {"OPEN_METEO_BASE_URL": NOWHERE, "OPEN_METEO_GEOCODING_BASE_URL": NOWHERE}
+
+
 def files(*patterns: str) -> list[Path]:
     """What git tracks, or would after ``git add``, below the root; patterns are git's own."""
     listed = subprocess.run(
@@ -26,7 +31,7 @@ def environment(**variables: str) -> dict[str, str]:
     """What a process of ours starts with: nothing of the developer's, and what coverage needs to measure it."""
     measured = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
     ours = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "SSL_CERT_FILE": str(AUTHORITY)}
-    return {"PATH": "/usr/bin:/bin", **ours, **measured, **variables}
+    return {"PATH": "/usr/bin:/bin", **ours, **NO_OPEN_METEO, **measured, **variables}
 
 
 def name_of(path: Path) -> str:

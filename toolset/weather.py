@@ -1,27 +1,37 @@
-"""``get_weather``: the weather now and for three days, from wttr.in."""
+"""``get_weather``: the weather now, by the hour and for seven days, from wttr.in or Open-Meteo.
+
+The usual answer comes from wttr.in, or from Open-Meteo where wttr.in fails or is slow. Hours and seven days come from
+Open-Meteo, which alone has them.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Awaitable
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import httpx
 from pydantic import BaseModel, Field
 
+from toolset.forecast.report import Report
+from toolset.forecast.result import Detail, result
+from toolset.openmeteo.client import OpenMeteo, OpenMeteoClient, UnknownPlace
 from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
+from toolset.web.race import BothFailed, first_answer
 from toolset.web.source import BaseUrl
 from toolset.wttr import places
-from toolset.wttr.client import WttrClient
-from toolset.wttr.report import Day, Report, Slot
+from toolset.wttr.client import NOT_FOUND, WttrClient
+from toolset.wttr.report import SOURCE as WTTR
 
 CACHE_S = 600
 CACHE_SIZE = 256  # reports
+HEAD_START_S = 1.0  # of wttr.in; at most a third of the time limit
 
-RELATIVE_DAYS = ("today", "tomorrow", "day after tomorrow")
-PARTS_OF_DAY = {"night": range(6), "morning": range(6, 12), "afternoon": range(12, 18), "evening": range(18, 24)}
+ONLY_USUAL = "The hourly and seven-day forecast is not available now; this is what is known."
+FULL_NAME = "write its full name, with its region or country"
 FAHRENHEIT = frozenset({"BS", "BZ", "KY", "PR", "PW", "US"})  # regions that use it, by CLDR
 
 # The service's languages. https://github.com/chubin/wttr.in/blob/master/share/defs/options/options.yaml
@@ -40,34 +50,49 @@ REFUSED = frozenset("@:/\\~?#%")
 
 
 class WeatherConfig(BaseModel):
-    """The service and its time limit."""
+    """The two services and the time limit of a call."""
 
     wttr_base_url: BaseUrl = "https://wttr.in"
+    open_meteo_base_url: BaseUrl = "https://api.open-meteo.com"
+    open_meteo_geocoding_base_url: BaseUrl = "https://geocoding-api.open-meteo.com"
     weather_timeout_s: Annotated[float, Field(gt=0, le=25)] = 3
 
 
 class GetWeather:
-    """Answers from a ten-minute cache where possible."""
+    """Answers from a ten-minute cache where possible.
+
+    Args:
+        timeout_s: for both services together.
+    """
 
     name: ClassVar[str] = "get_weather"
     description: ClassVar[str] = (
-        "Current weather and the forecast for today, tomorrow and the day after, anywhere on earth. Use it for every "
-        "question about weather, temperature, rain, snow or wind, and whether to take an umbrella or a coat. "
-        "`location` in the result is the place that was found: name it in the answer, and if it is not the one the "
-        "user meant, or a `note` says it is unclear, ask. Rain chances are in percent; night is 0 to 6 o'clock."
+        "Weather now and the forecast, anywhere on earth. Use it for every question about weather, temperature, rain, "
+        "snow, wind or sun, and whether to take an umbrella or a coat. `detail`: leave it out for now, today, tomorrow "
+        "and the day after; hourly for the next hours (rain in the next three hours?); week for a later day or the "
+        "weekend. `location` in the result is the place that was found: name it and the `source` in the answer; if it "
+        "is not the place the user meant, or a `note` says it is unclear, ask. Rain chances are in percent; night is "
+        "0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
     commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 
-    def __init__(self, wttr: WttrClient) -> None:
+    def __init__(self, wttr: WttrClient, open_meteo: OpenMeteoClient, timeout_s: float) -> None:
         self._wttr = wttr
-        self._reports: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
+        self._open_meteo = open_meteo
+        self._timeout_s = timeout_s
+        self._head_start_s = min(HEAD_START_S, timeout_s / 3)
+        self._usual: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
+        self._full: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WeatherConfig) -> GetWeather:
-        """Use the service of ``config`` through ``http``."""
-        return cls(WttrClient(http, config.wttr_base_url, config.weather_timeout_s))
+        """Use the services of ``config`` through ``http``."""
+        timeout_s = config.weather_timeout_s
+        service = OpenMeteo(config.open_meteo_base_url, config.open_meteo_geocoding_base_url)
+        wttr = WttrClient(http, config.wttr_base_url, timeout_s)
+        return cls(wttr, OpenMeteoClient(http, service, timeout_s), timeout_s)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Report the weather at ``location``.
@@ -76,10 +101,67 @@ class GetWeather:
             ToolError: no such place, or no answer in time.
         """
         asked = _place(arguments["location"])
+        detail: Detail = arguments.get("detail", "now_and_days")
         language = _language(context.locale)
-        key = asked.casefold(), language
-        report = await self._reports.get(key, lambda: self._wttr.report(asked, language))
-        return _result(report, asked, _measures_in_fahrenheit(context.locale))
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        if detail == "now_and_days":
+            report = await self._usual_report(asked, language, deadline)
+        else:
+            report = await self._full_report(asked, language, deadline)
+        return result(report, asked, detail, _measures_in_fahrenheit(context.locale))
+
+    async def _usual_report(self, asked: str, language: str, deadline: float) -> Report:
+        """Now and at least three days, from the service that answers first."""
+
+        async def race() -> Report:
+            try:
+                return await first_answer(
+                    lambda: self._from_wttr(asked, language, deadline),
+                    lambda: self._from_open_meteo(asked, language, deadline),
+                    self._head_start_s,
+                )
+            except BothFailed as failed:
+                raise _one_error(failed) from failed
+
+        return await self._usual.get((asked.casefold(), language), race)
+
+    async def _full_report(self, asked: str, language: str, deadline: float) -> Report:
+        """Hours and seven days; where Open-Meteo fails, the usual report, which the rest of the time is for."""
+        until = deadline - self._head_start_s
+        try:
+            return await self._full.get(
+                (asked.casefold(), language), lambda: self._from_open_meteo(asked, language, until)
+            )
+        except ToolError:
+            report = await self._usual_report(asked, language, deadline)
+        if report.source != WTTR:  # Open-Meteo's after all: kept, or given at another attempt
+            return report
+        return replace(report, note=" ".join(filter(None, (report.note, ONLY_USUAL))))
+
+    async def _from_wttr(self, asked: str, language: str, deadline: float) -> Report:
+        report = await _until(deadline, self._wttr.report(asked, language))
+        return replace(report, note=places.note(asked, report.place))
+
+    async def _from_open_meteo(self, asked: str, language: str, deadline: float) -> Report:
+        return await _until(deadline, self._open_meteo.report(asked, language))
+
+
+async def _until(deadline: float, report: Awaitable[Report]) -> Report:
+    """The report, if it comes before a time of the loop's clock."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await report
+    except TimeoutError as error:
+        raise ToolError("API request failed: timeout") from error
+
+
+def _one_error(failed: BothFailed) -> ToolError:
+    """What the model reads: wttr.in's text, with what Open-Meteo adds about the place."""
+    if not isinstance(failed.second, UnknownPlace):
+        return failed.first
+    if str(failed.first).startswith(NOT_FOUND):
+        return ToolError(f"{NOT_FOUND} ({FULL_NAME})")
+    return ToolError(f"{failed.first}; the other service does not know this place ({FULL_NAME})")
 
 
 def _place(location: str) -> str:
@@ -105,72 +187,3 @@ def _language(locale: str) -> str:
 
 def _measures_in_fahrenheit(locale: str) -> bool:
     return not FAHRENHEIT.isdisjoint(locale.replace("_", "-").upper().split("-")[1:])
-
-
-def _result(report: Report, asked: str, fahrenheit: bool) -> dict[str, Any]:
-    readings = {
-        "location": str(report.place) or asked,
-        "note": places.note(asked, report.place),
-        "local_observation_time": report.observed.isoformat(timespec="minutes") if report.observed else "",
-        "condition": report.condition,
-        "current_temp_c": report.temp_c,
-        "current_temp_f": report.temp_f if fahrenheit else "",
-        "feels_like_c": report.feels_like_c,
-        "feels_like_f": report.feels_like_f if fahrenheit else "",
-        "humidity_percent": report.humidity,
-        "wind_kmh": report.wind_kmh,
-        "wind_mph": report.wind_mph if fahrenheit else "",
-        "wind_direction": report.wind_direction,
-    }
-    return _filled(readings) | {"days": [_day(day, name, fahrenheit) for name, day in _coming(report)]}
-
-
-def _coming(report: Report) -> Iterable[tuple[str, Day]]:
-    """Today to the day after tomorrow, by the local date of the place.
-
-    Today is the later of the observation's date and the forecast's first date: an observation may be from before
-    midnight, and a forecast may be outdated.
-    """
-    known = [day.date for day in report.days[:1]] + ([report.observed.date()] if report.observed else [])
-    today = max(known, default=date.min)
-    for day in report.days:
-        ahead = (day.date - today).days
-        if 0 <= ahead < len(RELATIVE_DAYS):
-            yield RELATIVE_DAYS[ahead], day
-
-
-def _day(day: Day, name: str, fahrenheit: bool) -> dict[str, Any]:
-    rain = {
-        part: _highest(slot.rain for slot in day.slots if slot.hour in hours) for part, hours in PARTS_OF_DAY.items()
-    }
-    snow = {
-        part: _highest(slot.snow for slot in day.slots if slot.hour in hours) for part, hours in PARTS_OF_DAY.items()
-    }
-    return _filled(
-        {
-            "day": name,
-            "date": day.date.isoformat(),
-            "weekday": f"{day.date:%A}",
-            "condition": _midday(day.slots),
-            "high_c": day.high_c,
-            "low_c": day.low_c,
-            "high_f": day.high_f if fahrenheit else "",
-            "low_f": day.low_f if fahrenheit else "",
-            "rain_chance": _filled(rain),
-            "snow_chance": _filled(snow) if set(snow.values()) - {"", "0"} else "",
-        }
-    )
-
-
-def _midday(slots: tuple[Slot, ...]) -> str:
-    described = [slot for slot in slots if slot.condition]
-    return min(described, key=lambda slot: abs(slot.hour - 12)).condition if described else ""
-
-
-def _highest(chances: Iterable[int | None]) -> str:
-    return str(max((chance for chance in chances if chance is not None), default=""))
-
-
-def _filled(readings: dict[str, Any]) -> dict[str, Any]:
-    """The readings without empty ones."""
-    return {name: value for name, value in readings.items() if value not in ("", {})}

@@ -22,7 +22,14 @@ from tests.fakes.slack import BOT_TOKEN
 
 TURN_S = 60.0
 LOADING_S = 0.5  # by then a ready process has begun to load the SDKs of the platforms
-BASE_URLS = ("GOOGLE_GEMINI_BASE_URL", "LINE_API_BASE_URL", "LINE_DATA_API_BASE_URL", "WTTR_BASE_URL")
+BASE_URLS = (
+    "GOOGLE_GEMINI_BASE_URL",
+    "LINE_API_BASE_URL",
+    "LINE_DATA_API_BASE_URL",
+    "WTTR_BASE_URL",
+    "OPEN_METEO_BASE_URL",
+    "OPEN_METEO_GEOCODING_BASE_URL",
+)
 SETTINGS = {
     "GEMINI_API_KEY": "key",
     "MODEL": "gemini:gemini-3.5-flash",

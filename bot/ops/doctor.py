@@ -170,7 +170,7 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
         found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
-            fix = "check WTTR_BASE_URL, and that it is reachable from here"
+            fix = "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
             found.append(
                 CheckResult("warning", "weather", str(outcome.response["error"]), fix)
                 if outcome.is_error

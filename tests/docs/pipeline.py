@@ -28,8 +28,9 @@ from bot.transcript import Message, ToolCall
 from tests.docs.tools.remind import Remind
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
+from tests.toolset.contexts import only_wttr
 from toolset.tool import Tool, ToolContext, ToolDefinition, ToolMap, ValidatedTool, read_schemas
-from toolset.weather import GetWeather, WeatherConfig
+from toolset.weather import GetWeather
 
 OpenChannel = Callable[[Accept, Store], AbstractAsyncContextManager[Channel]]
 Wait = Callable[[str], Awaitable[None]]
@@ -141,7 +142,7 @@ async def open_pipeline(
 
 
 def _tools(http: httpx.AsyncClient, wttr: WttrFake) -> ToolMap:
-    weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
+    weather = GetWeather.create(http, only_wttr(wttr))
     tools: tuple[tuple[Tool, Traversable], ...] = (
         (weather, files("schemas")),
         (Remind(), ROOT / "tests" / "docs" / "tools" / "schemas"),

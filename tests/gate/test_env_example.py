@@ -12,13 +12,20 @@ import toolset
 from bot.channels.registry import CHANNELS
 from bot.providers.registry import PROVIDERS
 from bot.settings import Settings, channel_config, load, tool_config
-from tests.project import ROOT
+from tests.project import NO_OPEN_METEO, ROOT
 
 LINES = (ROOT / ".env.example").read_text("utf-8").splitlines()
 VARIABLE = re.compile(r"#?([A-Z][A-Z0-9_]*)=(.*)")
 READ_BY_THEMSELVES = [*(tool.Config for tool in toolset.find()), *(entry.config for entry in PROVIDERS)]
 CHANNEL_CONFIGS: list[type[BaseModel]] = [entry.package.Config for entry in CHANNELS]
 CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES, *CHANNEL_CONFIGS]
+
+
+@pytest.fixture(autouse=True)
+def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What every test has set is a default here, too."""
+    for name in NO_OPEN_METEO:
+        monkeypatch.delenv(name)
 
 
 def everything() -> list[BaseModel]:

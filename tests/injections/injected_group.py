@@ -18,10 +18,10 @@ from tests.fakes.tools import ANY_OBJECT, Echo, Launch
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection
 from tests.injections.obeying import Obeying
-from tests.toolset.contexts import http_client
+from tests.toolset.contexts import http_client, only_wttr
 from toolset.confined.workspace import Workspace
 from toolset.tool import ToolContext, ToolError, ToolMap, ValidatedTool, read_schemas
-from toolset.weather import GetWeather, WeatherConfig
+from toolset.weather import GetWeather
 from toolset.workspace import ListFiles, ReadFile, SearchFiles, WorkspaceConfig
 
 ELSEWHERE = "mailbox:room-0002"
@@ -155,7 +155,7 @@ def _write(folder: Path, conversation: str, name: str, text: str) -> None:
 
 
 def _tools(http: httpx.AsyncClient, wttr: WttrFake, folder: Path, launch: Launch, page: ReadPage) -> ToolMap:
-    weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
+    weather = GetWeather.create(http, only_wttr(wttr))
     config = WorkspaceConfig(workspace_dir=str(folder))
     files = [tool.create(http, config) for tool in (ReadFile, ListFiles, SearchFiles)]
     real = [ValidatedTool(tool, *read_schemas(tool.name)) for tool in (weather, *files) if tool]

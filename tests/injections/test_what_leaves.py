@@ -14,9 +14,9 @@ from bot.settings import load
 from bot.transcript import ToolResult, encode
 from tests.fakes.wttr import WttrFake
 from tests.injections.injected_group import CANARIES
-from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import context, http_client, only_wttr
 from toolset.tool import ToolError
-from toolset.weather import GetWeather, WeatherConfig
+from toolset.weather import GetWeather
 
 TRICKS = [
     "@169.254.169.254",
@@ -53,7 +53,7 @@ TRICKS = [
 async def test_a_place_is_never_an_address(location: str, wttr: WttrFake) -> None:
     """It is refused, or it is one component of a path of the one server, by its own name."""
     async with http_client() as http:
-        weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
+        weather = GetWeather.create(http, only_wttr(wttr))
         assert weather is not None
         with pytest.raises(ToolError):
             await weather.call({"location": location}, context())

@@ -16,9 +16,9 @@ from tests.bot.conversation.tool_rounds import Diary
 from tests.bot.providers.asking import user
 from tests.fakes.wttr import wttr_fake
 from tests.llm.asking import PATIENCE_S, asked_at
-from tests.toolset.contexts import http_client
+from tests.toolset.contexts import http_client, only_wttr
 from toolset.tool import ToolMap, ValidatedTool, read_schemas
-from toolset.weather import GetWeather, WeatherConfig
+from toolset.weather import GetWeather
 
 PERSONA = "You are Kaiwa, an assistant that people talk to in a chat."
 # A model of this size does what it has been shown: by the template for tools, and by JSON mode's first example.
@@ -32,7 +32,7 @@ async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> 
     turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S)
     async with wttr_fake() as wttr, http_client() as http:
         wttr.place("Kyoto", temp=21)
-        weather = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url))
+        weather = GetWeather.create(http, only_wttr(wttr))
         tools = ToolMap([ValidatedTool(weather, *read_schemas("get_weather"))])
         try:
             await Agent(provider, tools, PERSONA, Metrics(), max_tool_turns=2).run(turn)

@@ -1,4 +1,4 @@
-"""What tools are called with in tests: a context, and an HTTP client."""
+"""What tools are called with in tests: a context, an HTTP client, and the settings of the weather."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import time
 
 import httpx
 
+from tests.fakes.wttr import WttrFake
+from tests.project import NOWHERE
 from toolset.tool import Reminder, Reminders, ToolContext
+from toolset.weather import WeatherConfig
 
 
 class RemindersInMemory:
@@ -47,3 +50,13 @@ def context(
 def http_client() -> httpx.AsyncClient:
     """A client that trusts no certificate: reading the system's takes longer than most tests."""
     return httpx.AsyncClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+
+
+def only_wttr(wttr: WttrFake, timeout_s: float = 3) -> WeatherConfig:
+    """A weather tool's settings in which the second service cannot be reached."""
+    return WeatherConfig(
+        wttr_base_url=wttr.base_url,
+        open_meteo_base_url=NOWHERE,
+        open_meteo_geocoding_base_url=NOWHERE,
+        weather_timeout_s=timeout_s,
+    )

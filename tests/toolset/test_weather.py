@@ -11,9 +11,9 @@ import pytest
 
 from tests.fakes.wttr import Answer, WttrFake
 from tests.shared_data import recorded
-from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import context, http_client, only_wttr
 from toolset.tool import ToolError, ToolOutcome, ValidatedTool
-from toolset.weather import GetWeather, WeatherConfig
+from toolset.weather import GetWeather
 
 MORNING = datetime(2026, 4, 3, 9, 30)
 RAIN = (0, 10, 20, 60, 70, 30, 5, 0)
@@ -30,9 +30,11 @@ async def test_a_report_tells_now_and_three_days(wttr: WttrFake, get_weather: Va
     """In metric units, with the place that was found and its own dates."""
     wttr.place("Tokyo", temp=21, high=25, low=15, rain=RAIN, observed=MORNING)
     chances = {"night": "10", "morning": "60", "afternoon": "70", "evening": "5"}
-    forecast = {"condition": "Sunny", "high_c": "25", "low_c": "15", "rain_chance": chances}
+    sun = {"sunrise": "06:49", "sunset": "19:49"}
+    forecast = {"condition": "Sunny", "high_c": "25", "low_c": "15", "rain_chance": chances, **sun}
     assert await weather(get_weather, "Tokyo") == {
         "location": "Tokyo, Japan",
+        "source": "wttr.in",
         "local_observation_time": "2026-04-03T09:30",
         "condition": "Sunny",
         "current_temp_c": "21",
@@ -135,6 +137,7 @@ async def test_what_the_service_does_not_say_is_left_out(wttr: WttrFake, get_wea
     assert await weather(get_weather, "  Tokyo　") == {
         "location": "Tokyo",
         "note": "The service does not say which place this is for.",
+        "source": "wttr.in",
         "condition": "Fog",
         "current_temp_c": "9",
         "days": [],
@@ -200,6 +203,6 @@ async def test_the_operators_time_limit_is_the_limit(wttr: WttrFake) -> None:
     """WEATHER_TIMEOUT_S covers everything."""
     wttr.fail("dripping")
     async with http_client() as http:
-        hurried = GetWeather.create(http, WeatherConfig(wttr_base_url=wttr.base_url, weather_timeout_s=0.2))
+        hurried = GetWeather.create(http, only_wttr(wttr, timeout_s=0.2))
         with pytest.raises(ToolError, match=r"^API request failed: timeout$"):
             await hurried.call({"location": "Tokyo"}, context())

@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 import httpx
 
+from toolset.forecast.report import Report
 from toolset.tool import ToolError
 from toolset.web.source import RETRY_PAUSE_S, Source, TemporaryError
-from toolset.wttr.report import Report, read
+from toolset.wttr.report import read
 
 RETRIED = frozenset({500, 502, 504})
 NOT_FOUND = "location not found"

@@ -8,11 +8,12 @@ places share, and a name without any similarity. The last is not always an error
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from toolset.wttr.report import Place
+from toolset.forecast import notes
+from toolset.forecast.notes import folded
+from toolset.forecast.report import Place
 
 SIMILARITY = 0.5  # about that of Wien and Vienna, Praha and Prague
 SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
@@ -75,30 +76,27 @@ def note(asked: str, found: Place) -> str:
     if not str(found):
         return "The service does not say which place this is for."
     name, regions = _parts(asked)
-    where = _folded(f"{found.region}, {found.country}")
+    where = folded(f"{found.region}, {found.country}")
     namesakes = next((entry for entry in NAMESAKES if name in entry.names), None)
     expected = [region for region in regions if _is_known(region, namesakes)]
     if expected and not any(region in where for region in expected):
         return f"This is for {found}, not for {asked}. Tell the user so, or ask which place is meant."
-    if namesakes and not regions and (not namesakes.usual or _folded(namesakes.usual) not in where):
+    if namesakes and not regions and (not namesakes.usual or folded(namesakes.usual) not in where):
         others = ", ".join(namesakes.regions)
-        return (
-            f"{asked} may be the one in {others} or elsewhere; this is for {found}. "
-            "Unless the user has said which is meant, ask."
-        )
+        return notes.ambiguous(asked, others, found)
     if not namesakes and not expected and not _is_alike(name, found):
-        return f"{asked} was found at {found}. If that is not in or near the place the user means, ask which is meant."
+        return notes.dissimilar(asked, found)
     return ""
 
 
 def _parts(asked: str) -> tuple[str, list[str]]:
     """The folded name, and the regions or countries written with it."""
-    pieces = [piece.strip() for piece in SEPARATORS.split(_folded(asked)) if piece.strip()]
+    pieces = [piece.strip() for piece in SEPARATORS.split(folded(asked)) if piece.strip()]
     regions: list[str] = []
     names: list[str] = []
     for piece in pieces:
         prefecture, remainder = _prefecture(piece)
-        regions += [_folded(prefecture)] if prefecture else []
+        regions += [folded(prefecture)] if prefecture else []
         names += [remainder] if remainder else []
     name, *others = names or [""]
     if len(name) > 2 and name[-1] in "市区町村":
@@ -117,19 +115,13 @@ def _prefecture(piece: str) -> tuple[str, str]:
 
 def _is_known(region: str, namesakes: Namesakes | None) -> bool:
     """Whether the service's spelling of a folded region is known: then another spelling is another region."""
-    return region in map(_folded, (*PREFECTURES.values(), *(namesakes.regions if namesakes else ())))
+    return region in map(folded, (*PREFECTURES.values(), *(namesakes.regions if namesakes else ())))
 
 
 def _is_alike(name: str, found: Place) -> bool:
     """Whether the names are similar, or cannot be compared: another script, a postal or airport code."""
     if not name.isascii() or not re.search("[a-z]", name) or AIRPORT.fullmatch(name):
         return True
-    there = [_folded(part) for part in (found.area, found.region, found.country)]
+    there = [folded(part) for part in (found.area, found.region, found.country)]
     candidates = {*there, *" ".join(there).split()}
     return any(SequenceMatcher(None, name, candidate).ratio() >= SIMILARITY for candidate in candidates)
-
-
-def _folded(text: str) -> str:
-    """Without case and accents."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))

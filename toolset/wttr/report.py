@@ -2,69 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import msgspec
 
+from toolset.forecast.report import Day, Place, Report, Slot
+from toolset.forecast.values import entries, integer, reading, text
 from toolset.tool import ToolError
 
-TEXT_CAP = 200  # characters of a name or condition: comparing two names takes the product of their lengths
+SOURCE = "wttr.in"
 OBSERVED = "%Y-%m-%d %I:%M %p"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a report, in the service's (mostly English) names; empty where unknown."""
-
-    area: str = ""
-    region: str = ""
-    country: str = ""
-
-    def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(name for name in (self.area, self.region, self.country) if name))
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Three hours of a day, from ``hour`` on; chances in percent, None where unknown."""
-
-    hour: int
-    condition: str
-    rain: int | None
-    snow: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """The forecast of one local date."""
-
-    date: date
-    high_c: str
-    low_c: str
-    high_f: str
-    low_f: str
-    slots: tuple[Slot, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """One response; readings are decimal strings, empty where absent. ``observed`` is local time."""
-
-    place: Place
-    observed: datetime | None
-    condition: str
-    temp_c: str
-    temp_f: str
-    feels_like_c: str
-    feels_like_f: str
-    humidity: str
-    wind_kmh: str
-    wind_mph: str
-    wind_direction: str
-    days: tuple[Day, ...]
+SUN = "%I:%M %p"
 
 
 def read(body: bytes, language: str) -> Report:
@@ -75,7 +24,7 @@ def read(body: bytes, language: str) -> Report:
     """
     answer = _decoded(body)
     now = _first(answer.get("current_condition"))
-    condition, temp_c = _condition(now, language), _reading(now.get("temp_C"))
+    condition, temp_c = _condition(now, language), reading(now.get("temp_C"))
     if not condition or not temp_c:  # a failure behind the service gives zeros and empty texts
         raise ToolError("no weather data available")
     return Report(
@@ -83,14 +32,15 @@ def read(body: bytes, language: str) -> Report:
         observed=_observed(now.get("localObsDateTime")),
         condition=condition,
         temp_c=temp_c,
-        temp_f=_reading(now.get("temp_F")),
-        feels_like_c=_reading(now.get("FeelsLikeC")),
-        feels_like_f=_reading(now.get("FeelsLikeF")),
-        humidity=_reading(now.get("humidity")),
-        wind_kmh=_reading(now.get("windspeedKmph")),
-        wind_mph=_reading(now.get("windspeedMiles")),
-        wind_direction=_text(now.get("winddir16Point")),
-        days=tuple(day for entry in _entries(answer.get("weather")) if (day := _day(entry, language))),
+        temp_f=reading(now.get("temp_F")),
+        feels_like_c=reading(now.get("FeelsLikeC")),
+        feels_like_f=reading(now.get("FeelsLikeF")),
+        humidity=reading(now.get("humidity")),
+        wind_kmh=reading(now.get("windspeedKmph")),
+        wind_mph=reading(now.get("windspeedMiles")),
+        wind_direction=text(now.get("winddir16Point")),
+        days=tuple(day for entry in entries(answer.get("weather")) if (day := _day(entry, language))),
+        source=SOURCE,
     )
 
 
@@ -109,31 +59,34 @@ def _place(answer: dict[str, Any]) -> Place:
     nearest = _first(answer.get("nearest_area"))
     place = Place(*(_value(nearest.get(part)) for part in ("areaName", "region", "country")))
     asked = _first(answer.get("request"))
-    if not str(place) and _text(asked.get("type")) != "LatLon":
-        return Place(area=_text(asked.get("query")))
+    if not str(place) and text(asked.get("type")) != "LatLon":
+        return Place(area=text(asked.get("query")))
     return place
 
 
 def _day(entry: dict[str, Any], language: str) -> Day | None:
     try:
-        day = date.fromisoformat(_text(entry.get("date")))
+        day = date.fromisoformat(text(entry.get("date")))
     except ValueError:
         return None
+    sun = _first(entry.get("astronomy"))
     return Day(
         date=day,
-        high_c=_reading(entry.get("maxtempC")),
-        low_c=_reading(entry.get("mintempC")),
-        high_f=_reading(entry.get("maxtempF")),
-        low_f=_reading(entry.get("mintempF")),
-        slots=tuple(slot for hour in _entries(entry.get("hourly")) if (slot := _slot(hour, language))),
+        high_c=reading(entry.get("maxtempC")),
+        low_c=reading(entry.get("mintempC")),
+        high_f=reading(entry.get("maxtempF")),
+        low_f=reading(entry.get("mintempF")),
+        slots=tuple(slot for hour in entries(entry.get("hourly")) if (slot := _slot(hour, language))),
+        sunrise=_time(sun.get("sunrise")),
+        sunset=_time(sun.get("sunset")),
     )
 
 
 def _slot(hour: dict[str, Any], language: str) -> Slot | None:
-    time = _integer(hour.get("time"))  # 0, 300 … 2100
+    time = integer(hour.get("time"))  # 0, 300 … 2100
     if time is None:
         return None
-    rain, snow = _integer(hour.get("chanceofrain")), _integer(hour.get("chanceofsnow"))
+    rain, snow = integer(hour.get("chanceofrain")), integer(hour.get("chanceofsnow"))
     return Slot(time // 100, _condition(hour, language), rain, snow)
 
 
@@ -143,38 +96,23 @@ def _condition(holder: dict[str, Any], language: str) -> str:
 
 def _observed(value: object) -> datetime | None:
     try:
-        return datetime.strptime(_text(value), OBSERVED)
+        return datetime.strptime(text(value), OBSERVED)
     except ValueError:
         return None
 
 
-def _reading(value: object) -> str:
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
-        return ""
+def _time(value: object) -> str:
+    """HH:MM; empty where the sun does not rise or set."""
     try:
-        number = float(value)
-    except (ValueError, OverflowError):
+        return f"{datetime.strptime(text(value), SUN):%H:%M}"
+    except ValueError:
         return ""
-    return f"{number + 0.0:g}" if math.isfinite(number) else ""  # + 0.0 makes the service's "-0" a 0
-
-
-def _integer(value: object) -> int | None:
-    reading = _reading(value)
-    return round(float(reading)) if reading else None
-
-
-def _text(value: object) -> str:
-    return value[:TEXT_CAP].strip() if isinstance(value, str) else ""
 
 
 def _value(wrapped: object) -> str:
     """The text of ``[{"value": "…"}]``."""
-    return _text(_first(wrapped).get("value"))
-
-
-def _entries(value: object) -> list[dict[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    return text(_first(wrapped).get("value"))
 
 
 def _first(value: object) -> dict[str, Any]:
-    return next(iter(_entries(value)), {})
+    return next(iter(entries(value)), {})

@@ -109,7 +109,7 @@ def test_tools_are_listed_one_to_a_line(call: Call) -> None:
     assert [row[:4] for row in rows] == [
         ["calculate", "low", "expression", "toolset/calculate.py"],
         ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
-        ["get_weather", "low", "location", "toolset/weather.py"],
+        ["get_weather", "low", "location, detail?", "toolset/weather.py"],
     ]
     assert all(len(row[4]) > 20 for row in rows)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolset.forecast.report import Place
 from toolset.wttr.places import note
-from toolset.wttr.report import Place
 
 USA, UK = "United States of America", "United Kingdom"
 

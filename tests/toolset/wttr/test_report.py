@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.fakes.wttr_bodies import Weather, report
 from tests.shared_data import recorded
+from toolset.forecast.report import Day, Place, Report, Slot
 from toolset.tool import ToolError
-from toolset.wttr.report import Day, Place, Report, Slot, read
+from toolset.wttr.report import read
 
 NO_WEATHER = r"^no weather data available$"
 WEATHER = Weather("Tokyo", "Tokyo", "Japan", observed=datetime(2026, 4, 3, 9, 30))
@@ -104,9 +105,12 @@ def test_an_answer_of_ours_reads_like_a_recorded_one() -> None:
                 "77",
                 "59",
                 tuple(Slot(hour, "Sunny", 10, 0) for hour in range(0, 24, 3)),
+                sunrise="06:49",
+                sunset="19:49",
             )
             for day in (3, 4, 5)
         ),
+        source="wttr.in",
     )
 
 
@@ -201,7 +205,11 @@ def test_days_and_hours_that_cannot_be_placed_are_left_out() -> None:
     days = [
         {**day, "date": "soon"},
         "tomorrow",
-        {**day, "hourly": [{"time": "", "chanceofrain": "50"}, {"time": "1200", "chanceofrain": "x"}, 7]},
+        {
+            **day,
+            "astronomy": [{"sunrise": "No sunrise"}],
+            "hourly": [{"time": "", "chanceofrain": "50"}, {"time": "1200", "chanceofrain": "x"}, 7],
+        },
         {"date": "2026-04-04"},
     ]
     assert read_object(made(weather=days)).days == (

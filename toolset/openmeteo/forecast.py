@@ -1,0 +1,162 @@
+"""The request for a forecast, and the parser of the response: https://open-meteo.com/en/docs.
+
+The response has a list for each variable, beside a list of local times. What falls is told for the hour that ends at
+the time, everything else for the time itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from itertools import pairwise
+from typing import Any
+
+from toolset.forecast.report import Day, Report, Slot
+from toolset.forecast.units import in_fahrenheit, in_mph
+from toolset.forecast.values import integer, reading, text
+from toolset.openmeteo.geocoding import Found
+from toolset.openmeteo.weather_codes import is_snow, words
+from toolset.tool import ToolError
+
+SOURCE = "Open-Meteo.com (CC BY 4.0)"  # as its licence asks
+DAYS = 7
+HOURS = DAYS * 24
+
+CURRENT = (
+    "temperature_2m",
+    "apparent_temperature",
+    "relative_humidity_2m",
+    "weather_code",
+    "wind_speed_10m",
+    "wind_direction_10m",
+)
+HOURLY = ("temperature_2m", "precipitation_probability", "precipitation", "weather_code", "wind_speed_10m")
+DAILY = (
+    "temperature_2m_max",
+    "temperature_2m_min",
+    "sunrise",
+    "sunset",
+    "precipitation_sum",
+    "wind_speed_10m_max",
+    "uv_index_max",
+)
+COMPASS = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"]
+
+Row = Mapping[str, Any]
+
+
+def parameters(found: Found) -> dict[str, str]:
+    """The query for seven days at a place."""
+    return {
+        "latitude": found.latitude,
+        "longitude": found.longitude,
+        "current": ",".join(CURRENT),
+        "hourly": ",".join(HOURLY),
+        "daily": ",".join(DAILY),
+        "timezone": "auto",
+        "forecast_days": str(DAYS),
+    }
+
+
+def read(answer: object, found: Found, language: str) -> Report:
+    """Parse a response, with conditions in Japanese for ``ja``, else in English.
+
+    Raises:
+        ToolError: it has no current weather.
+    """
+    whole = _object(answer)
+    now = _object(whole.get("current"))
+    condition, temp_c = words(now.get("weather_code"), language), reading(now.get("temperature_2m"))
+    if not condition or not temp_c:
+        raise ToolError("no weather data available")
+    feels_like_c, wind_kmh = reading(now.get("apparent_temperature")), reading(now.get("wind_speed_10m"))
+    hours = _rows(whole.get("hourly"), HOURS)
+    slots = [
+        (text(hour.get("time"))[:10], _slot(hour, following, language)) for hour, following in pairwise([*hours, {}])
+    ]
+    days = (_day(row, slots) for row in _rows(whole.get("daily"), DAYS))
+    return Report(
+        place=found.place,
+        observed=_moment(now.get("time")),
+        condition=condition,
+        temp_c=temp_c,
+        temp_f=in_fahrenheit(temp_c),
+        feels_like_c=feels_like_c,
+        feels_like_f=in_fahrenheit(feels_like_c),
+        humidity=reading(now.get("relative_humidity_2m")),
+        wind_kmh=wind_kmh,
+        wind_mph=in_mph(wind_kmh),
+        wind_direction=_compass(now.get("wind_direction_10m")),
+        days=tuple(day for day in days if day),
+        source=SOURCE,
+        note=found.note,
+    )
+
+
+def _slot(hour: Row, following: Row, language: str) -> Slot | None:
+    moment = _moment(hour.get("time"))
+    if moment is None:
+        return None
+    chance = integer(following.get("precipitation_probability"))
+    snows = is_snow(hour.get("weather_code")) or is_snow(following.get("weather_code"))
+    return Slot(
+        hour=moment.hour,
+        condition=words(hour.get("weather_code"), language),
+        rain=None if snows else chance,
+        snow=chance if snows else None,
+        temp_c=reading(hour.get("temperature_2m")),
+        precipitation_mm=reading(following.get("precipitation")),
+        wind_kmh=reading(hour.get("wind_speed_10m")),
+    )
+
+
+def _day(row: Row, slots: list[tuple[str, Slot | None]]) -> Day | None:
+    try:
+        day = date.fromisoformat(text(row.get("time")))
+    except ValueError:
+        return None
+    high_c, low_c = reading(row.get("temperature_2m_max")), reading(row.get("temperature_2m_min"))
+    return Day(
+        date=day,
+        high_c=high_c,
+        low_c=low_c,
+        high_f=in_fahrenheit(high_c),
+        low_f=in_fahrenheit(low_c),
+        slots=tuple(slot for its_date, slot in slots if slot and its_date == day.isoformat()),
+        sunrise=_time(row.get("sunrise")),
+        sunset=_time(row.get("sunset")),
+        precipitation_mm=reading(row.get("precipitation_sum")),
+        wind_max_kmh=reading(row.get("wind_speed_10m_max")),
+        uv_index_max=reading(row.get("uv_index_max")),
+    )
+
+
+def _rows(table: object, most: int) -> list[Row]:
+    """The rows of a table that comes in columns."""
+    columns = {name: column[:most] for name, column in _object(table).items() if isinstance(column, list)}
+    return [
+        {name: column[number] for name, column in columns.items() if number < len(column)}
+        for number in range(len(columns.get("time", [])))
+    ]
+
+
+def _compass(degrees: object) -> str:
+    direction = integer(degrees)
+    return "" if direction is None else COMPASS[round(direction / 22.5) % 16]
+
+
+def _time(value: object) -> str:
+    """HH:MM; 00:00 is what the service writes where the sun does not rise or set."""
+    moment = _moment(value)
+    return f"{moment:%H:%M}" if moment and (moment.hour or moment.minute) else ""
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text(value)).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
