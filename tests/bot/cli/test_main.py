@@ -101,16 +101,21 @@ def test_a_store_that_is_away_is_one_line(call: Call) -> None:
     assert "Traceback" not in err
 
 
+ROWS = [
+    ["calculate", "low", "expression", "toolset/calculate.py"],
+    ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
+    ["get_earthquakes", "low", "count?, min_intensity?, place?", "toolset/earthquakes.py"],
+    ["get_warnings", "low", "place", "toolset/weather_warnings.py"],
+    ["get_weather", "low", "location, detail?", "toolset/weather.py"],
+]
+
+
 def test_tools_are_listed_one_to_a_line(call: Call) -> None:
     """Name, risk, parameters (a question mark where they may be left out), where it is from, and description."""
     code, out, err = call("tools")
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
-    assert [row[:4] for row in rows] == [
-        ["calculate", "low", "expression", "toolset/calculate.py"],
-        ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
-        ["get_weather", "low", "location, detail?", "toolset/weather.py"],
-    ]
+    assert [row[:4] for row in rows] == ROWS
     assert all(len(row[4]) > 20 for row in rows)
 
 
@@ -147,7 +152,7 @@ def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> 
     ("arguments", "error"),
     [
         (["calculate", "{}"], "invalid parameters: 'expression' is a required property"),
-        (["guess"], "unknown tool: guess. Available tools: calculate, get_current_time, get_weather"),
+        (["guess"], f"unknown tool: guess. Available tools: {', '.join(row[0] for row in ROWS)}"),
     ],
 )
 def test_a_tools_error_is_its_result(call: Call, arguments: list[str], error: str) -> None:

@@ -1,0 +1,104 @@
+"""``get_earthquakes``: the newest earthquakes in and around Japan, from the Japan Meteorological Agency."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.jma.areas import Area, Areas
+from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
+from toolset.jma.quakes import Quake, intensity_name, rank
+from toolset.jma.values import shown
+from toolset.tool import Risk, ToolContext
+
+COUNT = 5
+SOURCE = {"ja": "気象庁", "en": "Japan Meteorological Agency"}
+
+
+class GetEarthquakes:
+    """Answers from a one-minute cache where possible."""
+
+    name: ClassVar[str] = "get_earthquakes"
+    description: ClassVar[str] = (
+        "The newest earthquakes in and around Japan, with time, epicentre, magnitude and maximum intensity on Japan's "
+        "scale (震度, 1 to 7). Use it for questions about recent earthquakes, or whether one was felt in a place in "
+        "Japan. It says nothing about tsunamis or earthquakes to come, and goes back some weeks. With `place` it has "
+        "those felt there or with their epicentre there; `intensity_there` is the intensity in that place."
+    )
+    risk: ClassVar[Risk] = "low"
+    timeout_s: ClassVar[float] = TIMEOUT_S
+    commands: ClassVar[tuple[str, ...]] = ("earthquakes", "地震")
+    Config: ClassVar[type[BaseModel]] = JmaConfig
+
+    def __init__(self, jma: JmaClient) -> None:
+        self._jma = jma
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: JmaConfig) -> GetEarthquakes:
+        """Use the service of ``config`` through ``http``."""
+        return cls(JmaClient(http, config.jma_base_url))
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """List earthquakes, the newest first.
+
+        Raises:
+            ToolError: no answer in time.
+        """
+        language = "ja" if context.locale.lower().startswith("ja") else "en"
+        least = rank(arguments.get("min_intensity", ""))
+        place = arguments.get("place", "").strip()
+        if place:
+            quakes, areas = await asyncio.gather(self._jma.quakes(), self._jma.areas())
+            there = await asyncio.to_thread(_Place, place, areas)
+        else:
+            quakes, there = await self._jma.quakes(), None
+        found = [(quake, felt) for quake in quakes if (felt := _felt(quake, there)) is not None]
+        strong = [(quake, felt) for quake, felt in found if rank(felt or quake.intensity) >= least]
+        return {
+            "earthquakes": [_shown(quake, felt, language) for quake, felt in strong[: arguments.get("count", COUNT)]],
+            "source": SOURCE[language],
+        }
+
+
+class _Place:
+    """A place that earthquakes are looked for in: the codes of its areas, and its name."""
+
+    def __init__(self, place: str, areas: Areas) -> None:
+        found = areas.find(place)
+        self.codes = {_quake_code(area, office) for area in found for office in area.offices}
+        self.names = {place.casefold(), *(name for area in found[:1] for name in _names(area))}
+
+
+def _quake_code(area: Area, office: str) -> str:
+    """A municipality has the same code in both files; a prefecture's is the beginning of its offices'."""
+    return area.code if area.level == "class20s" else office[:2]
+
+
+def _names(area: Area) -> list[str]:
+    return [name.casefold() for name in (area.name, area.name_en) if name]
+
+
+def _felt(quake: Quake, place: _Place | None) -> str | None:
+    """The intensity in a place, empty where it is unknown; None for an earthquake that is not of that place."""
+    if place is None:
+        return ""
+    felt = [quake.intensities[code] for code in place.codes if code in quake.intensities]
+    if felt:
+        return max(felt, key=rank)
+    epicentre = f"{quake.epicentre}\n{quake.epicentre_en}".casefold()
+    return "" if any(name in epicentre for name in place.names) else None
+
+
+def _shown(quake: Quake, felt: str, language: str) -> dict[str, Any]:
+    names = (quake.epicentre, quake.epicentre_en) if language == "ja" else (quake.epicentre_en, quake.epicentre)
+    optional = {
+        "epicentre": names[0] or names[1],
+        "magnitude": quake.magnitude,
+        "max_intensity": intensity_name(quake.intensity, language),
+        "intensity_there": intensity_name(felt, language),
+    }
+    depth = {} if quake.depth_km is None else {"depth_km": quake.depth_km}
+    return {"time": shown(quake.at), **{name: value for name, value in optional.items() if value}, **depth}
