@@ -114,6 +114,7 @@ def test_an_array_says_what_it_holds() -> None:
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
                 "list_files": ("/properties/path: maxLength",),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),
+                "read_web_page": ("/properties/url: minLength", "/properties/url: maxLength"),
                 "run_command": ("/properties/command/items: maxLength",),
                 "search_files": (
                     "/properties/text: minLength",
