@@ -14,19 +14,22 @@ import resource
 import sys
 import time
 from contextlib import suppress
+from html import unescape
 from io import BytesIO
 
 TEXT_CAP = 200_000  # characters
 TITLE_CAP = 300
 MAX_PAGES = 500  # of a PDF
-MEMORY_CAP = 512 * 1024 * 1024  # bytes of address space
+MEMORY_CAP = 320 * 1024 * 1024  # bytes of address space; large pages need less than 200 MiB
 CPU_CAP_S = 10  # if nobody is there to end the process
-LARGE = 500_000  # characters of HTML from which on the faster rules are used
+MANY_TAGS = 20_000  # of a page, for which finding its main text would take too long
+GUESSED = 500_000  # bytes of which an encoding is guessed
 SPARE_S = 0.5  # of a PDF's time, for what follows its last page
 
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w:.-]{1,40})", re.IGNORECASE)
 META_WITHIN = 2048  # bytes
+TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 # Names that stand for more than they say: https://encoding.spec.whatwg.org/#names-and-labels
 WIDER = {
     **dict.fromkeys(("shift_jis", "shift_jis_2004", "shift_jisx0213"), "cp932"),
@@ -71,13 +74,16 @@ def extract(body: bytes, kind: str, charset: str, until: float) -> Extract:
 
 
 def _html(html: str) -> Extract:
-    from trafilatura import bare_extraction, html2txt
+    from trafilatura import bare_extraction, baseline, html2txt
     from trafilatura.settings import Document
 
-    found = bare_extraction(html, fast=len(html) > LARGE, with_metadata=True, include_comments=False)
-    title, date, text = (found.title, found.date, found.text) if isinstance(found, Document) else ("", "", "")
+    if html.count("<") > MANY_TAGS:
+        title = TITLE.search(html)
+        return unescape(title[1]) if title else "", "", baseline(html)[1] or html2txt(html)
+    found = bare_extraction(html, with_metadata=True, include_comments=False)
+    about, date, text = (found.title, found.date, found.text) if isinstance(found, Document) else ("", "", "")
     text = text or html2txt(html) or html2txt(f"<html><body>{html}</body></html>")  # tags that may be left out
-    return title or "", date or "", text
+    return about or "", date or "", text
 
 
 def _pdf(body: bytes, until: float) -> Extract:
@@ -108,7 +114,7 @@ def _decoded(body: bytes, charset: str) -> str:
             return body.decode(WIDER.get(known, known), "strict" if name == "utf-8" else "replace")
     from charset_normalizer import from_bytes
 
-    guess = from_bytes(body[:LARGE]).best()
+    guess = from_bytes(body[:GUESSED]).best()
     known = codecs.lookup(guess.encoding if guess else "utf-8").name
     return body.decode(WIDER.get(known, known), "replace")
 

@@ -28,10 +28,13 @@ def test_a_page_without_an_article_gives_all_its_words() -> None:
     assert read(b"", "html") == ("", "", "")
 
 
-def test_a_large_page_is_read_by_faster_rules() -> None:
-    """With the same text."""
-    text = read(ARTICLE.replace("<footer>", f"<!-- {'x' * 600_000} --><footer>").encode(), "html")[2]
+def test_a_page_of_very_many_tags_is_read_by_simpler_rules() -> None:
+    """With more than its main text and without its date, but within the time."""
+    rows = "<p>Sencha, the tea of every day, one of very many rows that are here</p>" * 12_000
+    title, date, text = read(ARTICLE.replace("<footer>", f"{rows}<footer>").encode(), "html")
+    assert (title, date) == ("Tea of Uji | Example", "")
     assert all(paragraph in text for paragraph in PARAGRAPHS)
+    assert read(rows.encode(), "html")[0] == ""
 
 
 def test_a_pdf() -> None:

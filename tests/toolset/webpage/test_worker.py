@@ -15,6 +15,7 @@ from tests.toolset.webpage.documents import ARTICLE, PARAGRAPHS, pdf, pdf_bomb
 from tests.waiting import until
 from toolset.read_web_page import ReadWebPage
 from toolset.tool import ToolError
+from toolset.webpage.extract import MEMORY_CAP
 from toolset.webpage.fetch import BODY_CAP, Document, Kind, PageFetcher
 from toolset.webpage.worker import UNREADABLE, extract
 
@@ -111,7 +112,7 @@ async def test_a_pdf_bomb_takes_little_memory() -> None:
         await asyncio.sleep(0.02)
         largest = max([largest, *map(memory, workers())])
     assert isinstance(reading.exception(), ToolError) or reading.result()["text"] == ""
-    assert largest < 512 * 1024 * 1024
+    assert largest < MEMORY_CAP
 
 
 async def test_a_cancelled_reading_leaves_no_process() -> None:
