@@ -27,6 +27,7 @@ MARKERS = {
         "tests/gate/test_readme.py",
         "tests/gate/test_setup.py",
         "tests/toolset/test_workspace_commands.py",
+        "tests/toolset/webpage/test_worker.py",
     ),
     "long": (
         "tests/bot/channels/console/test_routes.py",

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 import schemas
 import toolset
@@ -79,7 +79,7 @@ def outside() -> Outside:
 async def tools(request: pytest.FixtureRequest, outside: Outside, tmp_path: Path) -> AsyncIterator[ToolMap]:
     """The test's own tool or all, also those that are off by default, with default settings and without a network."""
     own_tool = request.node.callspec.params.get("tool")
-    switches = {"workspace_dir": str(tmp_path)}
+    switches = {"workspace_dir": str(tmp_path), "brave_api_key": SecretStr("sk-secret")}
 
     def configure(config: type[BaseModel]) -> BaseModel:
         return config(**{name: value for name, value in switches.items() if name in config.model_fields})

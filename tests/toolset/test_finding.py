@@ -12,12 +12,13 @@ from toolset.sources import find_tools, own_tools
 from toolset.tool import Tool, ToolSetupError
 
 ALWAYS_ON = ["calculate", "get_current_time", "get_earthquakes", "get_warnings", "get_weather"]
+SEARCH = ["web_search"]
 WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
 
 def test_the_folders_tools_are_found_in_the_order_of_their_names() -> None:
     """Helpers beside them are no tools."""
-    assert [tool.name for tool in toolset.find()] == sorted([*ALWAYS_ON, *WORKSPACE])
+    assert [tool.name for tool in toolset.find()] == sorted([*ALWAYS_ON, *SEARCH, *WORKSPACE])
 
 
 def test_every_tool_knows_its_file_and_its_schemas() -> None:

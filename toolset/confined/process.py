@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from toolset.tool import ToolError
 
-OUTPUT_CAP = 32 * 1024  # bytes returned
+OUTPUT_CAP = 32 * 1024  # bytes returned by default
 FLOOD = 1024 * 1024  # bytes of output after which a program is stopped
 
 
@@ -33,19 +33,24 @@ class CommandResult:
 
 
 async def run(
-    argv: Sequence[str], seconds: float, watch: Callable[[], Awaitable[None]], stdin: socket.socket | None = None
+    argv: Sequence[str],
+    seconds: float,
+    watch: Callable[[], Awaitable[None]],
+    stdin: socket.socket | None = None,
+    output_cap: int = OUTPUT_CAP,
 ) -> CommandResult:
     """Run a program with an empty environment.
 
     Args:
         watch: runs beside it and may end earlier; an exception stops the program.
         stdin: also inherited under its own descriptor number; None gives no input.
+        output_cap: bytes returned.
 
     Raises:
         ToolError: it took too long.
     """
     process = await _start(argv, stdin)
-    ending = asyncio.create_task(_collect_output(process))
+    ending = asyncio.create_task(_collect_output(process, output_cap))
     guard = asyncio.ensure_future(watch())
     try:
         async with asyncio.timeout(seconds):
@@ -82,10 +87,10 @@ async def _start(argv: Sequence[str], stdin: socket.socket | None) -> Process:
         raise
 
 
-async def _collect_output(process: Process) -> CommandResult:
+async def _collect_output(process: Process, cap: int) -> CommandResult:
     data, total = bytearray(), 0
     while chunk := await _read(process):
-        data += chunk[: OUTPUT_CAP - len(data)]
+        data += chunk[: cap - len(data)]
         total += len(chunk)
         if total > FLOOD:
             _kill(process)

@@ -65,11 +65,7 @@ class Source:
         Raises:
             ToolError: one text per kind of failure.
         """
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._get_twice(path, params or {}, headers or {})
-        except TimeoutError as error:
-            raise ToolError("API request failed: timeout") from error
+        return await self._in_time(path, params or {}, headers or {}, None)
 
     async def get_json(
         self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
@@ -79,25 +75,44 @@ class Source:
         Raises:
             ToolError: one text per kind of failure.
         """
-        try:
-            return json.loads(await self.get(path, params, headers))
-        except (ValueError, RecursionError) as error:
-            raise ToolError("API request failed: the answer is not JSON") from error
+        return _decoded(await self.get(path, params, headers))
 
-    async def _get_twice(self, path: str, params: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
+    async def post_json(self, path: str, content: Any, headers: Mapping[str, str] | None = None) -> Any:
+        """The JSON that a service answers to JSON, for one that reads by POST; like ``get_json`` otherwise.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        typed = {"Content-Type": "application/json", **(headers or {})}
+        return _decoded(await self._in_time(path, {}, typed, json.dumps(content).encode()))
+
+    async def _in_time(
+        self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
+    ) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._get_twice(path, params, headers, content)
+        except TimeoutError as error:
+            raise ToolError("API request failed: timeout") from error
+
+    async def _get_twice(
+        self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
+    ) -> bytes:
         loop = asyncio.get_running_loop()
         half_time = loop.time() + self._timeout_s / 2
         try:
-            return await self._get(path, params, headers)
+            return await self._get(path, params, headers, content)
         except TemporaryError:
             if loop.time() + RETRY_PAUSE_S > half_time:
                 raise
         await asyncio.sleep(RETRY_PAUSE_S)
-        return await self._get(path, params, headers)
+        return await self._get(path, params, headers, content)
 
-    async def _get(self, path: str, params: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
+    async def _get(
+        self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
+    ) -> bytes:
         try:
-            status, body = await self.exchange(path, params, headers)
+            status, body = await self.exchange(path, params, headers, content)
         except httpx.ConnectError as error:
             raise TemporaryError("API request failed: connection failed") from error
         except httpx.HTTPError as error:
@@ -109,18 +124,26 @@ class Source:
         return body
 
     async def exchange(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        params: Mapping[str, str],
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
     ) -> tuple[int, bytes]:
         """Status and body of one request; redirects are not followed. The caller limits the time.
+
+        Args:
+            content: sent by POST; None for a GET.
 
         Raises:
             ToolError: the body is larger than the cap.
             httpx.HTTPError: no answer.
         """
         request = self._http.build_request(
-            "GET",
+            "GET" if content is None else "POST",
             f"{self._base_url}{path}",
             params=dict(params),
+            content=content,
             headers={**UNCOMPRESSED, **(headers or {})},
             timeout=None,  # httpx would limit each read separately
         )
@@ -134,3 +157,10 @@ class Source:
         finally:
             await response.aclose()
         return response.status_code, bytes(body)
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ToolError("API request failed: the answer is not JSON") from error

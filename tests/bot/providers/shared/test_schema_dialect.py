@@ -114,12 +114,14 @@ def test_an_array_says_what_it_holds() -> None:
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
                 "list_files": ("/properties/path: maxLength",),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),
+                "read_web_page": ("/properties/url: minLength", "/properties/url: maxLength"),
                 "run_command": ("/properties/command/items: maxLength",),
                 "search_files": (
                     "/properties/text: minLength",
                     "/properties/text: maxLength",
                     "/properties/path: maxLength",
                 ),
+                "web_search": ("/properties/query: minLength", "/properties/query: maxLength"),
                 "write_file": (
                     "/properties/path: minLength",
                     "/properties/path: maxLength",

@@ -1,0 +1,66 @@
+"""A stand-in for Tavily's search endpoint, strict about its body and key.
+
+Built from its documentation: https://docs.tavily.com/documentation/api-reference/endpoint/search
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from aiohttp import web
+
+from tests.fakes.failures import failed
+from tests.fakes.serving import serving
+
+KEY = "tvly-sk-secret-tavily"
+KNOWN = {"query", "max_results", "search_depth", "topic", "include_answer"}
+MAX_QUERY = 400  # characters
+MAX_COUNT = 20
+
+
+class TavilyFake:
+    """The service.
+
+    Attributes:
+        base_url: what TAVILY_BASE_URL must be.
+        requests: the bodies of all requests.
+        results: what is found.
+        failure: how it fails; empty: it does not.
+    """
+
+    def __init__(self) -> None:
+        self.base_url = ""
+        self.requests: list[dict[str, Any]] = []
+        self.results: list[dict[str, Any]] = []
+        self.failure = ""
+
+    async def search(self, request: web.Request) -> web.StreamResponse:
+        """POST /search."""
+        body = await request.json()
+        self.requests.append(body)
+        if self.failure:
+            return await failed(request, self.failure)
+        if request.headers.get("Authorization") != f"Bearer {KEY}":
+            return _error(401, "Unauthorized: missing or invalid API key.")
+        if request.content_type != "application/json" or set(body) - KNOWN or not body.get("query"):
+            return _error(422, "Invalid request.")
+        if len(body["query"]) > MAX_QUERY or not 0 <= body.get("max_results", 5) <= MAX_COUNT:
+            return _error(400, "Query is too long. Max query length is 400 characters.")
+        found = self.results[: body.get("max_results", 5)]
+        return web.json_response({"query": body["query"], "results": found, "response_time": 1.2, "images": []})
+
+
+def _error(status: int, text: str) -> web.Response:
+    return web.json_response({"detail": {"error": text}}, status=status)
+
+
+@contextmanager
+def tavily_fake() -> Iterator[TavilyFake]:
+    """A running fake."""
+    fake = TavilyFake()
+    application = web.Application()
+    application.router.add_post("/search", fake.search)
+    with serving(application) as fake.base_url:
+        yield fake

@@ -1,0 +1,133 @@
+"""Extracts title, date and text of a document: a program that reads it from standard input and writes JSON.
+
+``toolset.webpage.worker`` runs it as a process of its own, since parsers of strangers' documents may take any time and
+memory. It imports nothing of Kaiwa.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import resource
+import sys
+import time
+from contextlib import suppress
+from html import unescape
+from io import BytesIO
+
+TEXT_CAP = 200_000  # characters
+TITLE_CAP = 300
+MAX_PAGES = 500  # of a PDF
+MEMORY_CAP = 320 * 1024 * 1024  # bytes of address space; large pages need less than 200 MiB
+CPU_CAP_S = 10  # if nobody is there to end the process
+MANY_TAGS = 20_000  # of a page, for which finding its main text would take too long
+GUESSED = 500_000  # bytes of which an encoding is guessed
+SPARE_S = 0.5  # of a PDF's time, for what follows its last page
+
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w:.-]{1,40})", re.IGNORECASE)
+META_WITHIN = 2048  # bytes
+TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
+# Names that stand for more than they say: https://encoding.spec.whatwg.org/#names-and-labels
+WIDER = {
+    **dict.fromkeys(("shift_jis", "shift_jis_2004", "shift_jisx0213"), "cp932"),
+    **dict.fromkeys(("iso8859-1", "ascii"), "cp1252"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+}
+BLANKS = re.compile(r"[^\S\n]+")
+EMPTY_LINES = re.compile(r"\n{3,}")
+
+Extract = tuple[str, str, str]  # title, date, text
+
+
+def main(kind: str, charset: str, seconds: str) -> None:
+    """Read standard input, write the result."""
+    until = time.monotonic() + float(seconds)
+    limit()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries warn there
+    title, date, text = extract(sys.stdin.buffer.read(), kind, charset, until)
+    result = {"title": title, "date": date, "text": text}
+    sys.stdout.buffer.write(json.dumps(result, ensure_ascii=False).encode())
+
+
+def limit() -> None:
+    """Limit this process, as far as the system can; let it be the first to end where memory runs out."""
+    limits = {resource.RLIMIT_AS: MEMORY_CAP, resource.RLIMIT_CPU: CPU_CAP_S, resource.RLIMIT_FSIZE: 0}
+    for kind, value in {**limits, resource.RLIMIT_CORE: 0}.items():
+        with suppress(ValueError, OSError):
+            resource.setrlimit(kind, (value, value))
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")
+
+
+def extract(body: bytes, kind: str, charset: str, until: float) -> Extract:
+    """Title, date (YYYY-MM-DD) and text, empty where unknown; a PDF's text may end where the time does."""
+    if kind == "pdf":
+        title, date, text = _pdf(body, until)
+    elif kind == "html":
+        title, date, text = _html(_decoded(body, charset))
+    else:
+        title, date, text = "", "", _decoded(body, charset)
+    return _clean(title).replace("\n", " ")[:TITLE_CAP], date, _clean(text)[:TEXT_CAP]
+
+
+def _html(html: str) -> Extract:
+    from trafilatura import bare_extraction, baseline, html2txt
+    from trafilatura.settings import Document
+
+    if html.count("<") > MANY_TAGS:
+        title = TITLE.search(html)
+        return unescape(title[1]) if title else "", "", baseline(html)[1] or html2txt(html)
+    found = bare_extraction(html, with_metadata=True, include_comments=False)
+    about, date, text = (found.title, found.date, found.text) if isinstance(found, Document) else ("", "", "")
+    text = text or html2txt(html) or html2txt(f"<html><body>{html}</body></html>")  # tags that may be left out
+    return about or "", date or "", text
+
+
+def _pdf(body: bytes, until: float) -> Extract:
+    from pypdf import PdfReader
+
+    reader = PdfReader(BytesIO(body))
+    texts: list[str] = []
+    size = 0
+    for number, page in enumerate(reader.pages):
+        if number == MAX_PAGES or size > TEXT_CAP or time.monotonic() > until - SPARE_S:
+            break
+        texts.append(page.extract_text())
+        size += len(texts[-1])
+    about = reader.metadata
+    date = ""
+    with suppress(ValueError):
+        date = f"{about.creation_date:%Y-%m-%d}" if about and about.creation_date else ""
+    return str((about and about.title) or ""), date, "\n\n".join(texts)
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    """The text: by its byte order mark, the server's word, its own word, or what fits."""
+    mark = next((name for mark, name in BYTE_ORDER_MARKS.items() if body.startswith(mark)), "")
+    meta = META_CHARSET.search(body[:META_WITHIN])
+    for name in (mark, charset, meta[1].decode("ascii", "replace") if meta else "", "utf-8"):
+        with suppress(LookupError, ValueError):  # unknown, no encoding of texts, not this one
+            known = codecs.lookup(name).name
+            return body.decode(WIDER.get(known, known), "strict" if name == "utf-8" else "replace")
+    from charset_normalizer import from_bytes
+
+    guess = from_bytes(body[:GUESSED]).best()
+    known = codecs.lookup(guess.encoding if guess else "utf-8").name
+    return body.decode(WIDER.get(known, known), "replace")
+
+
+def _clean(text: str) -> str:
+    """The text without invisible characters and without more than one blank or empty line in a row."""
+    kept = "".join(
+        character if character == "\n" or character.isprintable() else " " if character.isspace() else ""
+        for character in text[: 2 * TEXT_CAP]
+    )
+    lines = (line.strip() for line in BLANKS.sub(" ", kept).split("\n"))
+    return EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,88 @@
+"""Search of the web: what a provider does, and what it finds. Each provider is a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolset.tool import ToolError
+
+MAX_RESULTS = 10
+TITLE_CAP = 200  # characters
+URL_CAP = 2000
+SNIPPET_CAP = 500
+BODY_CAP = 512 * 1024  # bytes
+
+WRONG_KEY = "the search provider refuses the key; the operator has to look at it"
+NO_QUOTA = "the search provider's limit is reached, try again later"
+UNREADABLE = "API request failed: the answer has no search results"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A page that was found.
+
+    Attributes:
+        date: when it was published or last changed, as the provider writes it; empty where unknown.
+    """
+
+    title: str
+    url: str
+    snippet: str
+    date: str = ""
+
+
+class SearchProvider(Protocol):
+    """A service that searches the web.
+
+    Attributes:
+        name: for the answer, which names its source.
+    """
+
+    name: str
+
+    async def search(self, query: str, count: int, language: str) -> list[SearchResult]:
+        """At most ``count`` pages for a query, best first.
+
+        Args:
+            language: of the user, two letters; empty where unknown.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        ...
+
+
+def read_results(entries: object, snippet_field: str, date_field: str, count: int) -> list[SearchResult]:
+    """The results of a provider's list, bounded; an entry without an http address is left out.
+
+    Raises:
+        ToolError: it is no list.
+    """
+    if not isinstance(entries, list):
+        raise ToolError(UNREADABLE)
+    found = (
+        _result(entry, snippet_field, date_field) for entry in entries[: 2 * MAX_RESULTS] if isinstance(entry, dict)
+    )
+    return _first(found, count)
+
+
+def _result(entry: dict[str, Any], snippet_field: str, date_field: str) -> SearchResult | None:
+    url = entry.get("url")
+    if not isinstance(url, str) or not url.startswith(("https://", "http://")) or len(url) > URL_CAP:
+        return None
+    title, snippet = _line(entry.get("title"), TITLE_CAP), _line(entry.get(snippet_field), SNIPPET_CAP)
+    return SearchResult(title or url[:TITLE_CAP], url, snippet, _line(entry.get(date_field), 10))
+
+
+def _line(value: object, cap: int) -> str:
+    """A text in one line, without invisible characters."""
+    if not isinstance(value, str):
+        return ""
+    line = " ".join(value[: 2 * cap].split())
+    return "".join(character for character in line if character.isprintable())[:cap]
+
+
+def _first(found: Iterable[SearchResult | None], count: int) -> list[SearchResult]:
+    return [result for result in found if result][:count]
