@@ -8,11 +8,9 @@ import pytest
 
 import toolset
 from tests.toolset.contexts import http_client
+from tests.toolset.names import ALWAYS_ON, WORKSPACE
 from toolset.sources import find_tools, own_tools
 from toolset.tool import Tool, ToolSetupError
-
-ALWAYS_ON = ["calculate", "get_current_time", "get_weather"]
-WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
 
 def test_the_folders_tools_are_found_in_the_order_of_their_names() -> None:

@@ -19,6 +19,7 @@ from tests.fakes.gemini import gemini_fake_in_thread
 from tests.fakes.line import line_fake
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.project import ROOT, environment
+from tests.toolset.names import ALWAYS_ON
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -106,11 +107,13 @@ def test_tools_are_listed_one_to_a_line(call: Call) -> None:
     code, out, err = call("tools")
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
-    assert [row[:4] for row in rows] == [
+    shown = [
         ["calculate", "low", "expression", "toolset/calculate.py"],
+        ["convert_currency", "low", "amount?, from, to, date?", "toolset/currency.py"],
         ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
         ["get_weather", "low", "location", "toolset/weather.py"],
     ]
+    assert [row[:4] for row in rows if row[:4] in shown] == shown
     assert all(len(row[4]) > 20 for row in rows)
 
 
@@ -147,7 +150,7 @@ def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> 
     ("arguments", "error"),
     [
         (["calculate", "{}"], "invalid parameters: 'expression' is a required property"),
-        (["guess"], "unknown tool: guess. Available tools: calculate, get_current_time, get_weather"),
+        (["guess"], f"unknown tool: guess. Available tools: {', '.join(ALWAYS_ON)}"),
     ],
 )
 def test_a_tools_error_is_its_result(call: Call, arguments: list[str], error: str) -> None:

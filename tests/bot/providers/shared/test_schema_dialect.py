@@ -109,6 +109,13 @@ def test_an_array_says_what_it_holds() -> None:
             STRICT,
             {
                 "calculate": ("/properties/expression: minLength", "/properties/expression: maxLength"),
+                "convert_currency": (
+                    "/properties/from: minLength",
+                    "/properties/from: maxLength",
+                    "/properties/to: minLength",
+                    "/properties/to: maxLength",
+                    "/properties/date: maxLength",
+                ),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
