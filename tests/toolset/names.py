@@ -6,6 +6,7 @@ ALWAYS_ON = sorted(
     [
         "calculate",
         "convert_currency",
+        "convert_units",
         "get_current_time",
         "get_weather",
     ]

@@ -1,41 +1,38 @@
 """Units that pint lacks: Japan's traditional ones, and Japanese names of common units.
 
-Sizes are those of the Weights and Measures Act of 1891 (1 尺 = 10/33 m, 1 貫 = 3.75 kg, 1 升 = 2401/1331 L). A 畳 has no
-fixed size; here it is the smallest that the rules of fair competition for real estate advertising allow, 1.62 m².
+Sizes are those of the Weights and Measures Act of 1891 (1 尺 = 10/33 m, 1 貫 = 3.75 kg, 1 升 = 2401/1331 L). A 畳 has
+no fixed size; here it is the smallest that the rules of fair competition for real estate advertising allow, 1.62 m².
 """
 
 from __future__ import annotations
 
-# One unit a line, in pint's notation: name = size = symbol = further names.
+# One unit a line, in pint's notation: name = size = symbol (_ for none) = further names.
 DEFINITIONS = (
-    "shaku = 10/33 * meter = 尺",
-    "sun_length = 1/10 * shaku = 寸",
-    "ken_length = 6 * shaku = 間",
-    "cho_length = 60 * ken_length = 町 = 丁",
-    "ri = 36 * cho_length = 里",
-    "tsubo = ken_length ** 2 = 坪 = 歩",
-    "tatami = 1.62 * meter ** 2 = 畳 = 帖 = jo",
-    "se_area = 30 * tsubo = 畝",
-    "tan_area = 10 * se_area = 反",
-    "chobu = 10 * tan_area = 町歩 = 町步",
-    "sho_volume = 2401/1331 * liter = 升 = sho = shō",
-    "go_volume = 1/10 * sho_volume = 合 = go = gō",
-    "to_volume = 10 * sho_volume = 斗",
-    "koku = 10 * to_volume = 石",
-    "kan_mass = 3.75 * kilogram = 貫 = kanme",
-    "momme = 1/1000 * kan_mass = 匁",
-    "kin_mass = 160 * momme = 斤",
+    "尺 = 10/33 * meter = _ = shaku",
+    "寸 = 1/10 * 尺 = _",
+    "間 = 6 * 尺 = _",
+    "町 = 60 * 間 = _ = 丁",
+    "里 = 36 * 町 = _ = ri",
+    "坪 = 間 ** 2 = _ = tsubo = 歩",
+    "畳 = 1.62 * meter ** 2 = _ = 帖 = tatami = jo",
+    "畝 = 30 * 坪 = _",
+    "反 = 10 * 畝 = _",
+    "町歩 = 10 * 反 = _ = chobu",
+    "升 = 2401/1331 * liter = _ = sho",
+    "合 = 1/10 * 升 = _ = go",
+    "斗 = 10 * 升 = _",
+    "石 = 10 * 斗 = _ = koku",
+    "貫 = 3.75 * kilogram = _ = kan",
+    "匁 = 1/1000 * 貫 = _ = momme",
+    "斤 = 160 * 匁 = _",
 )
 
 # What people write and pint has under another name.
 NAMES = {
-    "℃": "degC",
     "摂氏": "degC",
     "摂氏度": "degC",
-    "℉": "degF",
     "華氏": "degF",
     "華氏度": "degF",
-    "ミリ": "millimeter",
     "ミリメートル": "millimeter",
     "センチ": "centimeter",
     "センチメートル": "centimeter",
@@ -76,10 +73,21 @@ NAMES = {
     "Kg": "kg",
     "ML": "mL",
     "KB": "kB",
-    "sqm": "square_meter",
-    "sqft": "square_foot",
+    "fl_oz": "fluid_ounce",
+    "ton": "metric_ton",  # pint's is the American one of 2000 pounds
+    "tons": "metric_ton",
 }
 
-# Words before or after a unit, and the power they mean.
-POWERS = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
-SPECIAL = {"平米": ("meter", 2), "立米": ("meter", 3), "square_meter": ("meter", 2), "square_foot": ("foot", 2)}
+# Words before a unit, and the power they mean.
+POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+JAPANESE_POWERS = {"平方": 2, "立方": 3}
+AREAS_AND_VOLUMES = {"平米": ("meter", 2), "立米": ("meter", 3)}
+
+# What a person should know about a unit, by pint's name.
+NOTES = {
+    "畳": "a 畳 has no fixed size; this is with 1.62 m², as in real estate advertisements",
+    "gallon": "gallon is the US one of 3.785 L; imperial_gallon is the British one",
+    "pint": "pint is the US one of 473 mL; imperial_pint is the British one",
+    "cup": "cup is the US one of 237 mL; a Japanese cup has 200 mL",
+    "fluid_ounce": "fluid_ounce is the US one of 29.6 mL; imperial_fluid_ounce is the British one",
+}

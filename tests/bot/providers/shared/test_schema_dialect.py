@@ -116,6 +116,12 @@ def test_an_array_says_what_it_holds() -> None:
                     "/properties/to: maxLength",
                     "/properties/date: maxLength",
                 ),
+                "convert_units": (
+                    "/properties/from: minLength",
+                    "/properties/from: maxLength",
+                    "/properties/to: minLength",
+                    "/properties/to: maxLength",
+                ),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
