@@ -8,6 +8,7 @@ ALWAYS_ON = sorted(
         "convert_currency",
         "convert_units",
         "get_current_time",
+        "get_holidays",
         "get_weather",
     ]
 )

@@ -124,6 +124,11 @@ def test_an_array_says_what_it_holds() -> None:
                 ),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
+                "get_holidays": (
+                    "/properties/country: minLength",
+                    "/properties/country: maxLength",
+                    "/properties/region: maxLength",
+                ),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
                 "list_files": ("/properties/path: maxLength",),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),
