@@ -10,6 +10,7 @@ ALWAYS_ON = sorted(
         "get_current_time",
         "get_holidays",
         "get_weather",
+        "wikipedia",
     ]
 )
 WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]

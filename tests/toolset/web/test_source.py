@@ -151,14 +151,26 @@ async def test_a_large_answer_is_not_read_to_its_end(fake: Echo, http: httpx.Asy
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"<html>", b"{", b"\xff\xfe", b"[" * 200_000, b"1" * 10_000, b"\x1f\x8b\x08\x00"],
-    ids=["empty", "page", "half", "no text", "deep", "long number", "compressed"],
+    [
+        *(b"", b"<html>", b"{", b"\xff\xfe", b"[" * 200_000, b"1" * 10_000, b"\x1f\x8b\x08\x00"),
+        *(b"[NaN]", b"-Infinity", b"1e999", b'"\\ud800"', b'["\\udc00 "]'),
+    ],
+    ids=[
+        *("empty", "page", "half", "no text", "deep", "long number", "compressed"),
+        *("not a number", "infinite", "out of range", "half a character", "the other half"),
+    ],
 )
 async def test_what_is_not_json_is_told(fake: Echo, http: httpx.AsyncClient, body: bytes) -> None:
     """Whatever it is instead; nothing is expanded."""
     fake.replay(SourceAnswer(body=body))
     with pytest.raises(ToolError, match=r"^API request failed: the answer is not JSON$"):
         await Source(http, fake.base_url, 3).get_json("/")
+
+
+async def test_a_byte_order_mark_is_no_part_of_the_json(fake: Echo, http: httpx.AsyncClient) -> None:
+    """Some servers send one."""
+    fake.replay(SourceAnswer(body=b'\xef\xbb\xbf{"answer": "\\ud83d\\ude00"}'))
+    assert await Source(http, fake.base_url, 3).get_json("/") == {"answer": "😀"}
 
 
 async def test_a_cancelled_caller_leaves_nothing_behind(fake: Echo, http: httpx.AsyncClient) -> None:

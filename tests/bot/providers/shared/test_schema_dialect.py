@@ -138,6 +138,7 @@ def test_an_array_says_what_it_holds() -> None:
                     "/properties/text: maxLength",
                     "/properties/path: maxLength",
                 ),
+                "wikipedia": ("/properties/query: minLength", "/properties/query: maxLength"),
                 "write_file": (
                     "/properties/path: minLength",
                     "/properties/path: maxLength",
