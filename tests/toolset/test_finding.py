@@ -8,17 +8,14 @@ import pytest
 
 import toolset
 from tests.toolset.contexts import http_client
+from tests.toolset.names import ALWAYS_ON, WITH_A_KEY, WORKSPACE
 from toolset.sources import find_tools, own_tools
 from toolset.tool import Tool, ToolSetupError
-
-ALWAYS_ON = ["calculate", "get_current_time", "get_earthquakes", "get_warnings", "get_weather"]
-SEARCH = ["web_search"]
-WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
 
 def test_the_folders_tools_are_found_in_the_order_of_their_names() -> None:
     """Helpers beside them are no tools."""
-    assert [tool.name for tool in toolset.find()] == sorted([*ALWAYS_ON, *SEARCH, *WORKSPACE])
+    assert [tool.name for tool in toolset.find()] == sorted([*ALWAYS_ON, *WITH_A_KEY, *WORKSPACE])
 
 
 def test_every_tool_knows_its_file_and_its_schemas() -> None:

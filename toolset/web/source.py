@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 from pydantic import AfterValidator
 
 from toolset.tool import ToolError
@@ -19,7 +20,12 @@ RETRIED = frozenset({500, 502, 503, 504})
 UNCOMPRESSED = {"Accept-Encoding": "identity"}  # the cap counts bytes as they arrive
 
 
-def _base_url(value: str) -> str:
+def base_url(value: str) -> str:
+    """The address without a slash at its end.
+
+    Raises:
+        ValueError: it is more or less than scheme, host and port.
+    """
     parts = urlsplit(value)
     is_plain = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
@@ -27,7 +33,7 @@ def _base_url(value: str) -> str:
     return value.rstrip("/")
 
 
-BaseUrl = Annotated[str, AfterValidator(_base_url)]  # of a service, in a tool's Config: the operator may name any host
+BaseUrl = Annotated[str, AfterValidator(base_url)]  # of a service, in a tool's Config: the operator may name any host
 
 
 class TemporaryError(ToolError):
@@ -70,7 +76,7 @@ class Source:
     async def get_json(
         self, path: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """The JSON at a path.
+        """The JSON at a path: no NaN, no infinite number and no half character, for none of these could be sent on.
 
         Raises:
             ToolError: one text per kind of failure.
@@ -84,7 +90,7 @@ class Source:
             ToolError: one text per kind of failure.
         """
         typed = {"Content-Type": "application/json", **(headers or {})}
-        return _decoded(await self._in_time(path, {}, typed, json.dumps(content).encode()))
+        return _decoded(await self._in_time(path, {}, typed, msgspec.json.encode(content)))
 
     async def _in_time(
         self, path: str, params: Mapping[str, str], headers: Mapping[str, str], content: bytes | None
@@ -161,6 +167,6 @@ class Source:
 
 def _decoded(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return msgspec.json.decode(body.removeprefix(BOM_UTF8))
     except (ValueError, RecursionError) as error:
         raise ToolError("API request failed: the answer is not JSON") from error

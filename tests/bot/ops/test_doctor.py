@@ -25,6 +25,7 @@ from tests.fakes.line import LineFake, line_fake
 from tests.fakes.serving import serving
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.wttr import WttrFake
+from tests.toolset.names import ALWAYS_ON
 
 
 async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
@@ -48,7 +49,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
         CheckResult(
             "ok",
             "tools",
-            "all tools: calculate, get_current_time, get_weather, read_web_page",
+            f"all tools: {', '.join(ALWAYS_ON)}",
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),

@@ -109,8 +109,26 @@ def test_an_array_says_what_it_holds() -> None:
             STRICT,
             {
                 "calculate": ("/properties/expression: minLength", "/properties/expression: maxLength"),
+                "convert_currency": (
+                    "/properties/from: minLength",
+                    "/properties/from: maxLength",
+                    "/properties/to: minLength",
+                    "/properties/to: maxLength",
+                    "/properties/date: maxLength",
+                ),
+                "convert_units": (
+                    "/properties/from: minLength",
+                    "/properties/from: maxLength",
+                    "/properties/to: minLength",
+                    "/properties/to: maxLength",
+                ),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
+                "get_holidays": (
+                    "/properties/country: minLength",
+                    "/properties/country: maxLength",
+                    "/properties/region: maxLength",
+                ),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
                 "list_files": ("/properties/path: maxLength",),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),
@@ -122,6 +140,7 @@ def test_an_array_says_what_it_holds() -> None:
                     "/properties/path: maxLength",
                 ),
                 "web_search": ("/properties/query: minLength", "/properties/query: maxLength"),
+                "wikipedia": ("/properties/query: minLength", "/properties/query: maxLength"),
                 "write_file": (
                     "/properties/path: minLength",
                     "/properties/path: maxLength",

@@ -1,0 +1,21 @@
+"""The names of the tools that come with Kaiwa, in order: a list of its own, so that a lost or new one is noticed."""
+
+from __future__ import annotations
+
+ALWAYS_ON = [
+    "calculate",
+    "cancel_reminder",
+    "convert_currency",
+    "convert_units",
+    "get_current_time",
+    "get_earthquakes",
+    "get_holidays",
+    "get_warnings",
+    "get_weather",
+    "list_reminders",
+    "read_web_page",
+    "set_reminder",
+    "wikipedia",
+]
+WITH_A_KEY = ["web_search"]
+WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]

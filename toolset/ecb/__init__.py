@@ -1,0 +1,1 @@
+"""The European Central Bank's euro foreign exchange reference rates."""

@@ -1,0 +1,1 @@
+"""Units of measurement: their registry and the notation people write them in."""

@@ -1,0 +1,1 @@
+"""MediaWiki's API, as Wikipedia offers it."""

@@ -1,0 +1,153 @@
+"""Client of Wikipedia: search, and the beginning of an article as plain text.
+
+https://www.mediawiki.org/wiki/API:Search and https://www.mediawiki.org/wiki/Extension:TextExtracts
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from toolset.mediawiki.address import LANGUAGE
+from toolset.tool import ToolError
+from toolset.web.source import Source
+
+API = "/w/api.php"
+BODY_CAP = 256 * 1024  # bytes; five beginnings of 1200 characters have 30 KiB
+FOUND = 5  # articles of a search
+TEXT_CAP = 1200  # characters of an article, the most the service gives
+LINE_CAP = 300  # of a title or a description
+URL_CAP = 2000
+CODE = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,39}")
+RATE_LIMITED = frozenset({"maxlag", "ratelimited"})
+
+QUERY = {"action": "query", "format": "json", "formatversion": "2"}
+TEXT = {"explaintext": "1", "exsectionformat": "plain", "exchars": str(TEXT_CAP)}
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """An article as a search finds it; texts are empty where unknown.
+
+    Attributes:
+        beginning: its text before the first section.
+        edited: date of its newest version.
+    """
+
+    page_id: int
+    title: str
+    description: str
+    beginning: str
+    url: str
+    language: str
+    edited: str
+    is_disambiguation: bool
+
+
+class WikiClient:
+    """A client of all languages.
+
+    Args:
+        address: with or without a place for the language; its host is the operator's choice.
+        contact: the operator's, which Wikimedia asks for; may be empty.
+            https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy
+    """
+
+    def __init__(self, http: httpx.AsyncClient, address: str, contact: str, timeout_s: float) -> None:
+        about = "; ".join(["self-hosted chat assistant", *([contact] if contact else [])])
+        self._headers = {"User-Agent": f"Kaiwa ({about}) httpx/{httpx.__version__}"}
+        self._http = http
+        self._address = address
+        self._timeout_s = timeout_s
+        self.has_languages = LANGUAGE in address
+
+    async def search(self, language: str, words: str) -> list[Article]:
+        """What the Wikipedia of a language has, best first.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        properties = {
+            "prop": "extracts|description|info|pageprops|revisions",
+            "exintro": "1",
+            "exlimit": str(FOUND),
+            "inprop": "url",
+            "ppprop": "disambiguation",
+            "rvprop": "timestamp",
+        }
+        plain = " ".join(words.replace(":", " ").split())  # a colon would make words operators of the search
+        search = {"generator": "search", "gsrsearch": plain, "gsrnamespace": "0", "gsrlimit": str(FOUND)}
+        pages = await self._pages(language, properties | TEXT | search)
+        ordered = sorted(pages, key=lambda page: _integer(page.get("index")))
+        return [article for page in ordered[:FOUND] if (article := _article(page, language))]
+
+    async def text(self, language: str, page_id: int) -> str:
+        """The beginning of an article and its sections.
+
+        Raises:
+            ToolError: one text per kind of failure.
+        """
+        pages = await self._pages(language, {"prop": "extracts", "pageids": str(page_id), "exlimit": "1"} | TEXT)
+        return _text(pages[0].get("extract"), TEXT_CAP + LINE_CAP) if pages else ""
+
+    async def _pages(self, language: str, params: dict[str, str]) -> list[dict[str, Any]]:
+        source = Source(self._http, self._address.replace(LANGUAGE, language), self._timeout_s, BODY_CAP)
+        answer = await source.get_json(API, QUERY | params, self._headers)
+        if not isinstance(answer, dict) or not ("query" in answer or "batchcomplete" in answer):
+            raise ToolError(_refusal(answer))
+        query = answer.get("query")
+        pages = query.get("pages") if isinstance(query, dict) else None
+        return [page for page in pages if isinstance(page, dict)] if isinstance(pages, list) else []
+
+
+def _refusal(answer: object) -> str:
+    """The reason in an answer without articles; the service's own words are left out."""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    if not isinstance(code, str) or not CODE.fullmatch(code):
+        return "API request failed: the answer is not one of a Wikipedia"
+    hint = " (too many requests, try again in some minutes)" if code in RATE_LIMITED else ""
+    return f"API error: {code}{hint}"
+
+
+def _article(page: dict[str, Any], language: str) -> Article | None:
+    title, page_id = _text(page.get("title")), _integer(page.get("pageid"))
+    if not title or page_id <= 0:
+        return None
+    properties, revisions = page.get("pageprops"), page.get("revisions")
+    newest = revisions[0] if isinstance(revisions, list) and revisions else None
+    own_language = _text(page.get("pagelanguage"))
+    code = own_language if CODE.fullmatch(own_language) else language
+    return Article(
+        page_id=page_id,
+        title=title,
+        description=_text(page.get("description")),
+        beginning=_text(page.get("extract"), TEXT_CAP + LINE_CAP),  # the service may give somewhat more
+        url=_url(page.get("fullurl")) or f"https://{language}.wikipedia.org/wiki/{quote(title.replace(' ', '_'))}",
+        language=code,
+        edited=_text(newest.get("timestamp"))[:10] if isinstance(newest, dict) else "",
+        is_disambiguation=isinstance(properties, dict) and "disambiguation" in properties,
+    )
+
+
+def _url(value: object) -> str:
+    """The article's address, if it can be one; empty otherwise."""
+    if not isinstance(value, str) or len(value) > URL_CAP or not value.isascii() or re.search(r"[\s<>\"]", value):
+        return ""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return ""
+    return value if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
+def _text(value: object, cap: int = LINE_CAP) -> str:
+    return value[:cap].strip() if isinstance(value, str) else ""
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,80 @@
+"""``convert_units``: a quantity in another unit, Japan's traditional ones included."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.tool import Risk, ToolContext, ToolError
+from toolset.web.cache import SharedCache
+
+if TYPE_CHECKING:
+    from toolset.measures.registry import Registry
+
+KEEP_S = 3600.0  # a registry keeps every unit and pair it has converted, so an hour's questions bound its memory
+
+
+def load_registry() -> Registry:
+    """pint's units and ours."""
+    from toolset.measures.registry import Registry
+
+    return Registry()
+
+
+class UnitsConfig(BaseModel):
+    """Nothing to set."""
+
+
+class ConvertUnits:
+    """Loads the units at the first call.
+
+    Args:
+        load: makes a registry, in a thread.
+    """
+
+    name: ClassVar[str] = "convert_units"
+    description: ClassVar[str] = (
+        "Converts a quantity from one unit of measurement to another: length, area, volume, mass, temperature, speed, "
+        "pressure, energy, data and more, also 坪 畳 合 升 尺 里. Use it for every such question instead of reckoning "
+        "yourself. Write units in English or by symbol: degC, degF, km/h, m^2, kg*m/s^2. A temperature difference is "
+        "delta_degC. The result names the units as they were understood: if these are not the ones that were meant, "
+        "call again with another name. Not for money."
+    )
+    risk: ClassVar[Risk] = "low"
+    timeout_s: ClassVar[float] = 3
+    commands: ClassVar[tuple[str, ...]] = ("units", "単位")
+    Config: ClassVar[type[BaseModel]] = UnitsConfig
+
+    def __init__(self, load: Callable[[], Registry] = load_registry) -> None:
+        self._load = load
+        self._loaded: SharedCache[Registry] = SharedCache(KEEP_S, 1)
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: UnitsConfig) -> ConvertUnits:
+        """Uses neither argument."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Convert ``value``.
+
+        Raises:
+            ToolError: an unknown unit, units of different kinds, or a number that is none.
+        """
+        value = arguments["value"]
+        if not math.isfinite(value):
+            raise ToolError("invalid parameters: value: write a number")
+        registry = await self._loaded.get("units", lambda: asyncio.to_thread(self._load))
+        source, target = registry.unit(arguments["from"]), registry.unit(arguments["to"])
+        result = {
+            "value": f"{value:.15g}",
+            "from": str(source),
+            "to": str(target),
+            "result": registry.convert(float(value), source, target),
+        }
+        note = registry.notes(source, target)
+        return result | {"note": note} if note else result
