@@ -112,4 +112,5 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         time_zone=context.time_zone,
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
+        facts=context.stores.facts,
     )

@@ -108,8 +108,10 @@ def test_tools_are_listed_one_to_a_line(call: Call) -> None:
     rows = [line.split("\t") for line in out.splitlines()]
     assert [row[:4] for row in rows] == [
         ["calculate", "low", "expression", "toolset/calculate.py"],
+        ["forget_fact", "low", "number", "toolset/forget_fact.py"],
         ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
         ["get_weather", "low", "location", "toolset/weather.py"],
+        ["remember", "low", "text", "toolset/remember.py"],
     ]
     assert all(len(row[4]) > 20 for row in rows)
 
@@ -147,7 +149,10 @@ def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> 
     ("arguments", "error"),
     [
         (["calculate", "{}"], "invalid parameters: 'expression' is a required property"),
-        (["guess"], "unknown tool: guess. Available tools: calculate, get_current_time, get_weather"),
+        (
+            ["guess"],
+            "unknown tool: guess. Available tools: calculate, forget_fact, get_current_time, get_weather, remember",
+        ),
     ],
 )
 def test_a_tools_error_is_its_result(call: Call, arguments: list[str], error: str) -> None:
