@@ -14,7 +14,7 @@ from bot.conversation.services import Services
 from bot.errors import StoreUnavailable
 from bot.safe_text.glyphs import invisible
 from bot.store import Fact, Store
-from bot.store.keys import FACTS
+from bot.store.keys import FACT_CHARACTERS, FACTS
 from bot.transcript import FACTS_ID, Message, Text
 from toolset.tool import ToolError
 
@@ -105,7 +105,7 @@ async def _for_the_model() -> AsyncIterator[None]:
 
 def one_line(text: str) -> str:
     """The text with single spaces and without invisible characters."""
-    spaced = " ".join(text.split())
+    spaced = " ".join(text.split())[:FACT_CHARACTERS]
     hidden = invisible(spaced)
     return "".join(letter for index, letter in enumerate(spaced) if index not in hidden or letter == " ").strip()
 
