@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from bot.texts import LANGUAGES, Texts
 
 ANSWERS = ("approve", "reject", "polite")  # rows of the table ``words`` that are no commands
+NUMBERED = ("memory_delete",)  # commands whose words are followed by a number
+DIGITS = 9  # of such a number
 TRAILING = " .!。！　"
 
 
@@ -21,11 +23,14 @@ class SpokenCommands:
         self.names = [name for name in texts.table("words", LANGUAGES[0]) if name not in ANSWERS]
         self._commands = _words(texts, self.names)
         self._decisions = {word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()}
+        self._numbered = _words(texts, NUMBERED)
         self._polite = frozenset(_words(texts, ("polite",)))
 
     def read(self, text: str) -> str | None:
         """The command that a message is; None if it is no command."""
-        return self._commands.get(_bare(text))
+        bare = _bare(text)
+        words, _, number = bare.rpartition(" ")
+        return self._commands.get(bare) or (self._numbered.get(words) if number.isdecimal() else None)
 
     def decision(self, text: str) -> bool | None:
         """True for a yes, False for a no; None if the message is neither."""
@@ -34,6 +39,12 @@ class SpokenCommands:
     def is_polite(self, text: str) -> bool:
         """Whether a message is only politeness such as "please": part of a request, or a yes."""
         return _bare(text) in self._polite
+
+
+def number_in(text: str) -> int:
+    """The number at the end of a command; 0 without one."""
+    number = _bare(text).rpartition(" ")[2][-DIGITS:]
+    return int(number) if number.isdecimal() else 0
 
 
 def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:

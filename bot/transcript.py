@@ -175,7 +175,9 @@ class Summary(Struct, frozen=True):
     v: int = 1
 
 
-SUMMARY_ID = "summary"  # id of the message that holds the summary
+# Ids of messages that are in a request only:
+SUMMARY_ID = "summary"
+FACTS_ID = "facts"
 
 
 def new_id(prefix: str) -> str:

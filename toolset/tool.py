@@ -58,6 +58,35 @@ class ToolDefinition:
     risk: Risk = "low"
     idempotent: bool = True
     strict: bool = False
+    writes: bool = False
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether a call changes nothing, here or elsewhere."""
+        return self.risk == "low" and not self.writes
+
+
+class Facts(Protocol):
+    """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its threads."""
+
+    async def remember(self, text: str, idempotency_key: str) -> int:
+        """Keep a fact; one that is known already is not kept twice.
+
+        Returns:
+            Its number, which no other fact of this person gets in this place.
+
+        Raises:
+            ToolError: there are too many, or the store cannot take it.
+        """
+        ...
+
+    async def forget(self, number: int) -> bool:
+        """Delete a fact, or find it deleted; False where no fact has had this number.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +140,7 @@ class ToolContext:
         idempotency_key: the same when a call is repeated after a crash.
         deadline: ``time.monotonic()`` seconds by which the call must end.
         reminders: None where there is no conversation, as on the command line.
+        facts: of the user in this place; None where nobody is known to ask, or nothing is stored.
     """
 
     call_id: str
@@ -123,6 +153,7 @@ class ToolContext:
     idempotency_key: str
     deadline: float
     reminders: Reminders | None = None
+    facts: Facts | None = None
 
 
 class Tool(Protocol):
@@ -138,6 +169,7 @@ class Tool(Protocol):
         timeout_s: optional, 30; seconds for a call, including the wait for ``concurrency``.
         concurrency: optional, 16; calls at once in this process.
         strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
+        writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
         forget: optional; an async method that takes a conversation's id, deletes all that the tool keeps of it, and
             returns the number of deleted files. ``/forget me`` calls it, in any process, and again after a crash.
@@ -203,7 +235,8 @@ class ValidatedTool:
         self._slots = asyncio.Semaphore(concurrency)
         self.origin = origin
         self.commands = _commands(tool)
-        flags = (bool(getattr(tool, "idempotent", tool.risk == "low")), bool(getattr(tool, "strict", False)))
+        idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
+        flags = (bool(idempotent), bool(strict), bool(getattr(tool, "writes", False)))
         self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
 
     def complaint(self, arguments: object) -> str:
@@ -300,7 +333,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def low_risk(self) -> ToolMap:
         """The tools that only read."""
-        return ToolMap(tool for tool in self._tools.values() if tool.definition.risk == "low")
+        return ToolMap(tool for tool in self._tools.values() if tool.definition.only_reads)
 
 
 def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any]:

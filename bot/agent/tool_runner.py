@@ -112,5 +112,6 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         time_zone=context.time_zone,
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
-        reminders=context.reminders,
+        reminders=context.stores.reminders,
+        facts=context.stores.facts,
     )

@@ -14,7 +14,7 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Reminders
+from toolset.tool import Facts, Reminders
 
 NOBODY = Author()
 
@@ -98,6 +98,17 @@ class TurnPorts(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ToolStores:
+    """What the tools of a turn may keep in the store, each bound to the asker and the place."""
+
+    facts: Facts | None = None
+    reminders: Reminders | None = None
+
+
+NOTHING_STORED = ToolStores()
+
+
 async def without_media(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages as they are: references to media, no contents."""
     return messages
@@ -114,7 +125,7 @@ class TurnContext:
         watcher: shows the turn while it runs.
         load: adds contents of media to the messages of a request.
         tool_choice: for the first request only; afterwards the model is free.
-        reminders: of the asker, in this conversation.
+        stores: for the tools.
     """
 
     conversation: str
@@ -124,7 +135,7 @@ class TurnContext:
     watcher: Watcher
     load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] = without_media
     tool_choice: ToolChoice = AUTO
-    reminders: Reminders | None = None
+    stores: ToolStores = NOTHING_STORED
 
 
 class Turn:

@@ -269,6 +269,10 @@ class Channel(Protocol):
             LeaseLost: from ``assert_lease``.
         """
 
+    def place(self, conversation: str) -> str:
+        """Where a conversation is held, by which a person's facts are kept: conversations beside it may share it."""
+        return conversation
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read what ``enrich`` will need for a message of this author."""
         return

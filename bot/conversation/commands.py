@@ -16,8 +16,10 @@ from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
+from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.memory import memory_of
 from bot.conversation.reminders import PersonalReminders, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
@@ -26,6 +28,7 @@ from bot.texts import language_of
 from bot.transcript import Message, channel_of
 from toolset.tool import Reminder, ToolMap
 
+UNRECORDED = ("memory", "memory_delete")  # in a group the history is for everybody
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 
@@ -57,6 +60,8 @@ class Commands:
             "stop": self._stop,
             "usage": self._usage,
             "reminders": self._reminders,
+            "memory": self._memory,
+            "memory_delete": self._memory_delete,
         }
 
     async def run(self, name: str, context: CommandContext) -> Reply:
@@ -119,6 +124,29 @@ class Commands:
         known = {"at": f"{reminder.at:%Y-%m-%d %H:%M}", "text": reminder.text, "rule": reminder.repeat}
         key = "resting" if reminder.rests else "repeated" if reminder.repeat else "once"
         return self._services.texts.get(f"reminder.{key}", self._language(event), **known)
+
+    async def _memory(self, context: CommandContext) -> Reply:
+        """List the facts with their numbers."""
+        memory = memory_of(self._services, context.lease.conversation, [context.event])
+        if memory is None:
+            return self._private("command.memory_unknown", context)
+        if not (facts := await memory.read()):
+            return self._private("command.memory_empty", context)
+        lines = "\n".join(f"{fact.number}: {fact.text}" for fact in facts)
+        return self._private("command.memory", context, lines=lines, number=facts[-1].number)
+
+    async def _memory_delete(self, context: CommandContext) -> Reply:
+        """Delete the fact with the command's number; without a number, list them."""
+        memory = memory_of(self._services, context.lease.conversation, [context.event])
+        number = number_in(context.event.message.text)
+        if memory is None or not number:
+            return await self._memory(context)
+        key = "command.memory_deleted" if await memory.forget(number) else "command.memory_none"
+        return self._private(key, context, number=number)
+
+    def _private(self, key: str, context: CommandContext, **values: object) -> Reply:
+        """A sentence for its reader alone where the platform can do that; it never becomes a dead letter."""
+        return replace(self.sentence(key, context.event, **values), private=context.event.group, fleeting=True)
 
     def _language(self, event: InboundEvent) -> str:
         default = self._services.defaults.language

@@ -184,6 +184,7 @@ class ConversationRunner:
         if not author or (channel := self.services.channel(conversation)) is None:
             return await opening, None
         channel.prefetch(conversation, author)
+        self._store.person_facts.prefetch(channel.place(conversation), author)
         return await asyncio.gather(opening, self.services.budgets.look_up(conversation, author))
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:

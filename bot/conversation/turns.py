@@ -22,6 +22,7 @@ from bot.agent.turn import (
     ApprovalDecision,
     RecordedResponse,
     StartedCall,
+    ToolStores,
     Turn,
     TurnContext,
     TurnStep,
@@ -33,7 +34,7 @@ from bot.conversation.admission import Admission
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
-from bot.conversation.commands import CommandContext, Commands, choice_in
+from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
@@ -49,6 +50,7 @@ from bot.conversation.journal import (
 )
 from bot.conversation.limits import Standing
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.reminders import PersonalReminders, note_outcome
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
@@ -334,7 +336,8 @@ class TurnRunner:
             result.add([event.message for event in found.superseded], [] if found.commands else stopped)
         for command, event in found.commands:
             reply = await self._commands.run(command, CommandContext(lease, event, bool(found.superseded)))
-            result.add([event.message, _own_message(reply.text)], [(reply, event.address)])
+            said = [] if command in UNRECORDED else [event.message, _own_message(reply.text)]
+            result.add(said, [(reply, event.address)])
             if command == "forget":
                 result.messages = ()
         return found.messages, result
@@ -416,6 +419,9 @@ class TurnRunner:
         stored = None if attempt.history_changed else attempt.journalled.history
         history = await self._window.load(lease.conversation, stored)
         asked = await inbound.receive(events, is_new=not history)
+        memory = memory_of(self._services, lease.conversation, events)
+        if memory and (facts := facts_message(await memory.read(), asked)):
+            history.append(facts)
         author = asked[-1].author or NOBODY
         context = TurnContext(
             conversation=lease.conversation,
@@ -425,7 +431,10 @@ class TurnRunner:
             watcher=watcher,
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
-            reminders=PersonalReminders(self._services, lease.conversation, events[-1], author),
+            stores=ToolStores(
+                ToolFacts(memory) if memory else None,
+                PersonalReminders(self._services, lease.conversation, events[-1], author),
+            ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)

@@ -10,7 +10,7 @@
     frames      entries of inbox and journal      personal_data    keys that name a person
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
-    reminders   what comes at its time
+    reminders   what comes at its time            facts            what people want remembered
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -28,6 +28,7 @@ from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
+from bot.store.facts import Fact, PersonFacts
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
@@ -58,6 +59,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Depths",
+    "Fact",
     "Freed",
     "InboxEntry",
     "JournalledTurn",
@@ -66,6 +68,7 @@ __all__ = [
     "MemoryUse",
     "Next",
     "Opened",
+    "PersonFacts",
     "ServerFacts",
     "ShownQuestion",
     "Spent",
@@ -136,6 +139,7 @@ class Store:
         self.dead_letters = DeadLetters(client, scripts)
         self.reminders = Reminders(client, scripts)
         self.kv = KeyValue(client)
+        self.person_facts = PersonFacts(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

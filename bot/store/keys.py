@@ -22,7 +22,11 @@ REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
+FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
+
+FACTS = 100  # of one person in one place
+FACT_CHARACTERS = 200
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
 INBOX_BYTES = 512 * 1024
@@ -105,6 +109,12 @@ def kv_key(name: str) -> str:
     return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{name}"
 
 
+def facts_keys(place: str, person: str) -> tuple[str, str]:
+    """The key of a person's facts in a place, and the mark of its shard that something was deleted."""
+    prefix = _shard_prefix(shard_of(place))
+    return f"{prefix}facts:{place}:{person}", f"{prefix}forgotten"
+
+
 def history_pattern() -> str:
     """A pattern for the keys of all histories; ``conversation_of`` parses them."""
     return "kaiwa:{*}:history:*"
@@ -142,7 +152,7 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence") and {channel, name} <= set(parts)
+    return kind in ("seen", "note", "fence", "facts") and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
+from bot.store.queues import ignore_failure
 
 PREFETCHED_S = 2.0
 
@@ -41,7 +42,7 @@ class KeyValue:
         """Read a value with the process's next request; the next ``get`` within ``PREFETCHED_S`` takes it."""
         if name not in self._prefetched:
             reading = self._prefetched[name] = self._client.execute_later(("GET", kv_key(name)))
-            reading.add_done_callback(_ignore_failure)
+            reading.add_done_callback(ignore_failure)
             asyncio.get_running_loop().call_later(PREFETCHED_S, self._prefetched.pop, name, None)
 
     async def get(self, name: str) -> bytes | None:
@@ -60,7 +61,7 @@ class KeyValue:
     def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
         """Set a value with the process's next request. A failure is not reported."""
         self._prefetched.pop(name, None)
-        self._client.execute_later(("EVAL", SET, 1, kv_key(name), ttl_s, value)).add_done_callback(_ignore_failure)
+        self._client.execute_later(("EVAL", SET, 1, kv_key(name), ttl_s, value)).add_done_callback(ignore_failure)
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
         """Set an empty value unless there is one; whether it was set."""
@@ -80,7 +81,7 @@ class KeyValue:
     def add_later(self, name: str, member: str, ttl_s: int) -> asyncio.Future[list[Any]]:
         """The same with the process's next request; done, or failed, when that is answered."""
         adding = self._client.execute_later(("EVAL", ADD, 1, kv_key(name), ttl_s, member))
-        adding.add_done_callback(_ignore_failure)
+        adding.add_done_callback(ignore_failure)
         return adding
 
     async def members(self, name: str) -> list[str]:
@@ -93,9 +94,3 @@ class KeyValue:
         self._prefetched.pop(name, None)
         async with translate_errors():
             await self._client.delete(kv_key(name))
-
-
-def _ignore_failure(done: asyncio.Future[list[Any]]) -> None:
-    """Take the exception, so that asyncio does not report it."""
-    if not done.cancelled():
-        _ = done.exception()

@@ -1,4 +1,5 @@
-"""Personal data outside conversations: keys and values of ``kv`` that name a person, bytes of deleted dead letters."""
+"""Personal data outside conversations: facts, keys and values of ``kv`` that name a person, and bytes of deleted dead
+letters."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class PersonalData:
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
-        """Delete every seen-key of earlier versions and every value of ``kv`` with one of the names in key or value.
+        """Delete every value of ``kv`` with one of the names in key or value; facts, and seen-keys of earlier versions,
+        with one in the key.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.

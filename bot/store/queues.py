@@ -195,3 +195,9 @@ class Slots:
             if not turn.done():
                 turn.set_exception(TimeoutError())
         self._queue.clear()
+
+
+def ignore_failure(done: asyncio.Future[list[Any]]) -> None:
+    """Take the exception, so that asyncio does not report it."""
+    if not done.cancelled():
+        _ = done.exception()

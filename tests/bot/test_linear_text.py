@@ -24,12 +24,14 @@ from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.conversation.commands import choice_in
 from bot.conversation.inbound import context_line
+from bot.conversation.memory import FEW, facts_message, one_line
 from bot.errors import DeliveryRefused
 from bot.live_events import Answered, AnswerText
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
+from bot.store import Fact
 from bot.terminal import call_text, printable, result_text
 from bot.terminal.markdown import ChatMarkdown, split_finished
 from bot.terminal.plain_screen import PlainScreen
@@ -100,6 +102,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "the language": lambda text: texts.language_of(text, "en"),
     "spoken commands": lambda text: (COMMANDS.read(text), COMMANDS.decision(text)),
     "tool commands": lambda text: choice_in([said(text)], tool_map(Echo())),
+    "a fact": one_line,
+    "facts": lambda text: facts_message([Fact(1, "tea")] * (FEW + 1), [said(text)]),
     "the demo's wishes": lambda text: read_turn([said(text)], "en"),
     "what the page posts": console._complaint,
     "a vendor's words": lambda text: Failures("model", "KEY", "key").refusal(400, "", text),

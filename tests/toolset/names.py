@@ -7,6 +7,7 @@ ALWAYS_ON = [
     "cancel_reminder",
     "convert_currency",
     "convert_units",
+    "forget_fact",
     "get_current_time",
     "get_earthquakes",
     "get_holidays",
@@ -14,6 +15,7 @@ ALWAYS_ON = [
     "get_weather",
     "list_reminders",
     "read_web_page",
+    "remember",
     "set_reminder",
     "wikipedia",
 ]

@@ -109,6 +109,7 @@ def test_commands_lead_to_their_tools() -> None:
 def test_low_risk_leaves_out_what_acts() -> None:
     """READ_ONLY offers these alone."""
     assert list(tools().low_risk()) == ["doer"]
+    assert list(ToolMap([doer(writes=True)]).low_risk()) == []
 
 
 def test_missing_schemas_stop_start_up() -> None:

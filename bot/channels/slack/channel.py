@@ -111,6 +111,10 @@ class Slack(Channel):
         self._traffic.record_delivery(now_ms())
         return shown_at
 
+    def place(self, conversation: str) -> str:
+        """The channel, for all its threads."""
+        return chat_of(conversation)._replace(thread="").conversation
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)

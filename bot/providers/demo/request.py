@@ -29,7 +29,7 @@ from bot.providers.demo.vocabulary import (
     UMBRELLA,
 )
 from bot.texts import language_of
-from bot.transcript import Media, Message, ToolResult, encode
+from bot.transcript import FACTS_ID, Media, Message, ToolResult, encode
 
 READ_AT_MOST = 500  # characters of a message
 
@@ -183,6 +183,7 @@ def read_turn(messages: Sequence[Message], language: str) -> Turn:
     Args:
         language: of a text of no language, such as ``3 * 7``.
     """
+    messages = [message for message in messages if message.id != FACTS_ID]  # data, no wishes
     start = next((place for place in range(len(messages), 0, -1) if _is_answer(messages[place - 1])), 0)
     current = messages[start:]
     focus = Focus()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.channels import Delivery, Reply
+from bot.channels.slack.types import Chat
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
@@ -62,6 +63,13 @@ async def test_a_model_cannot_call_everybody(fake: SlackFake, rig: Rig, written:
     """Whatever it was talked into."""
     await deliver(rig, delivery(written))
     assert texts(fake) == [posted]
+
+
+def test_the_threads_of_a_channel_are_one_place(rig: Rig) -> None:
+    """A person's facts are the same in all of them; a 1:1 has no threads."""
+    places = {rig.slack.place(Chat("T1", "C1", thread).conversation) for thread in (TS, "2.0", "")}
+    assert places == {"slack:T1:C1"}
+    assert rig.slack.place("slack:T1:D1") == "slack:T1:D1"
 
 
 async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, rig: Rig) -> None:

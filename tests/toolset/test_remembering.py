@@ -1,0 +1,99 @@
+"""``remember`` and ``forget_fact``: they use the facts of their context, and say so where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.toolset.contexts import context, http_client
+from toolset.forget_fact import ForgetFact, ForgetFactConfig
+from toolset.remember import Remember, RememberConfig
+from toolset.tool import Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
+
+
+class FactsInMemory:
+    """Facts of nobody in particular (``toolset.tool.Facts``).
+
+    Attributes:
+        kept: each with its idempotency key.
+    """
+
+    def __init__(self, room: int = 100) -> None:
+        self.kept: list[tuple[str, str]] = []
+        self._room = room
+
+    async def remember(self, text: str, idempotency_key: str) -> int:
+        if len(self.kept) == self._room:
+            raise ToolError("full")
+        self.kept.append((text, idempotency_key))
+        return len(self.kept)
+
+    async def forget(self, number: int) -> bool:
+        return number <= len(self.kept)
+
+
+async def call(tool: Tool, facts: FactsInMemory | None, **arguments: Any) -> ToolOutcome:
+    """Call it between its schemas."""
+    return await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, replace(context(), facts=facts))
+
+
+@pytest.fixture
+async def remember() -> Remember:
+    """The tool."""
+    async with http_client() as http:
+        return Remember.create(http, RememberConfig())
+
+
+@pytest.fixture
+async def forget_fact() -> ForgetFact:
+    """The tool."""
+    async with http_client() as http:
+        return ForgetFact.create(http, ForgetFactConfig())
+
+
+async def test_a_fact_is_kept_with_the_calls_key(remember: Remember) -> None:
+    """The number goes back to the model, for a later deletion."""
+    facts = FactsInMemory()
+    assert await call(remember, facts, text="Hanako is a vegetarian.") == ToolOutcome({"number": 1})
+    assert facts.kept == [("Hanako is a vegetarian.", "key_1")]
+
+
+async def test_too_many_facts_are_an_error(remember: Remember) -> None:
+    """In the words of the store."""
+    assert await call(remember, FactsInMemory(0), text="x") == ToolOutcome.error("full")
+
+
+@pytest.mark.parametrize("text", ["", "長" * 201])
+async def test_a_fact_has_one_to_two_hundred_characters(remember: Remember, text: str) -> None:
+    """Nothing else reaches the store."""
+    facts = FactsInMemory()
+    assert (await call(remember, facts, text=text)).is_error
+    assert facts.kept == []
+
+
+async def test_a_fact_is_forgotten_by_its_number(remember: Remember, forget_fact: ForgetFact) -> None:
+    """A number that no fact has had is an error."""
+    facts = FactsInMemory()
+    await call(remember, facts, text="x")
+    assert await call(forget_fact, facts, number=1) == ToolOutcome({"forgotten": 1})
+    assert await call(forget_fact, facts, number=2) == ToolOutcome.error("there is no fact with number 2")
+
+
+async def test_without_a_known_person_nothing_is_kept(remember: Remember, forget_fact: ForgetFact) -> None:
+    """Such as in a group whose platform does not say who writes, and by ``kaiwa tools call``."""
+    for outcome in (await call(remember, None, text="x"), await call(forget_fact, None, number=1)):
+        assert outcome.response["error"].endswith("it is not known who asks")
+
+
+def test_both_write(remember: Remember, forget_fact: ForgetFact) -> None:
+    """So READ_ONLY offers neither; a repeated call does no harm."""
+    for tool in (remember, forget_fact):
+        definition = ValidatedTool(tool, *read_schemas(tool.name)).definition
+        assert (definition.risk, definition.writes, definition.only_reads, definition.idempotent) == (
+            "low",
+            True,
+            False,
+            True,
+        )

@@ -1,0 +1,47 @@
+"""``forget_fact``: deletes a fact that ``remember`` has kept."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.tool import Risk, ToolContext, ToolError
+
+NOWHERE = "nothing is remembered here: it is not known who asks"
+
+
+class ForgetFactConfig(BaseModel):
+    """Nothing to set."""
+
+
+class ForgetFact:
+    """A second call for the same fact succeeds too, so a call may be repeated after a crash."""
+
+    name: ClassVar[str] = "forget_fact"
+    description: ClassVar[str] = (
+        "Deletes one remembered fact about the user by its number; the numbers stand before the user's message. Use it "
+        "when the user wants a fact forgotten, or says that it is no longer true. The user sees all facts with "
+        "/memory, and deletes everything with /forget me."
+    )
+    risk: ClassVar[Risk] = "low"
+    writes: ClassVar[bool] = True
+    Config: ClassVar[type[BaseModel]] = ForgetFactConfig
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: ForgetFactConfig) -> ForgetFact:
+        """Uses neither argument."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Delete the fact.
+
+        Raises:
+            ToolError: nobody is known to ask, no fact has had this number, or the store does not answer.
+        """
+        if context.facts is None:
+            raise ToolError(NOWHERE)
+        if not await context.facts.forget(arguments["number"]):
+            raise ToolError(f"there is no fact with number {arguments['number']}")
+        return {"forgotten": arguments["number"]}
