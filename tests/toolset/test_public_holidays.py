@@ -50,7 +50,9 @@ async def test_without_a_year_it_is_the_next_five(holidays: ValidatedTool) -> No
     }
 
 
-@pytest.mark.parametrize(("zone", "days"), [("Europe/London", 1), ("Asia/Tokyo", 0), ("", 1)])
+@pytest.mark.parametrize(
+    ("zone", "days"), [("Europe/London", 1), ("Asia/Tokyo", 0), ("", 1), ("Mars/Base", 1), ("../x", 1)]
+)
 async def test_today_is_the_users(holidays: ValidatedTool, zone: str, days: int) -> None:
     """In Tokyo it is tomorrow already, and a holiday."""
     told = await listed(holidays, zone=zone, country="JP")
