@@ -7,14 +7,16 @@ import os
 import signal
 import socket
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from toolset.tool import ToolError
 
 OUTPUT_CAP = 32 * 1024  # bytes returned by default
 FLOOD = 1024 * 1024  # bytes of output after which a program is stopped
+EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,9 @@ async def run(
     watch: Callable[[], Awaitable[None]],
     stdin: socket.socket | None = None,
     output_cap: int = OUTPUT_CAP,
+    environment: Mapping[str, str] = EMPTY,
 ) -> CommandResult:
-    """Run a program with an empty environment.
+    """Run a program, by default with an empty environment.
 
     Args:
         watch: runs beside it and may end earlier; an exception stops the program.
@@ -49,7 +52,7 @@ async def run(
     Raises:
         ToolError: it took too long.
     """
-    process = await _start(argv, stdin)
+    process = await _start(argv, stdin, environment)
     ending = asyncio.create_task(_collect_output(process, output_cap))
     guard = asyncio.ensure_future(watch())
     try:
@@ -66,7 +69,7 @@ async def run(
         await asyncio.gather(ending, guard, return_exceptions=True)
 
 
-async def _start(argv: Sequence[str], stdin: socket.socket | None) -> Process:
+async def _start(argv: Sequence[str], stdin: socket.socket | None, environment: Mapping[str, str]) -> Process:
     """Start the program; a cancellation waits for the start, then kills it, so that no process is left."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -74,7 +77,7 @@ async def _start(argv: Sequence[str], stdin: socket.socket | None) -> Process:
             stdin=DEVNULL if stdin is None else stdin.fileno(),
             stdout=PIPE,
             stderr=STDOUT,
-            env={},
+            env=environment,
             cwd="/",
             start_new_session=True,
             pass_fds=() if stdin is None else (stdin.fileno(),),

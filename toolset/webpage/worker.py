@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from contextlib import suppress
@@ -15,13 +16,14 @@ from toolset.tool import ToolError
 from toolset.webpage.fetch import Document
 
 PROGRAM = Path(__file__).with_name("extract.py")
+LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # where Python's own is, on some systems
 UNREADABLE = "the page's text cannot be read: it is damaged, encrypted or too complicated"
 
 
 async def extract(document: Document, seconds: float) -> dict[str, str]:
     """Title, date and text; empty where unknown.
 
-    The process gets the document, no environment and no arguments of a stranger but the charset's name.
+    The process gets the document, the charset's name, and nothing of the environment but where libraries are.
 
     Raises:
         ToolError: the document cannot be read in this time.
@@ -35,8 +37,9 @@ async def extract(document: Document, seconds: float) -> dict[str, str]:
                 await asyncio.get_running_loop().sock_sendall(ours, document.body)
                 ours.shutdown(socket.SHUT_WR)
 
-        argv = [sys.executable, "-I", str(PROGRAM), document.kind, document.charset, str(seconds)]
-        result = await run(argv, seconds, send, theirs, FLOOD)
+        argv = [sys.executable, "-IB", str(PROGRAM), document.kind, document.charset, str(seconds)]
+        libraries = {name: os.environ[name] for name in LIBRARIES if name in os.environ}
+        result = await run(argv, seconds, send, theirs, FLOOD, libraries)
     return _read(result.output if result.code == 0 else "")
 
 

@@ -92,3 +92,13 @@ async def test_a_stopped_program_takes_its_children_along(tmp_path: Path, how: s
         await running
     assert str(raised.value) == expected
     await until(lambda: not is_alive(child))
+
+
+async def test_a_program_gets_the_variables_it_is_given_and_no_more() -> None:
+    """None by default; more output is returned where more is asked for."""
+    assert (await run(["/usr/bin/env"], 5, never)).output == ""
+    assert (await run(["/usr/bin/env"], 5, never, environment={"A": "b"})).output == "A=b\n"
+    script = "head -c 100000 /dev/zero | tr '\\0' x"
+    assert (
+        await run(shell(script), 5, never, output_cap=200_000, environment={"PATH": "/usr/bin:/bin"})
+    ).output == "x" * 100_000

@@ -90,15 +90,15 @@ async def test_a_page_made_to_be_slow_is_given_up_in_time(body: bytes) -> None:
     """The loop goes on meanwhile, and no process is left."""
     started = time.monotonic()
     longest = 0.0
-    reading = asyncio.ensure_future(extract(document(body), 1))
+    reading = asyncio.ensure_future(extract(document(body), 2))
     while not reading.done():
         before = time.monotonic()
         await asyncio.sleep(0.01)
         longest = max(longest, time.monotonic() - before)
     outcome = (await asyncio.gather(reading, return_exceptions=True))[0]
     assert isinstance(outcome, ToolError | dict)
-    assert time.monotonic() - started < 3
-    assert longest < 0.5
+    assert time.monotonic() - started < 5
+    assert longest < 1
     assert workers() == []
 
 
@@ -115,6 +115,7 @@ async def test_a_pdf_bomb_takes_little_memory() -> None:
     assert largest < MEMORY_CAP
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are counted in /proc")
 async def test_a_cancelled_reading_leaves_no_process() -> None:
     """Nobody waits for it any more."""
     reading = asyncio.ensure_future(extract(document(b"<a href=x>a</a>" * 130_000), 20))
