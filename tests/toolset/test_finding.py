@@ -11,7 +11,7 @@ from tests.toolset.contexts import http_client
 from toolset.sources import find_tools, own_tools
 from toolset.tool import Tool, ToolSetupError
 
-ALWAYS_ON = ["calculate", "get_current_time", "get_earthquakes", "get_warnings", "get_weather"]
+ALWAYS_ON = ["calculate", "get_current_time", "get_earthquakes", "get_news", "get_warnings", "get_weather"]
 WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
 

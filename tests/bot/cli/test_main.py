@@ -105,6 +105,7 @@ ROWS = [
     ["calculate", "low", "expression", "toolset/calculate.py"],
     ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
     ["get_earthquakes", "low", "count?, min_intensity?, place?", "toolset/earthquakes.py"],
+    ["get_news", "low", "topic?, language?, count?", "toolset/news.py"],
     ["get_warnings", "low", "place", "toolset/weather_warnings.py"],
     ["get_weather", "low", "location", "toolset/weather.py"],
 ]
