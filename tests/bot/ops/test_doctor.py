@@ -48,7 +48,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
         CheckResult(
             "ok",
             "tools",
-            "all tools: calculate, get_current_time, get_weather",
+            "all tools: calculate, get_current_time, get_earthquakes, get_news, get_warnings, get_weather",
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),
