@@ -11,6 +11,7 @@ ALWAYS_ON = [
     "get_current_time",
     "get_earthquakes",
     "get_holidays",
+    "get_news",
     "get_warnings",
     "get_weather",
     "list_reminders",

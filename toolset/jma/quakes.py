@@ -27,7 +27,7 @@ from toolset.tool import ToolError
 SCALE = ("1", "2", "3", "4", "5-", "5+", "6-", "6+", "7")  # the Agency's intensities (震度)
 NAMES = {"5-": ("5弱", "5 Lower"), "5+": ("5強", "5 Upper"), "6-": ("6弱", "6 Lower"), "6+": ("6強", "6 Upper")}
 COORDINATES = re.compile(r"[+-][0-9.]{1,8}[+-][0-9.]{1,8}([+-][0-9]{1,7})?/?")
-QUAKES_CAP = 1000
+QUAKES_CAP = 500
 CANCELLED = "取消"
 
 
@@ -60,7 +60,7 @@ class _Report(msgspec.Struct):
     cod: Any = None
     mag: Any = None
     maxi: Any = None
-    int: Any = None
+    int: msgspec.Raw = msgspec.Raw(b"[]")  # long: decoded where it is used
 
 
 def read(body: bytes) -> list[Quake]:
@@ -70,15 +70,10 @@ def read(body: bytes) -> list[Quake]:
         ToolError: it is not such a list.
     """
     try:
-        reports = msgspec.json.decode(body, type=list[_Report])
+        quakes = _quakes(msgspec.json.decode(body, type=list[_Report]))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ToolError("no earthquake data available") from error
-    by_quake: dict[str, list[_Report]] = {}
-    for report in reports:
-        if eid := text(report.eid):
-            by_quake.setdefault(eid, []).append(report)
-    quakes = [quake for same in by_quake.values() if (quake := _quake(same))]
-    return sorted(quakes, key=lambda quake: quake.at, reverse=True)[:QUAKES_CAP]
+    return sorted(quakes, key=lambda quake: quake.at, reverse=True)
 
 
 def rank(intensity: str) -> int:
@@ -90,6 +85,15 @@ def intensity_name(intensity: str, language: str) -> str:
     """An intensity as people write it: 5弱, 5 Lower."""
     japanese, english = NAMES.get(intensity, (intensity, intensity))
     return japanese if language == "ja" else english
+
+
+def _quakes(reports: list[_Report]) -> list[Quake]:
+    by_quake: dict[str, list[_Report]] = {}
+    for report in reports:
+        if eid := text(report.eid):
+            by_quake.setdefault(eid, []).append(report)
+    newest = list(by_quake.values())[:QUAKES_CAP]
+    return [quake for same in newest if (quake := _quake(same))]
 
 
 def _quake(reports: list[_Report]) -> Quake | None:
@@ -106,7 +110,7 @@ def _quake(reports: list[_Report]) -> Quake | None:
         magnitude=_first(_magnitude(report.mag) for report in reports),
         intensity=text(felt.maxi) if rank(text(felt.maxi)) else "",
         depth_km=_depth_km(located.cod),
-        intensities=_intensities(felt.int),
+        intensities=_intensities(msgspec.json.decode(felt.int)),
     )
 
 

@@ -79,7 +79,14 @@ def test_what_is_not_in_the_form_is_left_out() -> None:
     """No time, no earthquake; a new intensity is none."""
     odd = parsed({}, one(at="soon"), one(eid="2", maxi="9", int="x"), one(eid="3", at="2026-11-22T16:50:00"))
     assert [(quake.intensity, quake.intensities) for quake in odd] == [("", {})]
-    for body in (b"{}", b"<html>", b"\xff", b"[1]", b"[" * 5000):
+    for body in (
+        b"{}",
+        b"<html>",
+        b"\xff",
+        b"[1]",
+        b"[" * 5000,
+        b'[{"eid": "1", "at": "2026-11-22T16:50:00Z", "int": ["\xff"]}]',
+    ):
         with pytest.raises(ToolError, match="no earthquake data available"):
             read(body)
 
@@ -87,7 +94,7 @@ def test_what_is_not_in_the_form_is_left_out() -> None:
 def test_the_newest_is_first_and_the_list_ends() -> None:
     """By the time of the earthquake, not of its report."""
     quakes = parsed(*(one(eid=str(number), at=f"2026-11-{1 + number % 28:02}T00:00:00Z") for number in range(2000)))
-    assert len(quakes) == 1000
+    assert len(quakes) == 500
     assert quakes == sorted(quakes, key=lambda quake: quake.at, reverse=True)
 
 

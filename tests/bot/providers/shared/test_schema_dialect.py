@@ -100,11 +100,14 @@ def test_an_array_says_what_it_holds() -> None:
     assert adapted({"a": {"type": "array"}, "b": True}) == ({"a": {"type": "array", "items": {}}, "b": {}}, ())
 
 
+PATTERNS = {"get_weather": "location", "set_reminder": "text"}
+
+
 @pytest.mark.parametrize(
     ("dialect", "losses"),
     [
         (LOOSE, {}),
-        (COMPATIBLE.loose, {"get_weather": ("/properties/location: pattern",)}),
+        (COMPATIBLE.loose, {name: (f"/properties/{text}: pattern",) for name, text in PATTERNS.items()}),
         (
             STRICT,
             {
@@ -123,16 +126,28 @@ def test_an_array_says_what_it_holds() -> None:
                     "/properties/to: maxLength",
                 ),
                 "delete_file": ("/properties/path: minLength", "/properties/path: maxLength"),
+                "cancel_reminder": ("/properties/id: minLength", "/properties/id: maxLength"),
                 "get_current_time": ("/properties/time_zone: minLength", "/properties/time_zone: maxLength"),
                 "get_holidays": (
                     "/properties/country: minLength",
                     "/properties/country: maxLength",
                     "/properties/region: maxLength",
                 ),
+                "get_earthquakes": ("/properties/place: maxLength",),
+                "get_news": ("/properties/topic: maxLength",),
+                "get_warnings": ("/properties/place: minLength", "/properties/place: maxLength"),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
                 "list_files": ("/properties/path: maxLength",),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "read_web_page": ("/properties/url: minLength", "/properties/url: maxLength"),
+                "remember": ("/properties/text: minLength", "/properties/text: maxLength"),
+                "set_reminder": (
+                    "/properties/text: minLength",
+                    "/properties/text: maxLength",
+                    "/properties/at: maxLength",
+                    "/properties/in: maxLength",
+                    "/properties/repeat: maxLength",
+                ),
                 "run_command": ("/properties/command/items: maxLength",),
                 "search_files": (
                     "/properties/text: minLength",

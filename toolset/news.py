@@ -1,0 +1,103 @@
+"""``get_news``: headlines by topic and language, from the feeds of a site run by WordPress."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.rss.feed import SIZE_CAP, Headline, read
+from toolset.tool import Risk, ToolContext
+from toolset.web.cache import SharedCache
+from toolset.web.source import BaseUrl, Source
+
+TIMEOUT_S = 3
+CACHE_S = 300
+CACHE_SIZE = 128
+COUNT = 5
+OLD = timedelta(days=14)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+class NewsConfig(BaseModel):
+    """The sites, one for each language."""
+
+    news_base_url: BaseUrl = "https://globalvoices.org"
+    news_ja_base_url: BaseUrl = "https://jp.globalvoices.org"
+
+
+class GetNews:
+    """Answers from a five-minute cache where possible.
+
+    Args:
+        sites: by language.
+        now: the current moment, with its zone.
+    """
+
+    name: ClassVar[str] = "get_news"
+    description: ClassVar[str] = (
+        "Recent news headlines with source, time and link, in English or Japanese, newest first, all or those on a "
+        "topic. Use it when the user asks for news, headlines, or what has happened in the world or on a topic. It "
+        "searches one site, not the whole web. Name the source and give the link of each headline that you use, and "
+        "say how old it is where a `note` says so."
+    )
+    risk: ClassVar[Risk] = "low"
+    timeout_s: ClassVar[float] = TIMEOUT_S
+    commands: ClassVar[tuple[str, ...]] = ("news", "ニュース")
+    Config: ClassVar[type[BaseModel]] = NewsConfig
+
+    def __init__(self, sites: dict[str, Source], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._sites = sites
+        self._now = now
+        self._feeds: SharedCache[list[Headline]] = SharedCache(CACHE_S, CACHE_SIZE)
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: NewsConfig) -> GetNews:
+        """Use the sites of ``config`` through ``http``."""
+        urls = {"en": config.news_base_url, "ja": config.news_ja_base_url}
+        return cls({language: Source(http, url, TIMEOUT_S, SIZE_CAP) for language, url in urls.items()})
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """List headlines, the newest first.
+
+        Raises:
+            ToolError: no answer in time, or no feed.
+        """
+        language = arguments.get("language") or ("ja" if context.locale.lower().startswith("ja") else "en")
+        topic = " ".join(unicodedata.normalize("NFKC", arguments.get("topic", "")).split())
+        key = language, topic.casefold()
+        headlines = await self._feeds.get(key, partial(self._read, language, topic))
+        ordered = sorted(headlines, key=lambda headline: headline.published or EARLIEST, reverse=True)
+        zone = _zone(context.time_zone)
+        shown = [_shown(headline, zone) for headline in ordered[: arguments.get("count", COUNT)]]
+        return {"headlines": shown, **self._note(ordered)}
+
+    async def _read(self, language: str, topic: str) -> list[Headline]:
+        """The headlines of a site; the feed of a search is at the same address, without a redirection."""
+        body = await self._sites[language].get("/feed/", {"s": topic} if topic else None)
+        return await asyncio.to_thread(read, body)
+
+    def _note(self, ordered: list[Headline]) -> dict[str, str]:
+        newest = ordered[0].published if ordered else None
+        age = self._now() - newest if newest else timedelta()
+        return {"note": f"The newest of these is {age.days} days old."} if age > OLD else {}
+
+
+def _shown(headline: Headline, zone: tzinfo) -> dict[str, str]:
+    time = headline.published.astimezone(zone).isoformat(timespec="minutes") if headline.published else ""
+    optional = {"source": headline.source, "time": time, "summary": headline.summary}
+    return {"title": headline.title, "link": headline.link, **{key: value for key, value in optional.items() if value}}
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown, not a relative path, or a folder of zones
+        return UTC
