@@ -66,7 +66,7 @@ class GetWarnings:
         reports = await self._jma.warnings(office)
         inside = {area.code for area in (areas.parts(office) if place[0].level == "offices" else place)}
         class10 = place[0].class10 if place[0].level == "class20s" else ""
-        if not reports.covers({*inside, class10}):
+        if not reports.covers(inside, class10):
             raise ToolError("the answer has no data for this place")
         found = reports.in_force(inside, class10)
         return {

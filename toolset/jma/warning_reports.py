@@ -48,9 +48,11 @@ class WarningReports:
     def __init__(self, data: object) -> None:
         self._reports = sorted(entries(data), key=lambda report: moment(report.get("reportDatetime")) or EARLIEST)
 
-    def covers(self, codes: Collection[str]) -> bool:
-        """Whether any report says something about one of the areas."""
-        return any(area in codes for report in self._reports for area, _ in _states(report))
+    def covers(self, codes: Collection[str], class10: str = "") -> bool:
+        """Whether any report says something about one of the areas; arguments as for ``in_force``."""
+        named = {area for report in self._reports for area, _ in _states(report)}
+        has_municipalities = any(map(_has_municipalities, self._reports))
+        return not named.isdisjoint(codes if has_municipalities or not class10 else {class10})
 
     def in_force(self, codes: Collection[str], class10: str = "") -> list[Entry]:
         """The warnings in force in the areas.
@@ -60,12 +62,15 @@ class WarningReports:
         """
         states: dict[tuple[str, str], Entry] = {}
         for report in self._reports:
-            has_municipalities = "class20Items" in mapping(report.get("warning"))
-            looked_for = codes if has_municipalities or not class10 else {class10}
+            looked_for = codes if _has_municipalities(report) or not class10 else {class10}
             for area, kind in _states(report):
                 if area in looked_for and CODE.fullmatch(code := text(kind.get("code"))):
                     states[area, code] = _entry(report, area, code, kind)  # a later report replaces an earlier one
         return [entry for entry in states.values() if entry.status not in NOT_IN_FORCE]
+
+
+def _has_municipalities(report: dict[str, Any]) -> bool:
+    return "class20Items" in mapping(report.get("warning"))
 
 
 def _states(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

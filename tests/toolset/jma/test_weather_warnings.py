@@ -130,6 +130,18 @@ async def test_data_for_another_place_is_no_all_clear(jma: JmaFake, tools: ToolM
     assert await refusal(tools, "Tokyo") == "the answer has no data for this place"
 
 
+async def test_data_for_a_neighbour_is_no_all_clear(jma: JmaFake, tools: ToolMap) -> None:
+    """Reports that have municipalities, but not this one."""
+    none = [{"status": "発表警報・注意報はなし"}]
+    items = {
+        "class10Items": [{"areaCode": "130010", "kinds": none}],
+        "class20Items": [{"areaCode": "1320600", "kinds": none}],
+    }
+    jma.report("130000", {"reportDatetime": LATER, "warning": items})
+    assert await refusal(tools, "Chiyoda") == "the answer has no data for this place"
+    assert (await warnings(tools, "府中市, 東京都"))["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("place", "locale", "text"),
     [
