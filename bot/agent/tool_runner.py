@@ -113,4 +113,5 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
         facts=context.stores.facts,
+        lists=context.stores.lists,
     )

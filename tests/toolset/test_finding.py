@@ -11,7 +11,10 @@ from tests.toolset.contexts import http_client
 from toolset.sources import find_tools, own_tools
 from toolset.tool import Tool, ToolSetupError
 
-ALWAYS_ON = ["calculate", "forget_fact", "get_current_time", "get_weather", "remember"]
+ALWAYS_ON = [
+    *("add_to_list", "calculate", "forget_fact", "get_current_time", "get_weather"),
+    *("remember", "show_list", "tick"),
+]
 WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 
 

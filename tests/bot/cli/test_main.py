@@ -107,11 +107,14 @@ def test_tools_are_listed_one_to_a_line(call: Call) -> None:
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
     assert [row[:4] for row in rows] == [
+        ["add_to_list", "low", "list, items", "toolset/shared_lists.py"],
         ["calculate", "low", "expression", "toolset/calculate.py"],
         ["forget_fact", "low", "number", "toolset/forget_fact.py"],
         ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
         ["get_weather", "low", "location", "toolset/weather.py"],
         ["remember", "low", "text", "toolset/remember.py"],
+        ["show_list", "low", "list", "toolset/shared_lists.py"],
+        ["tick", "low", "numbers, done?", "toolset/shared_lists.py"],
     ]
     assert all(len(row[4]) > 20 for row in rows)
 
@@ -151,7 +154,8 @@ def test_a_tool_is_called_and_its_result_printed(call: Call, wttr: WttrFake) -> 
         (["calculate", "{}"], "invalid parameters: 'expression' is a required property"),
         (
             ["guess"],
-            "unknown tool: guess. Available tools: calculate, forget_fact, get_current_time, get_weather, remember",
+            "unknown tool: guess. Available tools: add_to_list, calculate, forget_fact, get_current_time, get_weather, "
+            "remember, show_list, tick",
         ),
     ],
 )

@@ -48,7 +48,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
         CheckResult(
             "ok",
             "tools",
-            "all tools: calculate, forget_fact, get_current_time, get_weather, remember",
+            "all tools: add_to_list, calculate, forget_fact, get_current_time, get_weather, remember, show_list, tick",
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),
