@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -129,6 +129,38 @@ class Reminders(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ListItem:
+    """One item of a list; its number is its own among all lists of the place."""
+
+    number: int
+    text: str
+    is_done: bool
+
+
+class Lists(Protocol):
+    """The lists of a place, which all its people share.
+
+    Every method raises ``ToolError`` if the store does not answer.
+    """
+
+    async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
+        """Add items to a list; their numbers.
+
+        Raises:
+            ToolError: there is no room for all of them.
+        """
+        ...
+
+    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
+        """The items of a list, and the names of the place's other lists."""
+        ...
+
+    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
+        """Mark items as done or as open; returns the numbers that there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """The caller and the circumstances of a call; never part of the schema that the model sees.
 
@@ -141,6 +173,7 @@ class ToolContext:
         deadline: ``time.monotonic()`` seconds by which the call must end.
         reminders: None where there is no conversation, as on the command line.
         facts: of the user in this place; None where nobody is known to ask, or nothing is stored.
+        lists: of this place; None where nothing is stored.
     """
 
     call_id: str
@@ -154,6 +187,7 @@ class ToolContext:
     deadline: float
     reminders: Reminders | None = None
     facts: Facts | None = None
+    lists: Lists | None = None
 
 
 class Tool(Protocol):

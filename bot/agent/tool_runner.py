@@ -114,4 +114,5 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         deadline=turn.deadline,
         reminders=context.stores.reminders,
         facts=context.stores.facts,
+        lists=context.stores.lists,
     )

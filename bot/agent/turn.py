@@ -14,7 +14,7 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Reminders
+from toolset.tool import Facts, Lists, Reminders
 
 NOBODY = Author()
 
@@ -103,6 +103,7 @@ class ToolStores:
     """What the tools of a turn may keep in the store, each bound to the asker and the place."""
 
     facts: Facts | None = None
+    lists: Lists | None = None
     reminders: Reminders | None = None
 
 

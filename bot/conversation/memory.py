@@ -79,7 +79,7 @@ class ToolFacts:
         """
         if not (line := one_line(text)):
             raise ToolError("invalid parameters: text: write a sentence")
-        async with _for_the_model():
+        async with store_errors_for_model():
             number = await self._memory.remember(line, idempotency_key)
         if not number:
             raise ToolError(FULL)
@@ -91,12 +91,13 @@ class ToolFacts:
         Raises:
             ToolError: the store does not answer.
         """
-        async with _for_the_model():
+        async with store_errors_for_model():
             return await self._memory.forget(number)
 
 
 @asynccontextmanager
-async def _for_the_model() -> AsyncIterator[None]:
+async def store_errors_for_model() -> AsyncIterator[None]:
+    """Turn a store that does not answer into an error for the model."""
     try:
         yield
     except StoreUnavailable as error:

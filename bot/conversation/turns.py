@@ -49,6 +49,7 @@ from bot.conversation.journal import (
     readable_events,
 )
 from bot.conversation.limits import Standing
+from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.reminders import PersonalReminders, note_outcome
@@ -423,6 +424,7 @@ class TurnRunner:
         if memory and (facts := facts_message(await memory.read(), asked)):
             history.append(facts)
         author = asked[-1].author or NOBODY
+        lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
@@ -433,6 +435,7 @@ class TurnRunner:
             tool_choice=choice_in(asked, self._agent.tools),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
+                lists,
                 PersonalReminders(self._services, lease.conversation, events[-1], author),
             ),
         )

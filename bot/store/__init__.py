@@ -11,6 +11,7 @@
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
     reminders   what comes at its time            facts            what people want remembered
+    lists       what the people of a place share
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -36,6 +37,7 @@ from bot.store.journal import Journal, JournalledTurn, Opened, ShownQuestion
 from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
+from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
 from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Outbox
@@ -69,11 +71,13 @@ __all__ = [
     "Next",
     "Opened",
     "PersonFacts",
+    "PlaceLists",
     "ServerFacts",
     "ShownQuestion",
     "Spent",
     "Store",
     "StoredHistory",
+    "StoredItem",
     "Totals",
     "Unit",
     "open_store",
@@ -140,6 +144,7 @@ class Store:
         self.reminders = Reminders(client, scripts)
         self.kv = KeyValue(client)
         self.person_facts = PersonFacts(client)
+        self.place_lists = PlaceLists(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

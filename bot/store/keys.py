@@ -23,8 +23,10 @@ DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
+LISTS_S = 365 * DAY_S  # lists of a place, likewise
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
+LIST_ITEMS = 300  # of all lists of one place
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
 
@@ -115,6 +117,16 @@ def facts_keys(place: str, person: str) -> tuple[str, str]:
     return f"{prefix}facts:{place}:{person}", f"{prefix}forgotten"
 
 
+def lists_key(place: str) -> str:
+    """The key of all lists of a place."""
+    return f"{_shard_prefix(shard_of(place))}lists:{place}"
+
+
+def lists_pattern(channel: str) -> str:
+    """A pattern for the keys of the lists of all places of a channel."""
+    return f"kaiwa:{{*}}:lists:{channel}:*"
+
+
 def history_pattern() -> str:
     """A pattern for the keys of all histories; ``conversation_of`` parses them."""
     return "kaiwa:{*}:history:*"
@@ -152,7 +164,7 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence", "facts") and {channel, name} <= set(parts)
+    return kind in ("seen", "note", "fence", "facts", "lists") and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:

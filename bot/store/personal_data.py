@@ -9,10 +9,29 @@ from collections.abc import Collection
 from typing import Any
 
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import DEAD_S, dead_letter_streams, is_personal, kv_name, kv_pattern, personal_pattern
+from bot.store.keys import (
+    DEAD_S,
+    dead_letter_streams,
+    is_personal,
+    kv_name,
+    kv_pattern,
+    lists_pattern,
+    personal_pattern,
+)
+from bot.store.lists import digest_of
 
 ERASE_S = 60.0
 BATCH = 500
+# Items of lists that somebody has added, by the digest of their id.
+TAKE_BACK = """#!lua flags=allow-oom
+local stored = redis.call('HGETALL', KEYS[1])
+for index = 1, #stored, 2 do
+    if string.sub(stored[index + 1], 20, 35) == ARGV[1] then
+        redis.call('HDEL', KEYS[1], stored[index])
+    end
+end
+"""
+
 SETS = "person:"  # sets of kv, which GET cannot read; their names tell whose they are
 
 # A stream keeps the bytes of a deleted entry while it has other entries, so it is rewritten.
@@ -39,8 +58,8 @@ class PersonalData:
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
-        """Delete every value of ``kv`` with one of the names in key or value; facts, and seen-keys of earlier versions,
-        with one in the key.
+        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, and seen-keys of earlier
+        versions, with one in the key; what they have added to other lists.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
@@ -50,6 +69,7 @@ class PersonalData:
         """
         async with self._erasing, translate_errors(ERASE_S):
             gone = [await self._erase_named(channel, name) for name in names]
+            await self._take_back_items(channel, names)
             return sum(gone) + await self._erase_holding(channel, names)
 
     async def compact(self) -> None:
@@ -63,6 +83,13 @@ class PersonalData:
         found = self._client.scan_iter(personal_pattern(name), count=1_000)
         keys = [key async for raw in found if is_personal(key := raw.decode(), channel, name)]
         return await self._delete(keys)
+
+    async def _take_back_items(self, channel: str, names: Collection[str]) -> None:
+        """Delete what they have added to lists that others use too."""
+        lists = [key async for key in self._client.scan_iter(lists_pattern(channel), count=1_000)]
+        takes = [("EVAL", TAKE_BACK, 1, key, digest_of(name)) for key in lists for name in names]
+        for start in range(0, len(takes), BATCH):
+            await self._client.execute_each(takes[start : start + BATCH])
 
     async def _erase_holding(self, channel: str, names: Collection[str]) -> int:
         holds = re.compile(rb"(?<![\w-])(?:%b)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ALWAYS_ON = [
+    "add_to_list",
     "calculate",
     "cancel_reminder",
     "convert_currency",
@@ -18,6 +19,8 @@ ALWAYS_ON = [
     "read_web_page",
     "remember",
     "set_reminder",
+    "show_list",
+    "tick",
     "wikipedia",
 ]
 WITH_A_KEY = ["web_search"]

@@ -111,6 +111,12 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
         (
             STRICT,
             {
+                "add_to_list": (
+                    "/properties/list: minLength",
+                    "/properties/list: maxLength",
+                    "/properties/items/items: minLength",
+                    "/properties/items/items: maxLength",
+                ),
                 "calculate": ("/properties/expression: minLength", "/properties/expression: maxLength"),
                 "convert_currency": (
                     "/properties/from: minLength",
@@ -136,6 +142,7 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                 "get_earthquakes": ("/properties/place: maxLength",),
                 "get_news": ("/properties/topic: maxLength",),
                 "get_warnings": ("/properties/place: minLength", "/properties/place: maxLength"),
+                "show_list": ("/properties/list: minLength", "/properties/list: maxLength"),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
                 "list_files": ("/properties/path: maxLength",),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),

@@ -1,0 +1,86 @@
+"""Lists of a place: its people share them, other places do not see them, and they go with who made them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.channels import InboundEvent
+from bot.conversation.lists import MOST_NAMES, ToolLists
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import LIST_ITEMS
+from bot.transcript import ToolCall
+from tests.bot.harness import HERE, Harness, words
+from toolset.shared_lists import AddToList, ShowList, Tick
+from toolset.tool import ListItem, ToolError, ToolMap, ValidatedTool, read_schemas
+
+ROOM = "mailbox:group-0001"
+MILK = {"list": "Shopping", "items": ["milk"]}
+
+
+def calls(name: str, **arguments: Any) -> list[Step]:
+    """One call, and an answer."""
+    return [Step(calls=(ToolCall("c1", name, arguments),)), Step("Done")]
+
+
+def talk(store: Store, *steps: Step) -> Harness:
+    """A conversation with the three tools."""
+    tools = (AddToList(), ShowList(), Tick())
+    return Harness(store, steps, tools=ToolMap(ValidatedTool(tool, *read_schemas(tool.name)) for tool in tools))
+
+
+async def say(harness: Harness, text: str, message_id: str, author: str, place: str = ROOM) -> None:
+    """Let somebody write, and the bot answer."""
+    assert await harness.intake(place, InboundEvent(words(message_id, text, author), "address", place == ROOM))
+    await harness.runner.process(place, author)
+
+
+async def test_a_group_shares_its_lists(store: Store) -> None:
+    """One adds, another ticks, a third reads; elsewhere there is nothing."""
+    show = calls("show_list", list="shopping")
+    harness = talk(store, *calls("add_to_list", **MILK), *calls("tick", numbers=[1]), *show, *show)
+    for number, author in enumerate(("u1", "u2", "u3")):
+        await say(harness, "The list", f"m{number}", author)
+    await say(harness, "The list", "m9", "u1", HERE)
+    results = [request.messages[-1].results[0].response for request in harness.model.requests[1::2]]
+    milk = {"number": 1, "text": "milk", "done": True}
+    assert results == [
+        {"numbers": [1]},
+        {"ticked": [1]},
+        {"items": [milk], "other_lists": []},
+        {"items": [], "other_lists": []},
+    ]
+
+
+async def test_forget_me_takes_what_somebody_has_added(store: Store) -> None:
+    """Others' items stay in the group."""
+    eggs = {"list": "shopping", "items": ["eggs"]}
+    harness = talk(store, *calls("add_to_list", **MILK), *calls("add_to_list", **eggs))
+    await say(harness, "Milk", "m1", "u1")
+    await say(harness, "Eggs", "m2", "u2")
+    await say(harness, "/forget me", "m3", "u1")
+    assert [item.text for item in await store.place_lists.read(ROOM)] == ["eggs"]
+
+
+async def test_names_ignore_case_and_invisible_characters(store: Store) -> None:
+    """Items keep their case; the names of other lists are told, the newest of many."""
+    lists = ToolLists(store.place_lists, ROOM, "u1")
+    await lists.add("Shop\u200bping ", ["Milk\u202e"], "k")
+    assert await lists.show("SHOPPING") == ([ListItem(1, "Milk", False)], [])
+    for number in range(MOST_NAMES + 1):
+        await lists.add(f"list {number}", ["x"], f"k{number}")
+    assert (await lists.show("nothing"))[1] == [f"list {number}" for number in range(1, MOST_NAMES + 1)]
+
+
+async def test_what_cannot_be_added_is_said(store: Store) -> None:
+    """Nothing visible, and beyond the room how many were added."""
+    lists = ToolLists(store.place_lists, ROOM, "u1")
+    for name, item in (("\u200b", "milk"), ("shopping", "\u200b")):
+        with pytest.raises(ToolError, match="in words"):
+            await lists.add(name, [item], "k")
+    await lists.add("all", [str(number) for number in range(LIST_ITEMS - 1)], "k1")
+    with pytest.raises(ToolError, match="only 1 of 2 items were added"):
+        await lists.add("all", ["one", "two"], "k2")
+    assert await lists.tick([1, 999], done=True) == [1]

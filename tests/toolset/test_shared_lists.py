@@ -1,0 +1,92 @@
+"""``add_to_list``, ``show_list`` and ``tick``: they use the lists of their context, and say so where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.toolset.contexts import context, http_client
+from toolset.shared_lists import AddToList, ListsConfig, ShowList, Tick
+from toolset.tool import ListItem, Tool, ToolOutcome, ValidatedTool, read_schemas
+
+
+class ListsInMemory:
+    """Lists of one place (``toolset.tool.Lists``).
+
+    Attributes:
+        asked: the last call.
+    """
+
+    def __init__(self) -> None:
+        self.asked: tuple[Any, ...] = ()
+
+    async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
+        self.asked = (name, items, idempotency_key)
+        return [number for number, _ in enumerate(items, 1)]
+
+    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
+        return [ListItem(1, "milk", True)] if name == "shopping" else [], ["todo"]
+
+    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
+        self.asked = (numbers, done)
+        return [number for number in numbers if number == 1]
+
+
+async def call(kind: type[AddToList | ShowList | Tick], lists: ListsInMemory | None, **arguments: Any) -> ToolOutcome:
+    """Call it between its schemas."""
+    async with http_client() as http:
+        tool: Tool = kind.create(http, ListsConfig())
+    return await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, replace(context(), lists=lists))
+
+
+async def test_items_are_added_with_the_calls_key() -> None:
+    """Their numbers go back to the model."""
+    lists = ListsInMemory()
+    outcome = await call(AddToList, lists, list="shopping", items=["milk", "eggs"])
+    assert outcome == ToolOutcome({"numbers": [1, 2]})
+    assert lists.asked == ("shopping", ["milk", "eggs"], "key_1")
+
+
+@pytest.mark.parametrize("items", [[], [""], ["x" * 201], ["x"] * 21, "milk"])
+async def test_too_much_is_not_added(items: object) -> None:
+    """Nothing of it."""
+    lists = ListsInMemory()
+    assert (await call(AddToList, lists, list="shopping", items=items)).is_error
+    assert lists.asked == ()
+
+
+async def test_a_list_is_shown_with_the_names_of_others() -> None:
+    """An unknown one is empty."""
+    shown = await call(ShowList, ListsInMemory(), list="shopping")
+    assert shown.response == {"items": [{"number": 1, "text": "milk", "done": True}], "other_lists": ["todo"]}
+    assert (await call(ShowList, ListsInMemory(), list="x")).response == {"items": [], "other_lists": ["todo"]}
+
+
+async def test_items_are_ticked_or_opened() -> None:
+    """Ticked where nothing else is said; numbers that nobody knows are an error."""
+    lists = ListsInMemory()
+    assert await call(Tick, lists, numbers=[1, 2]) == ToolOutcome({"ticked": [1]})
+    assert lists.asked == ([1, 2], True)
+    await call(Tick, lists, numbers=[1], done=False)
+    assert lists.asked == ([1], False)
+    assert (await call(Tick, lists, numbers=[3])).response["error"].startswith("no item has one of these numbers")
+
+
+async def test_where_nothing_is_stored_there_are_no_lists() -> None:
+    """As under ``kaiwa tools call``."""
+    calls = [
+        await call(AddToList, None, list="x", items=["y"]),
+        await call(ShowList, None, list="x"),
+        await call(Tick, None, numbers=[1]),
+    ]
+    assert calls == [ToolOutcome.error("there are no lists here")] * 3
+
+
+async def test_only_showing_is_offered_where_nothing_may_be_written() -> None:
+    """READ_ONLY leaves the other two out."""
+    kinds: tuple[type[AddToList | ShowList | Tick], ...] = (AddToList, ShowList, Tick)
+    reads = {kind.name for kind in kinds if ValidatedTool(kind(), *read_schemas(kind.name)).definition.only_reads}
+    assert reads == {"show_list"}
