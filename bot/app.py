@@ -187,7 +187,7 @@ async def open_runtime(
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
-        clock = ReminderClock(store, texts, start)
+        clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
         yield Runtime(store, intake, console, runner.services.channels, runner, clock, store_full)
 

@@ -51,20 +51,19 @@ def next_time(rule: str, start: datetime, zone: ZoneInfo, after: datetime) -> da
         BadRuleError: the rule cannot be read.
     """
     local = after.astimezone(zone).replace(tzinfo=None)
-    for candidate in _candidates(rule, start, local - FOLD):
+    for candidate in _candidates(rule, start, local - FOLD, zone):
         at = candidate.replace(tzinfo=zone).astimezone(UTC)
         if at > after:
             return at.astimezone(zone)
     return None
 
 
-def _candidates(rule: str, start: datetime, since: datetime) -> Iterator[datetime]:
+def _candidates(rule: str, start: datetime, since: datetime, zone: ZoneInfo) -> Iterator[datetime]:
     parts = _parts(rule)
     count = int(parts.pop("COUNT", "0"))
     end = max(since, start) + HORIZON
-    until = parts.pop("UNTIL", "").rstrip("Z")
-    if until:
-        end = min(end, _read_until(until))
+    if until := parts.pop("UNTIL", ""):
+        end = min(end, _read_until(until, zone))
     times = iter(_rrule(parts, start, end))
     for candidate in islice(times, count) if count else times:
         if candidate >= since:
@@ -102,18 +101,21 @@ def _can_come(parts: dict[str, str]) -> bool:
     by = {name for name in parts if name.startswith("BY")}
     months = [int(month) for month in parts.get("BYMONTH", "").split(",") if month] or range(1, 13)
     days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "").split(",") if day] or [1]
-    is_counted = any(character.isdigit() for character in parts.get("BYDAY", ""))
+    week = parts.get("BYDAY", "").split(",")
+    is_counted, is_mixed = len(max(week, key=len)) > len("MO"), len(min(week, key=len)) == len("MO")
     return (
         by <= ALLOWED[frequency]
         and (interval == 1 or not by or frequency in ANY_INTERVAL or (frequency == "WEEKLY" and by == {"BYDAY"}))
         and (frequency != "HOURLY" or interval < 24)
         and any(day <= DAYS[month - 1] for month in months for day in days)
-        and not (is_counted and (frequency not in ANY_INTERVAL or "BYMONTHDAY" in by))
+        and not (is_counted and (frequency not in ANY_INTERVAL or "BYMONTHDAY" in by or is_mixed))
     )
 
 
-def _read_until(text: str) -> datetime:
+def _read_until(text: str, zone: ZoneInfo) -> datetime:
+    """The end of a rule on the clock of the zone; with a Z it is given in UTC."""
     try:
-        return datetime.strptime(text if "T" in text else f"{text}T235959", "%Y%m%dT%H%M%S")
+        end = datetime.strptime(text.rstrip("Z") if "T" in text else f"{text}T235959", "%Y%m%dT%H%M%S")
     except ValueError as error:
         raise BadRuleError("UNTIL is no date") from error
+    return end.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) if text.endswith("Z") else end

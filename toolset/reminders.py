@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -16,9 +17,11 @@ from toolset.recurrence import BadRuleError, next_time
 from toolset.tool import Reminder, Reminders, Risk, ToolContext, ToolError
 
 FARTHEST = timedelta(days=2 * 366)
+LONG_AGO = timedelta(days=31)  # a rule that begins earlier would be gone through from there
 DURATION = re.compile(r"P(?:(\d{1,3})W)?(?:(\d{1,3})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 UNITS = ("weeks", "days", "hours", "minutes", "seconds")
-NOWHERE = "reminders work in conversations only"
+NOWHERE = "reminders work in conversations only, for people whose id the platform tells"
+JOINER = "\u200d"  # holds emoji together
 
 
 def _now() -> datetime:
@@ -62,13 +65,13 @@ class SetReminder:
         now = self._now().astimezone(zone)
         repeat = str(arguments.get("repeat", "")).strip()
         at = _first_time(arguments, zone, now)
-        if repeat:
-            at = _matching(repeat, at, zone, now)
+        if repeat and now - LONG_AGO < at <= now + FARTHEST:
+            at = await asyncio.to_thread(_matching, repeat, at, zone, now)
         if not now - timedelta(minutes=1) < at <= now + FARTHEST:
             when, clock = f"{at:%Y-%m-%d %H:%M}", f"{now:%Y-%m-%d %H:%M}"
             raise ToolError(f"invalid parameters: {when} is over or more than two years away; it is {clock}")
         reminder_id = sha256(context.idempotency_key.encode()).hexdigest()[:8]
-        reminder = Reminder(reminder_id, arguments["text"].strip(), at, repeat, bool(arguments.get("routine")))
+        reminder = Reminder(reminder_id, _one_line(arguments["text"]), at, repeat, bool(arguments.get("routine")))
         await _reminders(context).add(reminder)
         return _shown(reminder)
 
@@ -124,6 +127,18 @@ class CancelReminder:
         return {"cancelled": arguments["id"]}
 
 
+def _one_line(text: str) -> str:
+    """The text without line breaks and invisible characters.
+
+    Raises:
+        ToolError: nothing is left.
+    """
+    words = "".join(letter for letter in " ".join(text.split()) if letter.isprintable() or letter == JOINER)
+    if not words.strip(JOINER + " "):
+        raise ToolError("invalid parameters: text is empty")
+    return words
+
+
 def _reminders(context: ToolContext) -> Reminders:
     if context.reminders is None:
         raise ToolError(NOWHERE)
@@ -147,9 +162,9 @@ def _first_time(arguments: dict[str, Any], zone: ZoneInfo, now: datetime) -> dat
         return (now.astimezone(UTC) + span).astimezone(zone)
     try:
         given = datetime.fromisoformat(str(at))
-    except ValueError as error:
+        return (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
+    except (ValueError, OverflowError) as error:
         raise ToolError("invalid parameters: at must be a local time such as 2026-11-23T07:00") from error
-    return (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone)
 
 
 def _matching(repeat: str, at: datetime, zone: ZoneInfo, now: datetime) -> datetime:

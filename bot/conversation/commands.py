@@ -20,7 +20,7 @@ from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.memory import memory_of
-from bot.conversation.reminders import PersonalReminders, text_of
+from bot.conversation.reminders import reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
@@ -110,8 +110,8 @@ class Commands:
     async def _reminders(self, context: CommandContext) -> Reply:
         """List the asker's reminders."""
         event = context.event
-        own = PersonalReminders(self._services, context.lease.conversation, event, event.message.author or NOBODY)
-        lines = [self._line(one, event) for one in await own.read()]
+        own = reminders_of(self._services, context.lease.conversation, event, event.message.author or NOBODY)
+        lines = [self._line(one, event) for one in (await own.read() if own else ())]
         return self.sentence("command.reminders" if lines else "command.no_reminders", event, list="\n".join(lines))
 
     def reminder(self, event: InboundEvent) -> Reply:

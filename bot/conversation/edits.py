@@ -134,6 +134,7 @@ class HistoryEditor:
         if conversation == lease.conversation:
             return await self._forget_in(lease, kind, event, is_here=True)
         if (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
+            await self._drop_reminders(conversation, kind, event.author_id)
             await self._request_deletion(conversation, kind, event)
             return Forgotten()
         return await self._forget_under(other, kind, event)
@@ -232,6 +233,7 @@ class HistoryEditor:
 
         await self._rewrite(lease, without, stale=True)  # a summary does not say who said what
         await self._drop_reminders(lease.conversation, kind, author_id)
+        await self._withdraw_rung(lease, kind, author_id)
         if kind == OWN:
             await self._store.history.erase(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
@@ -245,6 +247,13 @@ class HistoryEditor:
             await self._store.reminders.drop_all(conversation)
         elif author_id:
             await self._store.reminders.drop(conversation, author_id)
+
+    async def _withdraw_rung(self, lease: Lease, kind: str, author_id: str) -> None:
+        """Delete reminders that have come and were not said yet."""
+        waiting = [(entry.frame, read_event(entry.body)) for entry in await self._store.inbox.read(lease.conversation)]
+        rung = [(frame, event) for frame, event in waiting if event and event.reminder]
+        if frames := [frame for frame, event in rung if kind == OWN or event.author_id == author_id]:
+            await self._store.journal.withdraw(lease, frames)
 
     async def _rewrite(
         self, lease: Lease, change: Callable[[list[Message]], list[Message]], *, stale: bool = False

@@ -22,7 +22,7 @@ from bot.conversation.intake import Start
 from bot.conversation.services import Services
 from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
-from bot.texts import Texts, language_of
+from bot.texts import Texts, language_of, preferred_language
 from bot.transcript import UNREADABLE, Author, Message, Text, channel_of, encode
 from toolset.recurrence import BadRuleError, next_time
 from toolset.tool import Reminder, ToolError
@@ -145,16 +145,27 @@ class PersonalReminders:
         return list((await self._services.store.reminders.read(conversation)).items())
 
 
+def reminders_of(
+    services: Services, conversation: str, event: InboundEvent, author: Author
+) -> PersonalReminders | None:
+    """The reminders of the person who wrote an event; None for somebody unknown in a group."""
+    if event.group and not author.id:
+        return None
+    return PersonalReminders(services, conversation, event, author)
+
+
 class ReminderClock:
     """Moves reminders into the inbox when their time has come. Every worker has one; a script decides who was first.
 
     Args:
+        language: where neither the text nor the author shows one.
         start: tells this process's worker of a conversation that is due.
     """
 
-    def __init__(self, store: Store, texts: Texts, start: Start) -> None:
+    def __init__(self, store: Store, texts: Texts, language: str, start: Start) -> None:
         self._store = store
         self._texts = texts
+        self._language = language
         self._start = start
 
     async def run(self) -> None:
@@ -173,7 +184,13 @@ class ReminderClock:
             StoreUnavailable: those that have not rung are still due.
         """
         for alarm in await self._store.reminders.due(SWEEP_LIMIT):
-            await self._ring(alarm)
+            try:
+                await self._ring(alarm)
+            except StoreUnavailable:
+                raise
+            except Exception:  # one reminder must not keep the others from coming
+                log.exception("reminder.failed", conversation=alarm.conversation)
+                await self._rest(alarm)
 
     async def _ring(self, alarm: Alarm) -> None:
         now = await self._store.now_ms(alarm.conversation)
@@ -181,7 +198,7 @@ class ReminderClock:
         _, reminder = _read(alarm.reminder_id, body)
         if reminder is None:  # cancelled a moment ago, or written by a newer version
             log.warning("reminder.unreadable", conversation=alarm.conversation)
-            await self._store.reminders.amend(alarm.conversation, alarm.reminder_id, body, rests=True)
+            await self._rest(alarm)
             return
         event = self._event(alarm, reminder, now)
         then = reminder.next_after(now)
@@ -192,9 +209,14 @@ class ReminderClock:
             log.info("reminder.rung", conversation=alarm.conversation, outcome=event.reminder)
             self._start(alarm.conversation, reminder.author.id if event.is_routine else "")
 
+    async def _rest(self, alarm: Alarm) -> None:
+        """Look at a reminder no more."""
+        body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
+        await self._store.reminders.amend(alarm.conversation, alarm.reminder_id, body, rests=True)
+
     def _event(self, alarm: Alarm, reminder: StoredReminder, now: int) -> InboundEvent:
         late_s = (now - alarm.at) / 1000
-        language = language_of(reminder.text, reminder.author.locale[:2] or "en")
+        language = language_of(reminder.text, preferred_language(reminder.author.locale, self._language))
         is_missed = late_s > LATE_S
         key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
         parts = Text(self._texts.get(key, language)), Text(reminder.text)

@@ -106,7 +106,20 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found = Triage(conversation_deleted=event)
         elif event.event in ("edited", "unsent"):
             _change(found, event)
+    _drop_reminders(found)
     return found
+
+
+def _drop_reminders(found: Triage) -> None:
+    """Leave out what has come of those who want to be forgotten, wherever it stands, and all if nothing is kept."""
+    forgotten = {event.author_id for command, event in found.commands if command == "forget"}
+    if found.conversation_deleted or forgotten:
+
+        def stays(event: InboundEvent) -> bool:
+            return not (event.reminder and (found.conversation_deleted or event.author_id in forgotten))
+
+        found.messages = [event for event in found.messages if stays(event)]
+        found.reminders = [event for event in found.reminders if stays(event)]
 
 
 def _change(found: Triage, event: InboundEvent) -> None:

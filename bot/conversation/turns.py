@@ -52,7 +52,7 @@ from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
-from bot.conversation.reminders import PersonalReminders, note_outcome
+from bot.conversation.reminders import note_outcome, reminders_of
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
@@ -436,7 +436,7 @@ class TurnRunner:
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
                 lists,
-                PersonalReminders(self._services, lease.conversation, events[-1], author),
+                reminders_of(self._services, lease.conversation, events[-1], author),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)

@@ -47,6 +47,7 @@ def coming(rule: str, start: str, after: str, count: int = 1) -> list[str]:
         ("FREQ=HOURLY;INTERVAL=6", "2026-11-20T07:00", "2026-11-20T08:00", ["Fri 2026-11-20 13:00 +0100"]),
         ("FREQ=DAILY;COUNT=2", "2026-11-20T07:00", "2026-11-20T08:00", ["Sat 2026-11-21 07:00 +0100", "never"]),
         ("FREQ=DAILY;UNTIL=20261121", "2026-11-20T07:00", "2026-11-20T08:00", ["Sat 2026-11-21 07:00 +0100", "never"]),
+        ("FREQ=DAILY;UNTIL=20261121T060000Z", "2026-11-20T07:00", "2026-11-20T08:00", ["Sat 2026-11-21 07:00 +0100"]),
         ("FREQ=DAILY;UNTIL=20261121T050000Z", "2026-11-20T07:00", "2026-11-20T08:00", ["never"]),
     ],
 )
@@ -72,6 +73,7 @@ def test_the_next_times_of_a_rule(rule: str, start: str, after: str, expected: l
         "FREQ=HOURLY;INTERVAL=24",
         "FREQ=MONTHLY;BYDAY=5FR;BYMONTHDAY=1",
         "FREQ=WEEKLY;BYMONTHDAY=1",
+        "FREQ=MONTHLY;BYDAY=-5FR,MO",
         "FREQ=DAILY" + ";" * 300,
     ],
 )

@@ -61,6 +61,10 @@ async def test_the_time_is_the_users(arguments: dict[str, str], at: str) -> None
         ({"in": "P"}, "duration of ISO 8601"),
         ({"at": "2026-11-22T11:00"}, "is over or more than two years away; it is 2026-11-22 12:00"),
         ({"at": "2029-11-22T11:00"}, "is over or more than two years away"),
+        ({"at": "0002-01-01T00:00", "repeat": "FREQ=HOURLY"}, "is over or more than two years away"),
+        ({"at": "0001-01-01T00:00", "repeat": "FREQ=DAILY"}, "local time such as"),
+        ({"at": "9999-12-31T23:59-12:00"}, "local time such as"),
+        ({"in": "P1D", "text": "\u200b\u202e"}, "text is empty"),
         ({"at": "2026-11-23T11:00", "repeat": "daily"}, "must be an RRULE"),
         ({"at": "2026-11-23T11:00", "repeat": "FREQ=DAILY;UNTIL=20261101"}, "names no time"),
     ],
@@ -69,6 +73,14 @@ async def test_a_time_that_cannot_be_is_explained(arguments: dict[str, str], why
     """So that the model can call again."""
     with pytest.raises(ToolError, match=why):
         await call(set_reminder, {"text": "call home"} | arguments, asked_by(RemindersInMemory()))
+
+
+async def test_a_text_is_one_line_that_is_what_it_looks_like() -> None:
+    """It stands in lists and messages; emoji that are put together stay whole."""
+    result = await call(
+        set_reminder, {"text": "a\n• 09:00:\u202e b 👨‍👩‍👧", "in": "P1D"}, asked_by(RemindersInMemory())
+    )
+    assert result["text"] == "a • 09:00: b 👨‍👩‍👧"
 
 
 async def test_reminders_are_listed_and_cancelled() -> None:

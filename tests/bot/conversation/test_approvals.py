@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -12,10 +12,10 @@ from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.providers.scripted import Step
-from bot.store import Store
+from bot.store import ASIDE, Store
 from bot.telemetry import Metrics
 from bot.texts import load
-from bot.transcript import Author, Message, Text, ToolCall
+from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, Harness, Mailbox, process_later
 from tests.fakes.tools import Echo, Launch, tool_map
 from toolset.tool import ToolContext
@@ -108,6 +108,24 @@ async def test_the_askers_words_decide(store: Store, words: str, runs: int) -> N
     assert result.is_rejected is (runs == 0)
     if words == "on Friday":
         assert result.response == {"error": "rejected by the user: on Friday"}
+
+
+@pytest.mark.parametrize(("reminder", "said"), [("due", "⏰ yes"), ("routine", "Done")])
+async def test_a_reminder_decides_nothing_and_waits(
+    store: Store, reminder: Literal["due", "routine"], said: str
+) -> None:
+    """Whatever its text: it is said after the decision."""
+    scene = Scene(store, Step("Launched"), Step("Done"))
+    await scene.say("launch it", "m1")
+    at = await store.now_ms(HERE) + 5_000
+    rung = Message("r1", "user", (Text("A reminder: "), Text("yes")), at, Author("u1"))
+    assert await store.inbox.accept(HERE, "r1", encode(InboundEvent(rung, reminder=reminder, target="r1")), ASIDE)
+    await scene.harness.runner.process(HERE)
+    assert scene.launch.contexts == []
+    assert len(scene.harness.box.texts) == 1
+    await scene.say("yes", "m2")
+    assert len(scene.launch.contexts) == 1
+    assert scene.harness.box.texts[-1] == said
 
 
 async def test_others_cannot_decide_and_their_messages_wait(store: Store) -> None:

@@ -42,7 +42,7 @@ class Stage:
         self.store = store
         self.harness = Harness(store, steps, tools=reminder_tools(), **options)
         self.rung: list[tuple[str, str]] = []
-        self.clock = ReminderClock(store, texts(), lambda *who: self.rung.append(who))
+        self.clock = ReminderClock(store, texts(), "en", lambda *who: self.rung.append(who))
 
     async def say(self, text: str, message_id: str, author: Author = TOKYO, *, group: bool = False) -> list[str]:
         """What is answered."""
@@ -228,3 +228,61 @@ async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> Non
     assert stage.rung == []
     assert await store.reminders.due(10) == []
     assert await stage.say("/reminders", "m1", Author("u1")) != []
+
+
+async def test_a_language_that_the_catalogue_lacks_stops_nobody(store: Store) -> None:
+    """A text without letters, from somebody whose platform says Thai."""
+    stage = Stage(store, setting(text="💊 8:00", **{"in": "PT2M"}))
+    await stage.say("⏰?", "m1", Author("u1", locale="th"))
+    assert await stage.ring() == ["⏰ 💊 8:00"]
+
+
+async def test_a_reminder_that_cannot_be_rung_keeps_no_other_from_coming(store: Store) -> None:
+    """Its zone is unknown here."""
+    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}))
+    await stage.say("remind me", "m1", Author("u1"))
+    await stage.make_due()
+    at = await store.now_ms(THERE) - 60_000
+    broken = StoredReminder("x", at, "Mars/Olympus", Author("u2"), repeat="FREQ=DAILY", start="2026-11-22T07:00:00")
+    await store.reminders.add(THERE, "r1", "u2", at, encode(broken), most=MOST)
+    await stage.clock.sweep()
+    assert stage.rung == [(HERE, "")]
+    assert await store.reminders.due(10) == []
+
+
+@pytest.mark.parametrize("group", [False, True])
+async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None:
+    """It waited behind the wish; in a group, that of another person is said."""
+    stage = Stage(store, [])
+    wish = Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1"))
+    await stage.harness.arrive(InboundEvent(wish, group=group))
+    for reminder_id, author in (("r1", "u1"), ("r2", "u2" if group else "u1")):
+        at = await store.now_ms(HERE) - 1
+        kept = StoredReminder(f"text of {author}", at, "UTC", Author(author), group=group, routine=reminder_id == "r1")
+        await store.reminders.add(HERE, reminder_id, author, at, encode(kept), most=MOST)
+    await stage.clock.sweep()
+    await stage.harness.runner.process(HERE)
+    assert [text for text in stage.harness.box.texts if "text of" in text] == (["⏰ text of u2"] if group else [])
+    assert await store.inbox.read(HERE) == []
+    assert not any("u1" in text for text in await stage.harness.past())
+
+
+async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> None:
+    """Another process holds its lease for longer than anybody waits."""
+    stage = Stage(store, [])
+    at = await store.now_ms(THERE) + 60_000
+    kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
+    await store.reminders.add(THERE, "r1", "u1", at, encode(kept), most=MOST)
+    await store.kv.add("person:mailbox:u1", f"shared {THERE}", 600)
+    assert await store.leases.acquire(THERE, 60_000) is not None
+    await stage.say("/forget me", "m1", Author("u1"))
+    assert await store.reminders.read(THERE) == {}
+
+
+async def test_in_a_group_somebody_unknown_has_no_reminders(store: Store) -> None:
+    """Two people without ids would read each other's."""
+    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}))
+    await stage.say("remind me", "m1", Author(), group=True)
+    (result,) = stage.harness.model.requests[1].messages[-1].results
+    assert "whose id the platform tells" in result.response["error"]
+    assert "nothing here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
