@@ -6,6 +6,7 @@ import asyncio
 import os
 import resource
 import shutil
+import signal
 import socket
 import stat
 import sys
@@ -152,7 +153,7 @@ def test_on_a_terminal_the_address_to_sign_in_is_printed(tmp_path: Path, variabl
         child.expect(r"Sign in at http://127\.0\.0\.1:\d+/signin#(\S+)")
         assert str(child.after).endswith(f"#{console_token(tmp_path)}")
     finally:
-        child.terminate()
+        child.kill(signal.SIGTERM)  # pexpect would begin with SIGHUP, which ends it without its store
         child.expect(pexpect.EOF)
         child.close()
 
