@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -12,12 +12,6 @@ from bot.store.keys import FACT_CHARACTERS, FACTS, FACTS_S, INDEX_S, facts_keys
 from bot.store.queues import Command, ignore_failure
 
 PREFETCHED_S = 2.0
-
-# Every turn reads the facts, and reading them is their use.
-READ = """#!lua flags=allow-oom
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-return redis.call('HGETALL', KEYS[1])
-"""
 
 # The field ``last`` holds the newest number, so that none is given twice. A value is ``digest text``: the digest is of
 # the idempotency key. A full store takes no new fact.
@@ -85,6 +79,8 @@ class PersonFacts:
         reading = self._prefetched.pop(key, None) or self._client.execute_soon(_read(key))
         async with translate_errors():
             (stored,) = await reading
+        if stored:  # reading them is their use
+            self._client.execute_later(("EXPIRE", key, FACTS_S)).add_done_callback(ignore_failure)
         return _facts(stored)
 
     async def remember(self, place: str, person: str, text: str, idempotency_key: str) -> int:
@@ -112,10 +108,9 @@ class PersonFacts:
 
 
 def _read(key: str) -> Command:
-    return "EVAL", READ, 1, key, FACTS_S
+    return "HGETALL", key
 
 
-def _facts(stored: Sequence[bytes]) -> list[Fact]:
-    fields = zip(stored[::2], stored[1::2], strict=True)
-    facts = [Fact(int(field), value.partition(b" ")[2].decode()) for field, value in fields if field != b"last"]
+def _facts(stored: Mapping[bytes, bytes]) -> list[Fact]:
+    facts = [Fact(int(field), value.partition(b" ")[2].decode()) for field, value in stored.items() if field != b"last"]
     return sorted(facts)

@@ -25,8 +25,8 @@ return counted
 """
 ADD = """#!lua flags=allow-oom
 redis.call('SADD', KEYS[1], ARGV[2])
-if redis.call('TTL', KEYS[1]) < tonumber(ARGV[1]) then
-    redis.call('EXPIRE', KEYS[1], ARGV[1])
+if redis.call('EXPIRE', KEYS[1], ARGV[1], 'NX') == 0 then
+    redis.call('EXPIRE', KEYS[1], ARGV[1], 'GT')
 end
 """
 

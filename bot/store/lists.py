@@ -9,9 +9,13 @@ from typing import NamedTuple
 from msgspec.json import Decoder, Encoder
 
 from bot.store.clients import Client, translate_errors
-from bot.store.facts import READ
 from bot.store.keys import LIST_ITEMS, LISTS_S, lists_key
 
+# Reading lists is their use.
+READ = """#!lua flags=allow-oom
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return redis.call('HGETALL', KEYS[1])
+"""
 # A value is ``digest mark author JSON``: of the idempotency key, 1 if it is ticked, of who added it, list and text. The
 # field ``last`` holds the newest number. A new item takes the room of the oldest ticked one. A full store takes none.
 ADD = """#!lua
