@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
+from bot.conversation.edits import HistoryEditor
 from bot.conversation.limits import Limits
 from bot.conversation.reminders import LATE_S, MOST, ReminderClock, StoredReminder, read_reminder
 from bot.errors import ModelError
@@ -269,13 +270,15 @@ async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None
 
 async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> None:
     """Another process holds its lease for longer than anybody waits."""
-    stage = Stage(store, [])
     at = await store.now_ms(THERE) + 60_000
     kept = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
     await store.reminders.add(THERE, "r1", "u1", at, encode(kept), most=MOST)
     await store.kv.add("person:mailbox:u1", f"shared {THERE}", 600)
     assert await store.leases.acquire(THERE, 60_000) is not None
-    await stage.say("/forget me", "m1", Author("u1"))
+    wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    await HistoryEditor(store, 30, lease_wait_s=0.1).forget(lease, wish)
     assert await store.reminders.read(THERE) == {}
 
 
