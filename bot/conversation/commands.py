@@ -111,7 +111,7 @@ class Commands:
         """List the asker's reminders."""
         event = context.event
         own = reminders_of(self._services, context.lease.conversation, event, event.message.author or NOBODY)
-        lines = [self._line(one, event) for one in (await own.read() if own else ())]
+        lines = [self._line(one, event) for one in (await own.all() if own else ())]
         return self.sentence("command.reminders" if lines else "command.no_reminders", event, list="\n".join(lines))
 
     def reminder(self, event: InboundEvent) -> Reply:

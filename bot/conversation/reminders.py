@@ -19,6 +19,7 @@ from bot.channels import InboundEvent
 from bot.clock import usable_zone
 from bot.conversation.edits import entry_of, person_of
 from bot.conversation.intake import Start
+from bot.conversation.memory import store_errors_for_model
 from bot.conversation.services import Services
 from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
@@ -108,20 +109,36 @@ class PersonalReminders:
             f"{reminder.at.replace(tzinfo=None):%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
             reminder.routine,
         )
-        try:
+        async with store_errors_for_model():
             kept = await self._keep(reminder.id, body)
-        except StoreUnavailable as error:
-            raise ToolError("not set: the store is full or away; try again later") from error
         if not kept:
             raise ToolError(f"not set: the user has {MOST} reminders, which is the limit; cancel one first")
 
     async def read(self) -> list[Reminder]:
-        """All of them, the next first."""
-        return [_shown(reminder_id, one) for reminder_id, one in await self._own(self._conversation)]
+        """All of them, the next first.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        async with store_errors_for_model():
+            return await self.all()
 
     async def cancel(self, reminder_id: str) -> bool:
-        """Delete one; false if there is none with this id."""
-        return bool(await self._services.store.reminders.drop(self._conversation, self._author.id, reminder_id))
+        """Delete one; false if there is none with this id.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        async with store_errors_for_model():
+            return bool(await self._services.store.reminders.drop(self._conversation, self._author.id, reminder_id))
+
+    async def all(self) -> list[Reminder]:
+        """The same as ``read``, for a command.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        return [_shown(reminder_id, one) for reminder_id, one in await self._own(self._conversation)]
 
     async def _keep(self, reminder_id: str, body: StoredReminder) -> bool:
         store, here = self._services.store, self._conversation
@@ -137,12 +154,10 @@ class PersonalReminders:
         return min(sum([len(await self._own(other)) for other in others]), MOST)
 
     async def _own(self, conversation: str) -> list[tuple[str, StoredReminder]]:
-        kept = (_read(reminder_id, body) for reminder_id, body in await self._bodies(conversation))
+        bodies = await self._services.store.reminders.read(conversation)
+        kept = ((reminder_id, _read(body)) for reminder_id, body in bodies.items())
         own = [(key, one) for key, one in kept if one is not None and one.author.id == self._author.id]
         return sorted(own, key=lambda pair: pair[1].at)
-
-    async def _bodies(self, conversation: str) -> list[tuple[str, bytes]]:
-        return list((await self._services.store.reminders.read(conversation)).items())
 
 
 def reminders_of(
@@ -195,9 +210,10 @@ class ReminderClock:
     async def _ring(self, alarm: Alarm) -> None:
         now = await self._store.now_ms(alarm.conversation)
         body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
-        _, reminder = _read(alarm.reminder_id, body)
-        if reminder is None:  # cancelled a moment ago, or written by a newer version
-            log.warning("reminder.unreadable", conversation=alarm.conversation)
+        reminder = _read(body)
+        if reminder is None:
+            if body:  # a newer version has written it; otherwise another process was first, or it is cancelled
+                log.warning("reminder.unreadable", conversation=alarm.conversation)
             await self._rest(alarm)
             return
         event = self._event(alarm, reminder, now)
@@ -236,7 +252,7 @@ async def note_outcome(store: Store, conversation: str, reminder_id: str, *, fai
         StoreUnavailable: the outcome may not be counted.
     """
     body = (await store.reminders.read(conversation)).get(reminder_id, b"")
-    _, reminder = _read(reminder_id, body)
+    reminder = _read(body)
     if reminder is None or (not failed and not reminder.failures):
         return False
     failures = reminder.failures + 1 if failed else 0
@@ -268,11 +284,11 @@ def _shown(reminder_id: str, one: StoredReminder) -> Reminder:
     return Reminder(reminder_id, one.text, at, one.repeat, one.routine, one.failures >= MAX_FAILURES)
 
 
-def _read(reminder_id: str, body: bytes) -> tuple[str, StoredReminder | None]:
+def _read(body: bytes) -> StoredReminder | None:
     try:
-        return reminder_id, read_reminder(body)
+        return read_reminder(body)
     except UNREADABLE:
-        return reminder_id, None
+        return None
 
 
 def _ms(at: datetime) -> int:

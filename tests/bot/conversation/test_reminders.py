@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
@@ -289,3 +291,15 @@ async def test_in_a_group_somebody_unknown_has_no_reminders(store: Store) -> Non
     (result,) = stage.harness.model.requests[1].messages[-1].results
     assert "whose id the platform tells" in result.response["error"]
     assert "nothing here" in (await stage.say("/reminders", "m2", Author(), group=True))[0]
+
+
+async def test_a_reminder_that_another_process_has_rung_is_no_trouble(store: Store) -> None:
+    """Its alarm was read a moment before; the log says nothing."""
+    stage = Stage(store, setting(text="call home", **{"in": "PT2M"}))
+    await stage.say("remind me", "m1", Author("u1"))
+    await stage.make_due()
+    other = ReminderClock(store, texts(), "en", lambda *who: None)
+    with structlog.testing.capture_logs() as logs:
+        await asyncio.gather(*(clock.sweep() for clock in (stage.clock, other, other)))
+    assert [entry["event"] for entry in logs] == ["reminder.rung"]
+    assert len(await store.inbox.read(HERE)) == 1
