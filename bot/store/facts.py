@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import FACT_CHARACTERS, FACTS, FACTS_S, INDEX_S, facts_keys
-from bot.store.queues import Command, ignore_failure
-
-PREFETCHED_S = 2.0
+from bot.store.queues import Command, Prefetches, ignore_failure
 
 # The field ``last`` holds the newest number, so that none is given twice. A value is ``digest text``: the digest is of
 # the idempotency key. A full store takes no new fact.
@@ -59,26 +56,21 @@ class PersonFacts:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._prefetched: dict[str, asyncio.Future[list[Any]]] = {}
+        self._prefetches = Prefetches(client.execute_later, client.execute_soon)
 
     def prefetch(self, place: str, person: str) -> None:
         """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes it."""
-        key, _ = facts_keys(place, person)
-        if key not in self._prefetched:
-            reading = self._prefetched[key] = self._client.execute_later(_read(key))
-            reading.add_done_callback(ignore_failure)
-            asyncio.get_running_loop().call_later(PREFETCHED_S, self._prefetched.pop, key, None)
+        self._prefetches.begin(_read(facts_keys(place, person)[0]))
 
     def drop_prefetched(self) -> None:
         """Have the next ``read`` ask again, after a deletion."""
-        self._prefetched.clear()
+        self._prefetches.clear()
 
     async def read(self, place: str, person: str) -> list[Fact]:
         """A person's facts in a place, oldest first."""
         key, _ = facts_keys(place, person)
-        reading = self._prefetched.pop(key, None) or self._client.execute_soon(_read(key))
         async with translate_errors():
-            (stored,) = await reading
+            (stored,) = await self._prefetches.take(_read(key))
         if stored:  # reading them is their use
             self._client.execute_later(("EXPIRE", key, FACTS_S)).add_done_callback(ignore_failure)
         return _facts(stored)
@@ -94,7 +86,7 @@ class PersonFacts:
         """
         key, _ = facts_keys(place, person)
         digest = sha256(idempotency_key.encode()).hexdigest()[:16]
-        self._prefetched.pop(key, None)
+        self._prefetches.drop(_read(key))
         async with translate_errors():
             number = await self._client.eval(REMEMBER, 1, key, FACTS_S, FACTS, digest, text[:FACT_CHARACTERS])
         return int(number)
@@ -102,7 +94,7 @@ class PersonFacts:
     async def forget(self, place: str, person: str, number: int) -> bool:
         """Delete a fact; False where no fact has had this number."""
         keys = facts_keys(place, person)
-        self._prefetched.pop(keys[0], None)
+        self._prefetches.drop(_read(keys[0]))
         async with translate_errors():
             return bool(await self._client.eval(FORGET, len(keys), *keys, number, INDEX_S))
 

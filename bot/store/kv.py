@@ -7,9 +7,7 @@ from typing import Any, cast
 
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import kv_key
-from bot.store.queues import ignore_failure
-
-PREFETCHED_S = 2.0
+from bot.store.queues import Prefetches, ignore_failure
 
 # allow-oom: a full store accepts no new messages, but turns under way must finish, and they set values too.
 SET = """#!lua flags=allow-oom
@@ -36,31 +34,27 @@ class KeyValue:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._prefetched: dict[str, asyncio.Future[list[Any]]] = {}
+        self._prefetches = Prefetches(client.execute_later, client.execute_soon)
 
     def prefetch(self, name: str) -> None:
         """Read a value with the process's next request; the next ``get`` within ``PREFETCHED_S`` takes it."""
-        if name not in self._prefetched:
-            reading = self._prefetched[name] = self._client.execute_later(("GET", kv_key(name)))
-            reading.add_done_callback(ignore_failure)
-            asyncio.get_running_loop().call_later(PREFETCHED_S, self._prefetched.pop, name, None)
+        self._prefetches.begin(("GET", kv_key(name)))
 
     async def get(self, name: str) -> bytes | None:
         """The value; None where there is none or it has expired."""
-        reading = self._prefetched.pop(name, None) or self._client.execute_soon(("GET", kv_key(name)))
         async with translate_errors():
-            (value,) = await reading
+            (value,) = await self._prefetches.take(("GET", kv_key(name)))
         return cast("bytes | None", value)
 
     async def set(self, name: str, value: bytes, ttl_s: int) -> None:
         """Set a value for ``ttl_s`` seconds."""
-        self._prefetched.pop(name, None)
+        self._prefetches.drop(("GET", kv_key(name)))
         async with translate_errors():
             await self._client.eval(SET, 1, kv_key(name), ttl_s, value)
 
     def set_later(self, name: str, value: bytes, ttl_s: int) -> None:
         """Set a value with the process's next request. A failure is not reported."""
-        self._prefetched.pop(name, None)
+        self._prefetches.drop(("GET", kv_key(name)))
         self._client.execute_later(("EVAL", SET, 1, kv_key(name), ttl_s, value)).add_done_callback(ignore_failure)
 
     async def set_if_absent(self, name: str, ttl_s: int) -> bool:
@@ -91,6 +85,6 @@ class KeyValue:
         return sorted(member.decode() for member in members)
 
     async def delete(self, name: str) -> None:
-        self._prefetched.pop(name, None)
+        self._prefetches.drop(("GET", kv_key(name)))
         async with translate_errors():
             await self._client.delete(kv_key(name))

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+PREFETCHED_S = 2.0
 LATER_S = 1.0  # until what can wait for another batch leaves by itself
 MAX_BATCH = 64  # commands in a batch, unless one request has more: parsing the replies blocks the event loop
 
@@ -33,6 +34,7 @@ class Request(NamedTuple):
 
 
 Send = Callable[[list[Request]], Coroutine[Any, Any, None]]
+Ask = Callable[[Command], asyncio.Future[list[Any]]]
 
 
 class Batches:
@@ -195,6 +197,39 @@ class Slots:
             if not turn.done():
                 turn.set_exception(TimeoutError())
         self._queue.clear()
+
+
+class Prefetches:
+    """Reads that leave with the process's next request, each for one caller that comes within ``PREFETCHED_S``.
+
+    Args:
+        later: sends a command with the next batch.
+        soon: sends it now.
+    """
+
+    def __init__(self, later: Ask, soon: Ask) -> None:
+        self._later = later
+        self._soon = soon
+        self._reads: dict[Command, asyncio.Future[list[Any]]] = {}
+
+    def begin(self, command: Command) -> None:
+        """Send a read, unless it is under way."""
+        if command not in self._reads:
+            reading = self._reads[command] = self._later(command)
+            reading.add_done_callback(ignore_failure)
+            asyncio.get_running_loop().call_later(PREFETCHED_S, self._reads.pop, command, None)
+
+    def take(self, command: Command) -> asyncio.Future[list[Any]]:
+        """The read that has begun, or a new one."""
+        return self._reads.pop(command, None) or self._soon(command)
+
+    def drop(self, command: Command) -> None:
+        """Forget a read whose value changes now."""
+        self._reads.pop(command, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._reads.clear()
 
 
 def ignore_failure(done: asyncio.Future[list[Any]]) -> None:
