@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
 DEPTH = 40  # parentheses, functions and powers inside each other
@@ -35,10 +35,6 @@ PRODUCTS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"*": mul, "/": 
 FUNCTIONS = ("abs", "max", "min", "round", "sqrt")
 
 
-class CalculateConfig(BaseModel):
-    """Nothing to set."""
-
-
 class Calculate:
     """Calculates with fractions, so that 0.1 + 0.2 is 0.3."""
 
@@ -49,10 +45,10 @@ class Calculate:
     )
     risk: ClassVar[Risk] = "low"
     commands: ClassVar[tuple[str, ...]] = ("calculate", "計算")
-    Config: ClassVar[type[BaseModel]] = CalculateConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: CalculateConfig) -> Calculate:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Calculate:
         """Uses neither argument."""
         return cls()
 

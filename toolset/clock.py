@@ -12,11 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
-
-
-class ClockConfig(BaseModel):
-    """Nothing to set."""
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 
 class GetCurrentTime:
@@ -33,13 +29,13 @@ class GetCurrentTime:
     )
     risk: ClassVar[Risk] = "low"
     commands: ClassVar[tuple[str, ...]] = ("time", "時刻")
-    Config: ClassVar[type[BaseModel]] = ClockConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: ClockConfig) -> GetCurrentTime:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> GetCurrentTime:
         """Uses neither argument."""
         return cls()
 

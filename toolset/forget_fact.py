@@ -7,13 +7,9 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing is remembered here: it is not known who asks"
-
-
-class ForgetFactConfig(BaseModel):
-    """Nothing to set."""
 
 
 class ForgetFact:
@@ -27,10 +23,10 @@ class ForgetFact:
     )
     risk: ClassVar[Risk] = "low"
     writes: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = ForgetFactConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: ForgetFactConfig) -> ForgetFact:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> ForgetFact:
         """Uses neither argument."""
         return cls()
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 if TYPE_CHECKING:
     from holidays import HolidayBase
@@ -21,10 +21,6 @@ NEXT = 5  # holidays of an answer without a year
 MOST = 100  # of a year
 REGIONS_SHOWN = 60
 SOURCE = "the Python library holidays"
-
-
-class HolidaysConfig(BaseModel):
-    """Nothing to set."""
 
 
 class GetHolidays:
@@ -43,13 +39,13 @@ class GetHolidays:
     risk: ClassVar[Risk] = "low"
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("holidays", "祝日")
-    Config: ClassVar[type[BaseModel]] = HolidaysConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: HolidaysConfig) -> GetHolidays:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> GetHolidays:
         """Uses neither argument."""
         return cls()
 

@@ -7,13 +7,9 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing can be remembered here: it is not known who asks"
-
-
-class RememberConfig(BaseModel):
-    """Nothing to set."""
 
 
 class Remember:
@@ -29,10 +25,10 @@ class Remember:
     )
     risk: ClassVar[Risk] = "low"
     writes: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = RememberConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: RememberConfig) -> Remember:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Remember:
         """Uses neither argument."""
         return cls()
 

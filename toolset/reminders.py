@@ -14,7 +14,8 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.recurrence import BadRuleError, next_time
-from toolset.tool import Reminder, Reminders, Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Reminder, Reminders, Risk, ToolContext, ToolError
+from toolset.web.text import one_line
 
 FARTHEST = timedelta(days=2 * 366)
 LONG_AGO = timedelta(days=31)  # a rule that begins earlier would be gone through from there
@@ -26,10 +27,6 @@ JOINER = "\u200d"  # holds emoji together
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-class NoConfig(BaseModel):
-    """Nothing to set."""
 
 
 class SetReminder:
@@ -71,7 +68,7 @@ class SetReminder:
             when, clock = f"{at:%Y-%m-%d %H:%M}", f"{now:%Y-%m-%d %H:%M}"
             raise ToolError(f"invalid parameters: {when} is over or more than two years away; it is {clock}")
         reminder_id = sha256(context.idempotency_key.encode()).hexdigest()[:8]
-        reminder = Reminder(reminder_id, _one_line(arguments["text"]), at, repeat, bool(arguments.get("routine")))
+        reminder = Reminder(reminder_id, _visible(arguments["text"]), at, repeat, bool(arguments.get("routine")))
         await _reminders(context).add(reminder)
         return _shown(reminder)
 
@@ -127,13 +124,13 @@ class CancelReminder:
         return {"cancelled": arguments["id"]}
 
 
-def _one_line(text: str) -> str:
+def _visible(text: str) -> str:
     """The text without line breaks and invisible characters.
 
     Raises:
         ToolError: nothing is left.
     """
-    words = "".join(letter for letter in " ".join(text.split()) if letter.isprintable() or letter == JOINER)
+    words = one_line(text, JOINER)
     if not words.strip(JOINER + " "):
         raise ToolError("invalid parameters: text is empty")
     return words

@@ -7,22 +7,18 @@ from typing import Any, ClassVar, Self
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Lists, Risk, ToolContext, ToolError
+from toolset.tool import Lists, NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
-
-
-class ListsConfig(BaseModel):
-    """Nothing to set."""
 
 
 class _ListTool:
     """What the three have in common."""
 
-    Config: ClassVar[type[BaseModel]] = ListsConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: ListsConfig) -> Self:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
         """Uses neither argument."""
         return cls()
 

@@ -190,6 +190,10 @@ class ToolContext:
     lists: Lists | None = None
 
 
+class NoConfig(BaseModel):
+    """The ``Config`` of a tool without variables."""
+
+
 class Tool(Protocol):
     """A tool: a class with these attributes in a file of this folder.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ def load_registry() -> Registry:
     from toolset.measures.registry import Registry
 
     return Registry()
-
-
-class UnitsConfig(BaseModel):
-    """Nothing to set."""
 
 
 class ConvertUnits:
@@ -48,14 +44,14 @@ class ConvertUnits:
     risk: ClassVar[Risk] = "low"
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("units", "単位")
-    Config: ClassVar[type[BaseModel]] = UnitsConfig
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     def __init__(self, load: Callable[[], Registry] = load_registry) -> None:
         self._load = load
         self._loaded: SharedCache[Registry] = SharedCache(KEEP_S, 1)
 
     @classmethod
-    def create(cls, http: httpx.AsyncClient, config: UnitsConfig) -> ConvertUnits:
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> ConvertUnits:
         """Uses neither argument."""
         return cls()
 

@@ -22,6 +22,7 @@ from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.race import BothFailed, first_answer
 from toolset.web.source import BaseUrl
+from toolset.web.text import one_line
 from toolset.wttr import places
 from toolset.wttr.client import NOT_FOUND, WttrClient
 from toolset.wttr.report import SOURCE as WTTR
@@ -170,8 +171,7 @@ def _place(location: str) -> str:
     Raises:
         ToolError: the service could take it for something other than a place.
     """
-    spaced = " ".join(unicodedata.normalize("NFKC", location).split())
-    place = "".join(character for character in spaced if character.isprintable())
+    place = one_line(unicodedata.normalize("NFKC", location))
     if not any(map(str.isalnum, place)) or REFUSED.intersection(place) or ".." in place:
         raise ToolError("invalid parameters: location: write the name of a place, such as Tokyo or Portland, Oregon")
     if len(place.encode()) <= 2 or place.casefold() in NO_PLACES:

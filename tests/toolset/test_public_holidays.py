@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.toolset.contexts import context, http_client
-from toolset.public_holidays import GetHolidays, HolidaysConfig
-from toolset.tool import ValidatedTool, read_schemas
+from toolset.public_holidays import GetHolidays
+from toolset.tool import NoConfig, ValidatedTool, read_schemas
 
 SOURCE = "the Python library holidays"
 
@@ -136,6 +136,6 @@ async def test_what_is_not_known_is_told(holidays: ValidatedTool, arguments: dic
 async def test_by_default_it_is_now() -> None:
     """The clock is the machine's."""
     async with http_client() as http:
-        tool = GetHolidays.create(http, HolidaysConfig())
+        tool = GetHolidays.create(http, NoConfig())
         told = await tool.call({"country": "JP"}, context())
     assert 0 <= told["holidays"][0]["days_until"] < 120

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.toolset.contexts import context, http_client
-from toolset.forget_fact import ForgetFact, ForgetFactConfig
-from toolset.remember import Remember, RememberConfig
-from toolset.tool import Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
+from toolset.forget_fact import ForgetFact
+from toolset.remember import Remember
+from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
 
 
 class FactsInMemory:
@@ -43,14 +43,14 @@ async def call(tool: Tool, facts: FactsInMemory | None, **arguments: Any) -> Too
 async def remember() -> Remember:
     """The tool."""
     async with http_client() as http:
-        return Remember.create(http, RememberConfig())
+        return Remember.create(http, NoConfig())
 
 
 @pytest.fixture
 async def forget_fact() -> ForgetFact:
     """The tool."""
     async with http_client() as http:
-        return ForgetFact.create(http, ForgetFactConfig())
+        return ForgetFact.create(http, NoConfig())
 
 
 async def test_a_fact_is_kept_with_the_calls_key(remember: Remember) -> None:

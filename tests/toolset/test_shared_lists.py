@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.toolset.contexts import context, http_client
-from toolset.shared_lists import AddToList, ListsConfig, ShowList, Tick
-from toolset.tool import ListItem, Tool, ToolOutcome, ValidatedTool, read_schemas
+from toolset.shared_lists import AddToList, ShowList, Tick
+from toolset.tool import ListItem, NoConfig, Tool, ToolOutcome, ValidatedTool, read_schemas
 
 
 class ListsInMemory:
@@ -38,7 +38,7 @@ class ListsInMemory:
 async def call(kind: type[AddToList | ShowList | Tick], lists: ListsInMemory | None, **arguments: Any) -> ToolOutcome:
     """Call it between its schemas."""
     async with http_client() as http:
-        tool: Tool = kind.create(http, ListsConfig())
+        tool: Tool = kind.create(http, NoConfig())
     return await ValidatedTool(tool, *read_schemas(tool.name)).call(arguments, replace(context(), lists=lists))
 
 

@@ -13,8 +13,8 @@ import pytest
 from tests.toolset.contexts import context, http_client
 from toolset.measures.definitions import DEFINITIONS, NAMES, NOTES
 from toolset.measures.registry import Registry
-from toolset.tool import ValidatedTool, read_schemas
-from toolset.units import ConvertUnits, UnitsConfig
+from toolset.tool import NoConfig, ValidatedTool, read_schemas
+from toolset.units import ConvertUnits
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ async def refusal(units: ValidatedTool, value: float, source: str, target: str) 
 async def test_a_result_names_the_units_as_they_were_understood() -> None:
     """The tool loads its units at the first call."""
     async with http_client() as http:
-        made = ConvertUnits.create(http, UnitsConfig())
+        made = ConvertUnits.create(http, NoConfig())
         assert await made.call({"value": 100, "from": "km/h", "to": "mph"}, context()) == {
             "value": "100",
             "from": "kilometer / hour",

@@ -20,6 +20,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from toolset.tool import ToolError
+from toolset.web.text import one_line
 
 SIZE_CAP = 512 * 1024  # bytes
 ELEMENTS_CAP = 20_000
@@ -74,8 +75,7 @@ def plain(value: object, cap: int) -> str:
         return ""
     text = TAG.sub(" ", value[: 10 * cap])
     text = TAG.sub(" ", html.unescape(text))  # what was escaped twice
-    spaced = " ".join(text.split())
-    return "".join(character for character in spaced if character.isprintable())[:cap].strip()
+    return one_line(text)[:cap].strip()
 
 
 def _reduced(body: bytes) -> bytes:

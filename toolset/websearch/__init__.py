@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolset.tool import ToolError
+from toolset.web.text import one_line
 
 MAX_RESULTS = 10
 TITLE_CAP = 200  # characters
@@ -80,8 +81,7 @@ def _line(value: object, cap: int) -> str:
     """A text in one line, without invisible characters."""
     if not isinstance(value, str):
         return ""
-    line = " ".join(value[: 2 * cap].split())
-    return "".join(character for character in line if character.isprintable())[:cap]
+    return one_line(value[: 2 * cap])[:cap]
 
 
 def _first(found: Iterable[SearchResult | None], count: int) -> list[SearchResult]:
