@@ -235,7 +235,7 @@ class ReminderClock:
         language = language_of(reminder.text, preferred_language(reminder.author.locale, self._language))
         is_missed = late_s > LATE_S
         key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
-        parts = Text(self._texts.get(key, language)), Text(reminder.text)
+        parts = Text(f"{self._texts.get(key, language)}\n"), Text(reminder.text)
         message = Message(f"reminder_{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author)
         event = InboundEvent(message, reminder.address, reminder.group, target=alarm.reminder_id, planned_at=alarm.at)
         if is_missed:
