@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,16 +43,24 @@ MARKERS = {
     "nightly": ("tests/fakes/",),
 }
 
-# The gate runs every nth of these, from an offset that changes with each run.
+# The gate runs every nth of these, from an offset that changes with each run; the longest beginning counts.
 SAMPLED = {
-    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 2,
-    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_without_end_": 3,
-    "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 3,
-    "tests/bot/providers/shared/test_size_limits.py::test_json_is_read_in_one_pass": 2,
+    "tests/bot/ops/": 2,
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_is_read_in_one_pass": 6,
+    "tests/bot/providers/shared/test_size_limits.py::test_a_stream_without_end_": 6,
+    "tests/bot/providers/shared/test_size_limits.py::test_an_answer_is_put_together_once": 6,
+    "tests/bot/providers/shared/test_size_limits.py::test_json_is_read_in_one_pass": 6,
+    "tests/bot/store/test_cluster.py": 3,
+    "tests/bot/store/test_embedded.py": 2,
+    "tests/bot/store/test_machine.py": 3,
+    "tests/bot/store/test_rewriting.py": 2,
     "tests/bot/test_linear_text.py": 12,
     "tests/browser/": 12,
-    "tests/injections/": 3,
+    "tests/crash/": 4,
+    "tests/injections/": 6,
     "tests/process/": 20,
+    "tests/process/test_run.py": 3,
+    "tests/process/test_shutdown.py": 3,
     "tests/rolling/": 3,
     "tests/toolset/test_contract.py": 4,
     "tests/toolset/test_contract_arguments.py": 12,
@@ -62,9 +70,8 @@ SAMPLED = {
 ALWAYS = (
     "tests/process/test_chaos.py",
     "tests/process/test_processes.py::test_one_process_listens_to_slack",
-    "tests/process/test_run.py",
-    "tests/process/test_shutdown.py",
 )
+OTHER_SERVER = 4  # of the store's tests on servers other than the bundled one
 
 # Tests whose lines are those of other tests: being measured would take them twice as long again.
 UNMEASURED = (
@@ -134,7 +141,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, beginnings in MARKERS.items():
             if item.nodeid.startswith(beginnings):
                 item.add_marker(marker)
-        if item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED):
+        if item.get_closest_marker("other_server") or (
+            item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(MEASURED)
+        ):
             item.add_marker("no_cover")
     if not config.option.nightly:
         chosen = set(of_the_gate(items, Sample(False, config.option.offset)))
@@ -144,13 +153,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def of_the_gate(items: list[pytest.Item], sample: Sample) -> Iterator[pytest.Item]:
     """All but the nightly tests; of the sampled ones some."""
-    for beginning, every in SAMPLED.items():
-        optional = [item for item in items if item.nodeid.startswith(beginning) and not item.nodeid.startswith(ALWAYS)]
-        yield from sample.of(optional, every)
+    groups: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        is_optional = item.nodeid.startswith(tuple(SAMPLED)) and not item.nodeid.startswith(ALWAYS)
-        if not is_optional and not item.get_closest_marker("nightly"):
-            yield item
+        if not item.get_closest_marker("nightly"):
+            groups[group_of(item)].append(item)
+    for (_, every), group in sorted(groups.items(), key=lambda each: -each[0][1]):  # long ones begin first
+        yield from sample.of(group, every)
+
+
+def group_of(item: pytest.Item) -> tuple[str, int]:
+    """The tests it is drawn from, and the first of how many it is."""
+    if item.get_closest_marker("other_server"):
+        return "other_server", OTHER_SERVER
+    if item.nodeid.startswith(ALWAYS):
+        return "", 1
+    beginning = max((each for each in SAMPLED if item.nodeid.startswith(each)), key=len, default="")
+    return beginning, SAMPLED.get(beginning, 1)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

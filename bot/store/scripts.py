@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -109,6 +110,7 @@ class Scripts:
                 raise
 
 
+@cache
 def _read(name: Name, history_s: int) -> Script:
     folder = files(__package__) / "lua"
     constants = {

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -36,6 +37,7 @@ class Texts:
         }
 
 
+@cache
 def load() -> Texts:
     """Read the catalogue that comes with the package."""
     return Texts({language: _flat(_read(language)) for language in LANGUAGES})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-OTHERS = [pytest.param(server, marks=pytest.mark.long) for server in ("valkey, RESP3", "redis")]
+OTHERS = [
+    pytest.param(server, marks=[pytest.mark.long, pytest.mark.other_server]) for server in ("valkey, RESP3", "redis")
+]
 
 
 @pytest.fixture(params=["valkey", *OTHERS])
