@@ -39,7 +39,8 @@ from bot.store.embedded import open_embedded
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text, new_id
-from toolset.tool import ToolMap, ValidatedTool
+from toolset.tool import ValidatedTool
+from toolset.tool_map import ToolMap
 
 MODEL = "gemini-2.5-flash"
 TURNS, ROUNDS = 50, 7

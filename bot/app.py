@@ -45,7 +45,7 @@ from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
 from bot.web.signin import SignIn
 from bot.worker import Worker
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 log = structlog.stdlib.get_logger(__name__)
 

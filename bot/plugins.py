@@ -17,7 +17,8 @@ from bot.errors import SettingsError
 from bot.http import tls_context
 from bot.settings import Settings, tool_config
 from toolset.sources import call_guarded, find_tools, import_file
-from toolset.tool import ToolMap, ToolSetupError
+from toolset.tool import ToolSetupError
+from toolset.tool_map import ToolMap
 
 
 @asynccontextmanager

@@ -8,7 +8,8 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.sources import FoundTool, call_guarded, own_tools
-from toolset.tool import Tool, ToolMap, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 
 
 def find() -> list[type[Tool]]:
@@ -41,6 +42,6 @@ def _build_one(
     config = configure(found.tool.Config)
     try:
         tool = call_guarded(lambda: found.tool.create(http, config), found.origin)
-        return tool and ValidatedTool(tool, *read_schemas(tool.name, found.schemas), found.origin)
+        return tool and ValidatedTool(tool, *read_schemas(tool.name, found.schemas), found.origin, own=found.own)
     except ToolSetupError as error:
         raise ToolSetupError(f"{found.origin}: {error}") from error

@@ -33,11 +33,13 @@ class FoundTool:
     Attributes:
         origin: the file or package it comes from, for people.
         schemas: the folder that holds ``<name>/parameters.json``.
+        own: one of Kaiwa's.
     """
 
     tool: type[Tool]
     origin: str
     schemas: Traversable
+    own: bool = False
 
 
 def find_tools(folder: Path | None = None) -> list[FoundTool]:
@@ -65,7 +67,7 @@ def own_tools() -> Iterator[FoundTool]:
     for path in _modules(HERE):
         origin = f"{HERE.name}/{path.name}"
         for tool in tools_in(importlib.import_module(f"{HERE.name}.{path.stem}"), origin):
-            yield FoundTool(tool, origin, files("schemas"))
+            yield FoundTool(tool, origin, files("schemas"), own=True)
 
 
 def folder_tools(folder: Path) -> Iterator[FoundTool]:

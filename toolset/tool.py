@@ -12,12 +12,12 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
 
 import httpx
 from pydantic import BaseModel
@@ -49,7 +49,11 @@ class ToolSetupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """What a model gets to know about a tool."""
+    """What a model gets to know about a tool.
+
+    Attributes:
+        own: one of Kaiwa's; false for an operator's, a package's and a server's.
+    """
 
     name: str
     description: str
@@ -59,6 +63,7 @@ class ToolDefinition:
     idempotent: bool = True
     strict: bool = False
     writes: bool = False
+    own: bool = True
 
     @property
     def only_reads(self) -> bool:
@@ -227,7 +232,7 @@ class Tool(Protocol):
         """
         ...
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | WithFiles:
         """Do the work with validated arguments.
 
         Raises:
@@ -237,12 +242,34 @@ class Tool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolFile:
+    """A file that a call makes for the user, such as a chart.
+
+    Attributes:
+        text: the content in words, where the file cannot be shown.
+    """
+
+    name: str
+    mime: str
+    data: bytes
+    text: str
+
+
+class WithFiles(NamedTuple):
+    """What ``call`` returns in place of the object, if it has files beside it."""
+
+    response: dict[str, Any]
+    files: Sequence[ToolFile]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolOutcome:
     """The one result of a call; ``response`` is ``{"error": "…"}`` where ``is_error``."""
 
     response: dict[str, Any]
     is_error: bool = False
     is_rejected: bool = False
+    files: tuple[ToolFile, ...] = ()
 
     @classmethod
     def error(cls, text: str) -> ToolOutcome:
@@ -254,12 +281,13 @@ class ValidatedTool:
 
     Args:
         origin: where the tool comes from, for people.
+        own: see ``ToolDefinition``.
 
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
     """
 
-    def __init__(self, tool: Tool, parameters: Any, response: Any, origin: str = "") -> None:
+    def __init__(self, tool: Tool, parameters: Any, response: Any, origin: str = "", *, own: bool = True) -> None:
         if not NAME.fullmatch(tool.name):
             raise ToolSetupError(f"tool name {tool.name!r} must match {NAME.pattern}")
         if not tool.description.strip():
@@ -274,7 +302,7 @@ class ValidatedTool:
         self.origin = origin
         self.commands = _commands(tool)
         idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
-        flags = (bool(idempotent), bool(strict), bool(getattr(tool, "writes", False)))
+        flags = (bool(idempotent), bool(strict), bool(getattr(tool, "writes", False)), own)
         self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
 
     def complaint(self, arguments: object) -> str:
@@ -285,7 +313,8 @@ class ValidatedTool:
         """Validate, call, validate. Raises nothing but a cancellation."""
         budget = max(min(self._timeout_s, context.deadline - time.monotonic()), 0)
         try:
-            return ToolOutcome(await self._validated(arguments, context, budget))
+            response, files = await self._validated(arguments, context, budget)
+            return ToolOutcome(response, files=tuple(files))
         except ToolError as error:
             return ToolOutcome.error(shortened(str(error), ERROR_CAP))
         except Exception:  # a crash is a result for the model; details go to the log
@@ -302,16 +331,17 @@ class ValidatedTool:
         forget: Forget | None = getattr(self._tool, "forget", None)
         return await forget(conversation) if forget else 0
 
-    async def _validated(self, arguments: object, context: ToolContext, budget: float) -> dict[str, Any]:
+    async def _validated(self, arguments: object, context: ToolContext, budget: float) -> WithFiles:
         given = _normal(arguments)
         if complaint := self._parameters.complaint(given):
             raise ToolError(f"invalid parameters: {complaint}")
-        response = await self._in_time(given, context, budget)
+        returned = await self._in_time(given, context, budget)
+        response, files = returned if isinstance(returned, WithFiles) else (returned, ())
         if complaint := self._response.complaint(response):
             rule = self._response.rule_broken(response)
             log.error("tool.response_invalid", extra={"tool": self.definition.name, "rule": rule})
             raise ToolError(f"invalid response: {complaint}")
-        return _capped(response)
+        return WithFiles(_capped(response), files)
 
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:
         started = False
@@ -323,55 +353,6 @@ class ValidatedTool:
             if started:
                 raise ToolError(f"timed out after {budget:.3g} s") from None
             raise ToolError(f"not started: {self.definition.name} was busy for {budget:.3g} s") from None
-
-
-class ToolMap(Mapping[str, ValidatedTool]):
-    """The tools on offer, by name.
-
-    Raises:
-        ToolSetupError: two tools of one name, or of one command.
-
-    Attributes:
-        commands: the name of the tool that a command calls, by the command's word.
-    """
-
-    def __init__(self, tools: Iterable[ValidatedTool]) -> None:
-        self._tools: dict[str, ValidatedTool] = {}
-        self.commands: dict[str, str] = {}
-        for tool in tools:
-            name = tool.definition.name
-            if name in self._tools:
-                raise ToolSetupError(f"two tools are named {name}")
-            self._tools[name] = tool
-            for word in tool.commands:
-                if (other := self.commands.setdefault(word, name)) != name:
-                    raise ToolSetupError(f"the tools {other} and {name} have the same command: {word}")
-        self.definitions = tuple(tool.definition for tool in self._tools.values())
-
-    def __getitem__(self, name: str) -> ValidatedTool:
-        return self._tools[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    async def call(self, name: str, arguments: object, context: ToolContext) -> ToolOutcome:
-        """Call a tool by the name that the model used; an unknown name is an error outcome."""
-        tool = self._tools.get(name)
-        if tool is None:
-            known = ", ".join(self._tools)
-            return ToolOutcome.error(f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}")
-        return await tool.call(arguments, context)
-
-    async def forget(self, conversation: str) -> int:
-        """Let every tool delete what it keeps of a conversation; returns the number of deleted files."""
-        return sum([await tool.forget(conversation) for tool in self._tools.values()])
-
-    def low_risk(self) -> ToolMap:
-        """The tools that only read."""
-        return ToolMap(tool for tool in self._tools.values() if tool.definition.only_reads)
 
 
 def read_schemas(name: str, folder: Traversable | None = None) -> tuple[Any, Any]:

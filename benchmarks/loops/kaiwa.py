@@ -22,7 +22,8 @@ from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
 from bot.telemetry import Metrics
 from bot.transcript import Message, Spending, Text, ToolCall, new_id
-from toolset.tool import Risk, ToolContext, ToolMap, ValidatedTool
+from toolset.tool import Risk, ToolContext, ValidatedTool
+from toolset.tool_map import ToolMap
 
 PROVIDERS: dict[str, Callable[[str], Provider]] = {
     "gemini": lambda url: Gemini("key", "gemini-2.5-flash", url),

@@ -18,7 +18,7 @@ from bot.live_events import AnswerRestarted, AnswerText
 from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
 from bot.telemetry import Metrics, span
 from bot.transcript import Message, Part, ToolCall, Usage, new_id
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 CANCELLED = "cancelled by the user"
 STOPPED = "somebody wanted it to end"

@@ -13,7 +13,8 @@ from bot.agent.turn import Turn
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
 from bot.transcript import ToolCall, ToolResult
-from toolset.tool import ToolContext, ToolMap, ToolOutcome
+from toolset.tool import ToolContext, ToolOutcome
+from toolset.tool_map import ToolMap
 
 MAX_PARALLEL = 8  # calls of one turn
 MAX_REJECTED = 3  # calls of one turn; after so many noes nobody is asked again

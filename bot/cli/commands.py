@@ -41,7 +41,8 @@ from bot.terminal.exchange import ChatSession
 from bot.terminal.plain_screen import PlainScreen
 from bot.terminal.reports import Row, print_rows, print_table
 from bot.web.console_token import load_or_create_token
-from toolset.tool import ToolDefinition, ToolMap, ToolOutcome
+from toolset.tool import ToolDefinition, ToolOutcome
+from toolset.tool_map import ToolMap
 
 JSON_EXAMPLE = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)

@@ -26,7 +26,8 @@ from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
 from bot.texts import language_of
 from bot.transcript import Message, channel_of
-from toolset.tool import Reminder, ToolMap
+from toolset.tool import Reminder
+from toolset.tool_map import ToolMap
 
 UNRECORDED = ("memory", "memory_delete")  # in a group the history is for everybody
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)

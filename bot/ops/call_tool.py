@@ -7,7 +7,8 @@ from typing import Any
 
 from bot.settings import Settings
 from bot.transcript import new_id
-from toolset.tool import ToolContext, ToolMap, ToolOutcome
+from toolset.tool import ToolContext, ToolOutcome
+from toolset.tool_map import ToolMap
 
 TIMEOUT_S = 60.0  # the tool's own limit is shorter
 

@@ -16,7 +16,7 @@ from bot.ops.startup import DEMO, GET_GEMINI, start_report
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 CHECK_S = 15.0
 PORT_S = 3.0

@@ -29,7 +29,7 @@ from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Message, Text
 from tests.fakes.tools import Echo, tool_map
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 HERE = "mailbox:room-0001"
 SHOWN_AT, WRITTEN_AT = 1_000, 10_000  # a question, and what people write when they have read it

@@ -20,7 +20,8 @@ from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import key
 from tests.fakes.tools import ANY_OBJECT, Broken, Echo, tool_map
 from tests.toolset.contexts import context
-from toolset.tool import ToolContext, ToolMap, ValidatedTool
+from toolset.tool import ToolContext, ValidatedTool
+from toolset.tool_map import ToolMap
 
 WORD = "Wolpertinger"
 STRICT = {"type": "object", "properties": {"heard": {"type": "integer"}}, "additionalProperties": False}

@@ -29,7 +29,8 @@ from tests.docs.tools.remind import Remind
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
 from tests.toolset.contexts import only_wttr
-from toolset.tool import Tool, ToolContext, ToolDefinition, ToolMap, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolContext, ToolDefinition, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather
 
 OpenChannel = Callable[[Accept, Store], AbstractAsyncContextManager[Channel]]

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError, ToolMap, ValidatedTool
+from toolset.tool import Risk, ToolContext, ToolError, ValidatedTool
+from toolset.tool_map import ToolMap
 
 ANY_OBJECT = {"type": "object"}
 

@@ -20,7 +20,8 @@ from tests.injections.corpus import Injection
 from tests.injections.obeying import Obeying
 from tests.toolset.contexts import http_client, only_wttr
 from toolset.confined.workspace import Workspace
-from toolset.tool import ToolContext, ToolError, ToolMap, ValidatedTool, read_schemas
+from toolset.tool import ToolContext, ToolError, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather
 from toolset.workspace import ListFiles, ReadFile, SearchFiles, WorkspaceConfig
 

@@ -17,7 +17,8 @@ from tests.bot.providers.asking import user
 from tests.fakes.wttr import wttr_fake
 from tests.llm.asking import PATIENCE_S, asked_at
 from tests.toolset.contexts import http_client, only_wttr
-from toolset.tool import ToolMap, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather
 
 PERSONA = "You are Kaiwa, an assistant that people talk to in a chat."

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolError, ValidatedTool
+from toolset.tool import Risk, ToolError, ValidatedTool, WithFiles
 
 PARAMETERS = {
     "type": "object",
@@ -32,7 +32,7 @@ class Doer:
     def create(cls, http: httpx.AsyncClient, config: Any) -> Doer:
         return cls()
 
-    async def call(self, arguments: dict[str, Any], context: Any) -> dict[str, Any]:
+    async def call(self, arguments: dict[str, Any], context: Any) -> dict[str, Any] | WithFiles:
         match arguments.get("do"):
             case "wait":
                 await asyncio.Event().wait()
@@ -46,6 +46,8 @@ class Doer:
                 return {"undone": 1}
             case "mumble":
                 return ["no object"]  # type: ignore[return-value]
+            case "draw":
+                return WithFiles({"done": "drawn"}, [arguments["with"]])
         return {"done": arguments.get("with", "yes")}
 
 

@@ -22,7 +22,8 @@ from tests.fakes import gemini_rules
 from tests.toolset.arguments import sample
 from tests.toolset.contexts import RemindersInMemory, context
 from toolset.sources import own_tools
-from toolset.tool import Tool, ToolDefinition, ToolMap, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolDefinition, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 
 ACTING = {
     *(

@@ -9,7 +9,8 @@ import pytest
 
 from tests.toolset.contexts import context
 from tests.toolset.doer import PARAMETERS, RESPONSE, Acts, Doer, doer
-from toolset.tool import ToolMap, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool import ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 
 
 def test_the_definition_is_what_the_tool_declares() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.toolset.contexts import context
 from tests.toolset.doer import ANYTHING, doer
-from toolset.tool import OUTPUT_CAP, ToolOutcome
+from toolset.tool import OUTPUT_CAP, ToolFile, ToolOutcome
 
 
 async def answer_to(arguments: object, **options: Any) -> ToolOutcome:
@@ -169,3 +169,10 @@ async def test_a_response_that_just_fits_is_left_alone() -> None:
     """The cap counts the bytes of the JSON."""
     words = "x" * (OUTPUT_CAP - len('{"done": ""}'))
     assert await answer_to({"do": "it", "with": words}) == ToolOutcome({"done": words})
+
+
+async def test_files_stand_beside_the_object() -> None:
+    """The object alone is validated, and the model gets it; the files are for the user."""
+    chart = ToolFile("chart.png", "image/png", b"\x89PNG", "20 °C at noon")
+    outcome = await answer_to({"do": "draw", "with": chart})
+    assert outcome == ToolOutcome({"done": "drawn"}, files=(chart,))

@@ -10,7 +10,7 @@ import toolset
 from tests.toolset.contexts import context, http_client
 from toolset.confined.workspace import Workspace
 from toolset.sources import own_tools
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 NAMES = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]
 

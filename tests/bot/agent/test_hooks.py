@@ -13,7 +13,8 @@ from bot.live_events import ToolFinished, ToolStarted
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Launch
-from toolset.tool import ToolContext, ToolMap, ToolOutcome, ValidatedTool
+from toolset.tool import ToolContext, ToolOutcome, ValidatedTool
+from toolset.tool_map import ToolMap
 
 
 class Intervening(Hook):

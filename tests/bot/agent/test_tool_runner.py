@@ -15,7 +15,8 @@ from bot.telemetry import Metrics
 from bot.transcript import ToolResult
 from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
-from toolset.tool import ToolContext, ToolMap, ValidatedTool
+from toolset.tool import ToolContext, ValidatedTool
+from toolset.tool_map import ToolMap
 
 PARKED = AwaitingApproval(until=1, known=0)
 

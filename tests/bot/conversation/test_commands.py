@@ -17,7 +17,8 @@ from bot.texts import load
 from bot.transcript import Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Echo, tool_map
-from toolset.tool import ToolMap, ValidatedTool
+from toolset.tool import ValidatedTool
+from toolset.tool_map import ToolMap
 
 NEEDY: dict[str, Any] = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
 

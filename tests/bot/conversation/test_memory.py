@@ -19,7 +19,8 @@ from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
 from toolset.forget_fact import ForgetFact
 from toolset.remember import Remember
-from toolset.tool import ToolError, ToolMap, ValidatedTool, read_schemas
+from toolset.tool import ToolError, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 
 TEA = "likes tea"
 ROOM, THREADS = "mailbox:group-0001", ("mailbox:channel:t1", "mailbox:channel:t2")

@@ -22,7 +22,8 @@ from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts
 from tests.fixtures_store import endless_keys
 from toolset.reminders import CancelReminder, ListReminders, SetReminder
-from toolset.tool import ToolMap, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 
 THERE = "mailbox:room-0002"
 TOKYO = Author("u1", "Hanako", "ja", "Asia/Tokyo")

@@ -13,7 +13,7 @@ from bot.live_events import LiveEvent
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
 from tests.fakes.tools import Echo, Launch, tool_map
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
 

@@ -10,7 +10,8 @@ from tests.fakes.jma import JmaFake, jma_fake
 from tests.toolset.contexts import http_client
 from toolset.earthquakes import GetEarthquakes
 from toolset.jma.client import JmaConfig
-from toolset.tool import ToolMap, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
 from toolset.weather_warnings import GetWarnings
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.answers import FAILURES
 from tests.fakes.jma import JmaFake
 from tests.toolset.contexts import context
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 CHIYODA = [{"code": "13", "maxi": "4", "city": [{"code": "1310100", "maxi": "3"}, {"code": "1310200", "maxi": "4"}]}]
 

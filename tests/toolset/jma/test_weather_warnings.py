@@ -10,7 +10,7 @@ from tests.fakes.answers import FAILURES
 from tests.fakes.jma import JmaFake
 from tests.toolset.contexts import context
 from toolset.jma.warning_kinds import KINDS, kind
-from toolset.tool import ToolMap
+from toolset.tool_map import ToolMap
 
 LATER = "2026-11-22T18:30:00+09:00"
 
