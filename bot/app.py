@@ -18,7 +18,7 @@ from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.channels.line.doctor import set_webhook
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -27,6 +27,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
+from bot.conversation.polls import Votes, read_open_polls
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
@@ -172,10 +173,11 @@ async def open_runtime(
     """
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    intake = Intake(store, start, SpokenCommands(texts), services.metrics)
+    votes = Votes(store, texts, start, settings.language)
+    intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
-    reads = partial(read_history, store), partial(read_open_question, store)
-    console = Console(intake, store.live, *reads, texts, settings.language)
+    reads = Reads(partial(read_history, store), partial(read_open_question, store), partial(read_open_polls, store))
+    console = Console(intake, store.live, reads, texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:

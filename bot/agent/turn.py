@@ -14,7 +14,7 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, StopReason, ToolChoice
 from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Lists, Reminders
+from toolset.tool import Facts, Lists, Polls, Reminders
 
 NOBODY = Author()
 
@@ -105,6 +105,7 @@ class ToolStores:
     facts: Facts | None = None
     lists: Lists | None = None
     reminders: Reminders | None = None
+    polls: Polls | None = None
 
 
 NOTHING_STORED = ToolStores()

@@ -11,7 +11,7 @@
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
     reminders   what comes at its time            facts            what people want remembered
-    lists       what the people of a place share
+    lists       what the people of a place share  polls        what they vote on
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -42,6 +42,7 @@ from bot.store.live import Live
 from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Outbox
 from bot.store.personal_data import PersonalData
+from bot.store.polls import Outcome, Polls, StoredPoll
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
 from bot.tasks import run_beside
@@ -70,14 +71,17 @@ __all__ = [
     "MemoryUse",
     "Next",
     "Opened",
+    "Outcome",
     "PersonFacts",
     "PlaceLists",
+    "Polls",
     "ServerFacts",
     "ShownQuestion",
     "Spent",
     "Store",
     "StoredHistory",
     "StoredItem",
+    "StoredPoll",
     "Totals",
     "Unit",
     "open_store",
@@ -145,6 +149,7 @@ class Store:
         self.kv = KeyValue(client)
         self.person_facts = PersonFacts(client)
         self.place_lists = PlaceLists(client)
+        self.polls = Polls(client, scripts)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

@@ -15,7 +15,7 @@ from starlette.routing import Mount
 
 from bot import texts
 from bot.channels import Delivery, InboundEvent, Question, Reply
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter
@@ -64,7 +64,7 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        console = Console(self._accept, self.live, self._past, self._question, catalogue, "en")
+        console = Console(self._accept, self.live, Reads(self._past, self._question), catalogue, "en")
         guard = Middleware(
             Guard,
             signin=SignIn(SecretStr(self._token), SecretStr(""), catalogue, self._info.bot_name),

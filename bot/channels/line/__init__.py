@@ -8,6 +8,7 @@
     presence    read, and loading           doctor     for kaiwa doctor
 
     text        Markdown as plain text, and long texts in pieces
+    polls       votes by button
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """

@@ -143,11 +143,12 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
         ],
         "whole": True,
         "asked": None,
+        "polls": [],
     }
     newer = (await client.get(HERE, params={"after": "m4"})).json()
     assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
     nothing_new = await client.get(HERE, params={"after": "m6"})
-    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None}
+    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "polls": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
 
@@ -169,7 +170,7 @@ LAUNCH = Question("question_1", "call_1", "launch", {"what": "rocket"}, until=AT
 
 async def test_an_open_question_comes_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
     """Whoever loads the page later is asked too."""
-    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None}
+    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None, "polls": []}
     site.questions["console:conversation"] = LAUNCH
     assert (await client.get(HERE)).json()["asked"] == {
         "type": "asked",
