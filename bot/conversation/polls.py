@@ -22,6 +22,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 TOOL = "start_poll"
 PREFIX = "poll_"
+MINUTE_MS = 60_000
 NO_WORDS = "invalid parameters: write the question and at least two different options in words"
 FULL = f"not started: {OPEN_POLLS} polls are open here already; who started one can close it by its button"
 
@@ -158,7 +159,9 @@ class Votes:
         poll = await read_poll(self._store, conversation, event.target)
         language = poll.language if isinstance(poll, Poll) else self._language
         reply = Reply(self._texts.get(f"poll.{outcome}", language), private=True, fleeting=True)
-        delivery = Delivery(f"vote_{event.message.id}", event.message.id, reply, event.address)
+        # Once a minute for each person: in a LINE group everybody reads it.
+        told = f"{event.target}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
+        delivery = Delivery(told, event.message.id, reply, event.address)
         await self._store.outbox.post(conversation, delivery.id, encode(delivery))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.fakes.line_events import JSON
+from tests.fakes.line_flex import flex_actions, flex_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Sent:
     @property
     def texts(self) -> list[str]:
         """Their words, a bubble each."""
-        return [message["text"] if "text" in message else message["template"]["text"] for message in self.messages]
+        return [_words(message) for message in self.messages]
 
     @property
     def buttons(self) -> dict[str, JSON]:
@@ -67,4 +68,11 @@ class Image:
 
 def _actions(message: JSON) -> list[JSON]:
     quick = [item["action"] for item in message.get("quickReply", {}).get("items", [])]
-    return [*message.get("template", {}).get("actions", []), *quick]
+    return [*message.get("template", {}).get("actions", []), *flex_actions(message), *quick]
+
+
+def _words(message: JSON) -> str:
+    if message["type"] == "flex":
+        return flex_words(message)
+    words: str = message["text"] if "text" in message else message["template"]["text"]
+    return words
