@@ -11,6 +11,7 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    PollShown,
     ToolFinished,
     ToolStarted,
 )
@@ -96,3 +97,10 @@ def test_control_characters_do_not_get_through() -> None:
     pipe.screen.show_last_turn("before", "that")
     assert pipe.out.getvalue() == "a[31mb\tc\n"
     assert pipe.err.getvalue() == ""
+
+
+def test_a_poll_is_told_beside_the_answer() -> None:
+    """With its counts."""
+    poll = PollShown("poll_1", "Where?", ("Sushi", "Curry"), (2, 0), "Votes: 2.", "Close")
+    told = "Where?\n· Sushi: 2\n· Curry: 0\nVotes: 2.\n"
+    assert Pipe().draw(AnswerText("Please"), poll, Answered("t1", "Please vote.")) == ("Please\nPlease vote.\n", told)

@@ -16,6 +16,7 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    PollShown,
     ToolFinished,
     ToolStarted,
     TurnStarted,
@@ -268,3 +269,10 @@ def test_sentences_of_ours_stand_apart(display: Display) -> None:
     told = display.terminal.text.split("\n")
     assert told[:10] == ["Told", "", "Refused", "  because", "", " • an", " • answer", "", "› question", ""]
     assert "".join(told[10:]) == "x" * 600 + "…"
+
+
+def test_a_poll_is_shown_with_its_counts(display: Display) -> None:
+    """Its options are lines; its control characters do not get through."""
+    poll = PollShown("poll_1", "Where?\u202e", ("Sushi", "Curry"), (2, 0), "Votes: 2.", "Close")
+    lines = display.draw(poll, Answered("t1", "Please vote."))
+    assert lines == ["", "Where?", "· Sushi: 2", "· Curry: 0", "Votes: 2.", "", "Please vote."]
