@@ -100,7 +100,7 @@ async def read_poll(store: Store, kept_in: str, poll_id: str, pause_s: float | N
 
 
 async def read_open_polls(store: Store, kept_in: str) -> list[Poll]:
-    """The open polls of a place, oldest first.
+    """The open polls of a place, those with the newest votes last.
 
     Raises:
         StoreUnavailable: they cannot be read.

@@ -73,7 +73,7 @@ class Polls:
         return StoredPoll(body, bool(closed), voters, tuple(counts))
 
     async def open_ids(self, conversation: str) -> list[str]:
-        """The ids of the open polls, oldest first."""
+        """The ids of the open polls, those with the newest votes last."""
         async with translate_errors():
             ids = cast("list[bytes]", await self._client.zrange(Keys(conversation).of("polls"), 0, -1))
         return [poll_id.decode() for poll_id in ids]

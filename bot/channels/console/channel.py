@@ -126,7 +126,7 @@ class Console(Channel):
         return True
 
     async def open_polls(self, conversation: str) -> list[PollShown]:
-        """The open polls of a conversation, oldest first.
+        """The open polls of a conversation, those with the newest votes last.
 
         Raises:
             StoreUnavailable: they cannot be read.

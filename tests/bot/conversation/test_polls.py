@@ -62,7 +62,7 @@ async def test_the_answer_brings_the_poll(store: Store) -> None:
     assert second.multiple
     [first_result, second_result] = harness.model.requests[1].messages[-1].results
     assert [first_result.response, second_result.response] == [{"poll": poll.id}, {"poll": second.id}]
-    assert await read_open_polls(store, HERE) == [poll, second]
+    assert {one.id: one for one in await read_open_polls(store, HERE)} == {poll.id: poll, second.id: second}
 
 
 async def test_a_press_starts_no_turn(store: Store) -> None:

@@ -268,4 +268,6 @@ async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: Poll) -> No
     ):
         assert was in body
         assert await poll.post(body.replace(was, becomes)) == 200
+    unreadable = body.replace(b"%22container%22", b"%22holder%22")
+    assert await poll.post(unreadable) == 200
     assert poll.due == []
