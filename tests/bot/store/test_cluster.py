@@ -13,7 +13,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError
 
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
-from bot.store import Depths, Store, open_store
+from bot.store import Depths, Store, StoredPoll, open_store
 from bot.store.clients import connect
 from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
@@ -53,7 +53,7 @@ def by_node(cluster: Cluster) -> dict[Node, str]:
 async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation: str) -> None:
     """Redis says so itself, and runs every script that there is."""
     keys = Keys(conversation)
-    names = (*map(keys.of, SCRIPT_KINDS), keys.seen("{m}1"), keys.history, keys.outbox, keys.live)
+    names = (*map(keys.of, SCRIPT_KINDS), keys.seen("{m}1"), keys.poll("poll_1"), keys.history, keys.outbox, keys.live)
     redis = cluster.nodes[0].redis
     slots = {redis.cluster("KEYSLOT", name) for name in names}
     assert slots == {key_slot(keys.history.encode())}
@@ -148,6 +148,18 @@ async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     assert await store.personal_data.erase("line", ["U1"]) == 30
     assert await store.kv.get("line:U1:7") is None
     assert await store.kv.get("line:U2:7") == b"x"
+
+
+async def test_polls_are_kept_on_every_server(store: Store) -> None:
+    """Started, voted on, shown, and forgotten with who has voted or started them."""
+    for number in range(20):
+        group = f"line:polls:group:C{number}"
+        creator = "U1" if number % 2 else "U2"
+        assert await store.polls.start(group, "poll_1", creator, b"body", options=2, multiple=False)
+        assert await store.polls.press(group, "poll_1", f"p{number}", "U1", 1, b"shown") == "taken"
+    await store.personal_data.erase("line", ["U1"])
+    found = [await store.polls.show(f"line:polls:group:C{number}", "poll_1", 0) for number in range(20)]
+    assert found == [StoredPoll(b"body", False, 0, (0, 0)), None] * 10
 
 
 async def test_facts_are_those_of_the_worst_server(store: Store, cluster: Cluster) -> None:
