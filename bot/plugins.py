@@ -16,9 +16,10 @@ from bot.agent.hooks import Hook
 from bot.errors import SettingsError
 from bot.http import tls_context
 from bot.settings import Settings, tool_config
+from toolset.offer.rules import read_rules
 from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolSetupError
-from toolset.tool_map import ToolMap
+from toolset.tool_map import NO_RULES, ToolMap
 
 
 @asynccontextmanager
@@ -30,7 +31,8 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     """
     async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
-            tools = toolset.build(find_tools(settings.tools_dir), http, tool_config)
+            rules = read_rules(settings.tools_allow) if settings.tools_allow else NO_RULES
+            tools = toolset.build(find_tools(settings.tools_dir), http, tool_config, rules)
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
         yield tools.low_risk() if settings.read_only else tools

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    DirectoryPath,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -137,6 +146,7 @@ class Settings(BaseSettings):
     approvers: Names = ()
     auto_approve_anyway: bool = False
     tools_dir: DirectoryPath | None = None
+    tools_allow: FilePath | None = None
     hooks: Names = ()
 
     gemini_api_key: Secret = NO_SECRET

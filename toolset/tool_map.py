@@ -2,34 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from toolset.offer.rules import Rules
+from toolset.offer.search import FindTools
 from toolset.schema import shortened
-from toolset.tool import NAME_CAP, ToolContext, ToolOutcome, ToolSetupError, ValidatedTool
+from toolset.tool import (
+    NAME_CAP,
+    ToolContext,
+    ToolDefinition,
+    ToolOutcome,
+    ToolSetupError,
+    ValidatedTool,
+    read_schemas,
+)
+
+MANY = 20  # tools from elsewhere that are all declared
+MOST = 40  # of them that a request declares otherwise
+NO_RULES = Rules()
+FIND_TOOLS = FindTools.name
 
 
 class ToolMap(Mapping[str, ValidatedTool]):
     """The tools on offer, by name.
+
+    Args:
+        rules: which of them a place and a person are offered.
 
     Raises:
         ToolSetupError: two tools of one name, or of one command.
 
     Attributes:
         commands: the name of the tool that a command calls, by the command's word.
+        definitions: of all tools, ``find_tools`` left out.
+        rules: as given.
     """
 
-    def __init__(self, tools: Iterable[ValidatedTool]) -> None:
+    def __init__(self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES) -> None:
         self._tools: dict[str, ValidatedTool] = {}
+        self.rules = rules
+        self._views: dict[int, ToolMap] = {}
         self.commands: dict[str, str] = {}
         for tool in tools:
             name = tool.definition.name
-            if name in self._tools:
+            if name in self._tools or name == FIND_TOOLS:
                 raise ToolSetupError(f"two tools are named {name}")
             self._tools[name] = tool
             for word in tool.commands:
                 if (other := self.commands.setdefault(word, name)) != name:
                     raise ToolSetupError(f"the tools {other} and {name} have the same command: {word}")
         self.definitions = tuple(tool.definition for tool in self._tools.values())
+        self._others = {each.name: each for each in self.definitions if not each.own}
+        if len(self._others) > MANY:
+            search: Any = FindTools(  # its description tells of these tools, so it is no class variable
+                tuple(self._others.values())
+            )
+            self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
 
     def __getitem__(self, name: str) -> ValidatedTool:
         return self._tools[name]
@@ -44,7 +73,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Call a tool by the name that the model used; an unknown name is an error outcome."""
         tool = self._tools.get(name)
         if tool is None:
-            known = ", ".join(self._tools)
+            known = ", ".join(each.name for each in self.offered(tuple))
             return ToolOutcome.error(f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}")
         return await tool.call(arguments, context)
 
@@ -52,6 +81,32 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Let every tool delete what it keeps of a conversation; returns the number of deleted files."""
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
+    def offered(self, used: Callable[[], Iterable[str]]) -> Sequence[ToolDefinition]:
+        """The definitions for a request: Kaiwa's own; of more than 20 others ``find_tools`` and those in use.
+
+        What was sent stays where it is when more is found, so that a vendor's cache of the beginning holds.
+
+        Args:
+            used: the names of tools that were called or found, the first one first.
+        """
+        if FIND_TOOLS not in self._tools:
+            return self.definitions
+        in_use = list(dict.fromkeys(name for name in used() if name in self._others))
+        own = (each for each in self.definitions if each.own)
+        return (*own, self._tools[FIND_TOOLS].definition, *(self._others[name] for name in in_use[-MOST:]))
+
+    def of_place(self, conversation: str, user: str) -> ToolMap:
+        """The tools that the rules offer in a conversation to a person."""
+        number = self.rules.first(conversation, user)
+        if number is None:
+            return self
+        if number not in self._views:
+            self._views[number] = ToolMap(self.rules.rules[number].select(self._without_search()))
+        return self._views[number]
+
     def low_risk(self) -> ToolMap:
         """The tools that only read."""
-        return ToolMap(tool for tool in self._tools.values() if tool.definition.only_reads)
+        return ToolMap((tool for tool in self._without_search() if tool.definition.only_reads), self.rules)
+
+    def _without_search(self) -> list[ValidatedTool]:
+        return [self._tools[each.name] for each in self.definitions]

@@ -167,7 +167,7 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
 
 async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) -> list[CheckResult]:
     async with openers.tools() as tools:
-        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix)]
+        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix), *_check_rules(tools)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
             fix = "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
@@ -176,6 +176,18 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
                 if outcome.is_error
                 else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )
+    return found
+
+
+def _check_rules(tools: ToolMap) -> list[CheckResult]:
+    """What the rules of TOOLS_ALLOW name but nobody has, and what they let run unasked."""
+    found = []
+    if unknown := tools.rules.unknown(tools):
+        told = f"rules for tools that there are not: {', '.join(unknown)}"
+        found.append(CheckResult("warning", "tool rules", told, "correct the names in TOOLS_ALLOW"))
+    if lowered := tools.rules.lowered():
+        told = f"nobody is asked about calls of: {', '.join(lowered)}"
+        found.append(CheckResult("warning", "tool rules", told, "take their risk out of TOOLS_ALLOW to be asked"))
     return found
 
 
