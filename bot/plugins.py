@@ -10,11 +10,13 @@ from pathlib import Path
 from types import ModuleType
 
 import httpx
+from pydantic import BaseModel, SecretStr
 
 import toolset
 from bot.agent.hooks import Hook
 from bot.errors import SettingsError
 from bot.http import tls_context
+from bot.log import hide
 from bot.settings import Settings, tool_config
 from toolset.offer.rules import read_rules
 from toolset.sources import call_guarded, find_tools, import_file
@@ -32,10 +34,17 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
             rules = read_rules(settings.tools_allow) if settings.tools_allow else NO_RULES
-            tools = toolset.build(find_tools(settings.tools_dir), http, tool_config, rules)
+            tools = toolset.build(find_tools(settings.tools_dir), http, _tool_config, rules)
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
         yield tools.low_risk() if settings.read_only else tools
+
+
+def _tool_config(config: type[BaseModel]) -> BaseModel:
+    """Fill a tool's ``Config``, and keep its secrets out of the log."""
+    filled = tool_config(config)
+    hide(value.get_secret_value() for value in dict(filled).values() if isinstance(value, SecretStr))
+    return filled
 
 
 def load_hooks(settings: Settings) -> list[Hook]:

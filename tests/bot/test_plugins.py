@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import structlog
 
+from bot import log
 from bot.agent.hooks import Hook
 from bot.cli.new_tool import write_tool
 from bot.errors import SettingsError
@@ -66,6 +68,27 @@ async def test_read_only_offers_nothing_that_acts(folder: Path, monkeypatch: pyt
     monkeypatch.setenv("READ_ONLY", "1")
     async with open_tools(load()) as tools:
         assert "shout" not in tools
+
+
+async def test_the_log_knows_a_tools_keys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a service writes into an error."""
+    monkeypatch.setenv("BRAVE_API_KEY", "BSA-secret")
+    log.configure("INFO", [])
+    async with open_tools(load()):
+        structlog.stdlib.get_logger("bot.x").error("failed", reason="BSA-secret")
+    assert "BSA-secret" not in capsys.readouterr().err
+
+
+async def test_rules_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong file stops the start, and names itself."""
+    (tmp_path / "rules.toml").write_text('[[rule]]\ntools = ["calculate"]', "utf-8")
+    monkeypatch.setenv("TOOLS_ALLOW", str(tmp_path / "rules.toml"))
+    async with open_tools(load()) as tools:
+        assert list(tools.of_place("line:u:x", "U")) == ["calculate"]
+    (tmp_path / "rules.toml").write_text("[[rule", "utf-8")
+    with pytest.raises(SettingsError, match=r"rules\.toml cannot be read"):
+        async with open_tools(load()):
+            raise AssertionError
 
 
 def test_a_folder_that_is_none_stops_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
