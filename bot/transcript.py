@@ -102,6 +102,11 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def is_reminder(self) -> bool:
+        """Whether a reminder has brought the message in its author's name."""
+        return self.role == "user" and self.id.startswith(REMINDER_ID)
+
+    @property
     def is_answer(self) -> bool:
         """Whether this is the model's answer: a model message without calls."""
         return self.role == "model" and not self.calls
@@ -175,6 +180,7 @@ class Summary(Struct, frozen=True):
     v: int = 1
 
 
+REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody has written
 # Ids of messages that are in a request only:
 SUMMARY_ID = "summary"
 FACTS_ID = "facts"
