@@ -18,6 +18,7 @@ from bot.live_events import AnswerRestarted, AnswerText
 from bot.providers import AUTO, NONE, Completed, ModelResponse, Provider, Restarted, TextDelta, ToolChoice
 from bot.telemetry import Metrics, span
 from bot.transcript import Message, Part, ToolCall, ToolResult, Usage, new_id
+from toolset.offer.search import found_in
 from toolset.tool_map import FIND_TOOLS, ToolMap
 
 CANCELLED = "cancelled by the user"
@@ -127,8 +128,8 @@ def _used(messages: Iterable[Message], choice: ToolChoice) -> Iterator[str]:
         for part in message.parts:
             if isinstance(part, ToolCall):
                 yield part.name
-            elif isinstance(part, ToolResult) and part.name == FIND_TOOLS and not part.is_error:
-                yield from (tool["name"] for tool in part.response.get("tools", ()))
+            elif isinstance(part, ToolResult) and part.name == FIND_TOOLS:
+                yield from found_in(part.response)
     yield choice.name
 
 

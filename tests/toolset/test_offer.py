@@ -10,7 +10,7 @@ import pytest
 from tests.toolset.contexts import context
 from tests.toolset.doer import ANYTHING, Doer
 from toolset.offer.rules import Rules, read_rules
-from toolset.offer.search import words_in
+from toolset.offer.search import found_in, words_in
 from toolset.tool import Risk, ToolSetupError, ValidatedTool
 from toolset.tool_map import MANY, MOST, ToolMap
 
@@ -93,6 +93,12 @@ async def test_a_search_without_a_hit_or_without_words_says_so() -> None:
     tools = many()
     assert (await tools.call("find_tools", {"query": "zebra"}, context())).response == {"tools": []}
     assert "no words" in (await tools.call("find_tools", {"query": "?!"}, context())).response["error"]
+
+
+@pytest.mark.parametrize("other", [{}, {"error": "no"}, {"tools": "x"}, {"tools": ["x", {}, {"name": 1}]}])
+def test_what_is_no_result_of_the_search_names_nothing(other: dict[str, Any]) -> None:
+    """A hook may answer in its place."""
+    assert found_in(other) == []
 
 
 def test_words_are_taken_apart() -> None:

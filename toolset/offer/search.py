@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from toolset.tool import Risk, ToolContext, ToolDefinition, ToolError
@@ -56,6 +56,13 @@ class FindTools:
 
     def _rarity(self, word: str) -> float:
         return math.log1p(len(self._words) / self._having[word])
+
+
+def found_in(response: Mapping[str, Any]) -> list[str]:
+    """The names in a response of the search; a hook may have put something else in its place."""
+    tools = response.get("tools")
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return [name for name in names if isinstance(name, str)]
 
 
 def words_in(text: str) -> list[str]:
