@@ -101,6 +101,15 @@ def chat(*, new: bool) -> int:
     return 0 if answered or interactive else 1
 
 
+def serve_mcp() -> None:
+    """Serve tools to the program that started this one, until it closes stdin."""
+    from bot.mcp_server.server import serve_stdio  # noqa: PLC0415 -- no other command waits for the SDK
+
+    config = _prepare()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for stdin, and would go on waiting
+    uvloop.run(serve_stdio(config))
+
+
 def list_tools() -> None:
     """Print every tool with its risk, parameters, origin and description."""
 

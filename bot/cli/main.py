@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | tools | outbox | usage | doctor``.
+"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | doctor``.
 
 The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help`` needs none of them.
 """
@@ -118,6 +118,14 @@ def chat(
         commands.show_prompt()
     else:
         raise typer.Exit(commands.chat(new=new))
+
+
+@cli.command()
+def mcp() -> None:
+    """Serve the tools that only read to another program, by the Model Context Protocol on stdin and stdout."""
+    from bot.cli import commands
+
+    commands.serve_mcp()
 
 
 @tools_cli.callback()
