@@ -16,6 +16,7 @@ from bot.agent.hooks import Hook
 from bot.errors import SettingsError
 from bot.http import tls_context
 from bot.settings import Settings, tool_config
+from toolset.openapi.tool import load_api_tools
 from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolSetupError
 from toolset.tool_map import ToolMap
@@ -30,7 +31,9 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     """
     async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
-            tools = toolset.build(find_tools(settings.tools_dir), http, tool_config)
+            built = toolset.build(find_tools(settings.tools_dir), http, tool_config)
+            added = load_api_tools(settings.tools_dir, http, tool_config) if settings.tools_dir else ()
+            tools = ToolMap([*built.values(), *added])
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
         yield tools.low_risk() if settings.read_only else tools

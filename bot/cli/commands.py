@@ -19,6 +19,7 @@ from rich.console import Console
 from bot import app, log, settings, texts
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
+from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
@@ -200,6 +201,24 @@ def new_tool(name: str, folder: Path | None) -> None:
     if chosen is None:
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
     print(next_steps(write_tool(name, chosen), tools_dir))
+
+
+def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None) -> None:
+    """Write an API's file and print the next steps.
+
+    Args:
+        folder: by default TOOLS_DIR.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    tools_dir = _settings().tools_dir
+    chosen = folder or tools_dir
+    if chosen is None:
+        raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
+    ids = [one.strip() for text in only for one in text.split(",") if one.strip()]
+    path, api = write_api(source, ids, name=name, server=server, folder=chosen)
+    print(steps_for_api(path, api, tools_dir))
 
 
 def show_usage(days: int, *, as_json: bool) -> None:

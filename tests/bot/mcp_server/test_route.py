@@ -250,6 +250,7 @@ async def test_without_a_token_there_is_nothing(tmp_path: Path) -> None:
         ({**BEARER, "Origin": "null"}, 403),
         ({**BEARER, "Host": "rebound.example", "Origin": "http://127.0.0.1"}, 403),
         ({**BEARER, "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Host": "rebound.example", "Origin": "http://rebound.example"}, 401),
         (BEARER, 200),
     ],
 )
