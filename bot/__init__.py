@@ -1,8 +1,9 @@
 """Kaiwa's bot. Imports run from the top of this map to the bottom; ``docs/architecture.md`` explains it.
 
-    bot/cli               main commands new_tool
+    bot/cli               main commands new_tool add_api
     bot                   supervisor processes app worker plugins hooks
     bot/ops               doctor startup dead_letters usage eviction call_tool
+    bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns triage inbound media journal approvals commands history

@@ -33,6 +33,7 @@ from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.locks import hold_lock
+from bot.mcp_server.route import mcp_route
 from bot.plugins import load_hooks, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings, channel_config
@@ -273,7 +274,8 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         language=settings.language,
         trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
-    routes = [*health_routes(ready), *webhooks, Mount("/", routes=guarded, middleware=[guard])]
+    mcp = mcp_route(services.tools, settings, guard)
+    routes = [*health_routes(ready), *webhooks, mcp, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
 
 

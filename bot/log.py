@@ -29,6 +29,7 @@ WARNING_ONLY = (
     "httpcore2",
     "httpx",
     "httpx2",
+    "mcp",
     "openai",
     "redis",
     "uvicorn",

@@ -19,6 +19,7 @@ from bot.http import tls_context
 from bot.log import hide
 from bot.settings import Settings, tool_config
 from toolset.offer.rules import read_rules
+from toolset.openapi.tool import load_api_tools
 from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolSetupError
 from toolset.tool_map import NO_RULES, ToolMap
@@ -34,7 +35,8 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
             rules = read_rules(settings.tools_allow) if settings.tools_allow else NO_RULES
-            tools = toolset.build(find_tools(settings.tools_dir), http, _tool_config, rules)
+            added = load_api_tools(settings.tools_dir, http, _tool_config) if settings.tools_dir else ()
+            tools = toolset.build(find_tools(settings.tools_dir), http, _tool_config, rules, added)
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
         yield tools.low_risk() if settings.read_only else tools

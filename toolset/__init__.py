@@ -27,17 +27,20 @@ def build(
     http: httpx.AsyncClient,
     configure: Callable[[type[BaseModel]], BaseModel],
     rules: Rules = NO_RULES,
+    others: Iterable[ValidatedTool] = (),
 ) -> ToolMap:
     """Create every tool that its settings switch on, each with its schemas.
 
     Args:
         configure: fills a tool's ``Config`` from the environment.
+        rules: which of them a place is offered.
+        others: tools that are built already.
 
     Raises:
         ToolSetupError: a tool that cannot be offered; the text says where it comes from.
     """
     built = (_build_one(one, http, configure) for one in found)
-    return ToolMap((tool for tool in built if tool is not None), rules)
+    return ToolMap([*(tool for tool in built if tool is not None), *others], rules)
 
 
 def _build_one(

@@ -82,6 +82,7 @@ class ListReminders:
         "reminded of, and before `cancel_reminder`, which needs an id."
     )
     risk: ClassVar[Risk] = "low"
+    needs_conversation: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 5
     Config: ClassVar[type[BaseModel]] = NoConfig
 

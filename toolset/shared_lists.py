@@ -53,6 +53,7 @@ class ShowList(_ListTool):
         "when somebody asks what is on a list or which lists there are, and before `tick` to learn the numbers."
     )
     risk: ClassVar[Risk] = "low"
+    needs_conversation: ClassVar[bool] = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Read the list.

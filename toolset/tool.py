@@ -54,6 +54,7 @@ class ToolDefinition:
 
     Attributes:
         own: one of Kaiwa's; false for an operator's, a package's and a server's.
+        needs_conversation: works on what a conversation holds; a call from elsewhere finds nothing.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ToolDefinition:
     strict: bool = False
     writes: bool = False
     own: bool = True
+    needs_conversation: bool = False
 
     @property
     def only_reads(self) -> bool:
@@ -214,6 +216,7 @@ class Tool(Protocol):
         concurrency: optional, 16; calls at once in this process.
         strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
         writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
+        needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
         forget: optional; an async method that takes a conversation's id, deletes all that the tool keeps of it, and
             returns the number of deleted files. ``/forget me`` calls it, in any process, and again after a crash.
@@ -303,7 +306,8 @@ class ValidatedTool:
         self.origin = origin
         self.commands = _commands(tool)
         idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
-        flags = (bool(idempotent), bool(strict), bool(getattr(tool, "writes", False)), own)
+        writes, needs_conversation = getattr(tool, "writes", False), getattr(tool, "needs_conversation", False)
+        flags = (bool(idempotent), bool(strict), bool(writes), own, bool(needs_conversation))
         self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
 
     def complaint(self, arguments: object) -> str:

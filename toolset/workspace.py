@@ -56,6 +56,7 @@ class _InWorkspace:
     """What all workspace tools share."""
 
     Config: ClassVar[type[BaseModel]] = WorkspaceConfig
+    needs_conversation: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

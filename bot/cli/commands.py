@@ -19,6 +19,7 @@ from rich.console import Console
 from bot import app, log, settings, texts
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
+from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
@@ -99,6 +100,15 @@ def chat(*, new: bool) -> int:
     with _ended_by(*signals), suppress(KeyboardInterrupt):
         answered = _talk(config, new=new, interactive=interactive)
     return 0 if answered or interactive else 1
+
+
+def serve_mcp() -> None:
+    """Serve tools to the program that started this one, until it closes stdin."""
+    from bot.mcp_server.server import serve_stdio  # noqa: PLC0415 -- no other command waits for the SDK
+
+    config = _prepare()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for stdin, and would go on waiting
+    uvloop.run(serve_stdio(config))
 
 
 def list_tools() -> None:
@@ -191,6 +201,24 @@ def new_tool(name: str, folder: Path | None) -> None:
     if chosen is None:
         raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
     print(next_steps(write_tool(name, chosen), tools_dir))
+
+
+def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None) -> None:
+    """Write an API's file and print the next steps.
+
+    Args:
+        folder: by default TOOLS_DIR.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    tools_dir = _settings().tools_dir
+    chosen = folder or tools_dir
+    if chosen is None:
+        raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
+    ids = [one.strip() for text in only for one in text.split(",") if one.strip()]
+    path, api = write_api(source, ids, name=name, server=server, folder=chosen)
+    print(steps_for_api(path, api, tools_dir))
 
 
 def show_usage(days: int, *, as_json: bool) -> None:

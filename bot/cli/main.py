@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | tools | outbox | usage | doctor``.
+"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | doctor``.
 
 The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help`` needs none of them.
 """
@@ -18,7 +18,9 @@ from bot.errors import BadInput, SettingsError, StoreUnavailable
 cli = typer.Typer(name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 tools_cli = typer.Typer()
 outbox_cli = typer.Typer(no_args_is_help=True)
+add_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
+tools_cli.add_typer(add_cli, name="add")
 cli.add_typer(outbox_cli, name="outbox")
 
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")]
@@ -120,6 +122,14 @@ def chat(
         raise typer.Exit(commands.chat(new=new))
 
 
+@cli.command()
+def mcp() -> None:
+    """Serve the tools that only read to another program, by the Model Context Protocol on stdin and stdout."""
+    from bot.cli import commands
+
+    commands.serve_mcp()
+
+
 @tools_cli.callback()
 def tools(context: typer.Context) -> None:
     """List the tools that the model may call, call one, or write a new one."""
@@ -188,6 +198,29 @@ def new(
     from bot.cli import commands
 
     commands.new_tool(name, folder)
+
+
+@add_cli.callback()
+def add() -> None:
+    """Add tools that others have described."""
+
+
+@add_cli.command()
+def openapi(
+    source: Annotated[str, typer.Argument(metavar="FILE-or-URL", help="An OpenAPI document, 3.0 or 3.1, in JSON.")],
+    only: Annotated[
+        list[str], typer.Option(metavar="OPERATION", help="Id of an operation; again, or with commas, for more.")
+    ] = [],  # noqa: B006 -- Typer reads the default and never changes it
+    name: Annotated[str, typer.Option(help="Begins the tools' names; by default the document's title.")] = "",
+    server: Annotated[str, typer.Option(help="The API's address, in place of the document's.")] = "",
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Folder; by default TOOLS_DIR.", show_default=False)
+    ] = None,
+) -> None:
+    """Add operations of an HTTP API as tools: those that read are low risk, all others ask before each call."""
+    from bot.cli import commands
+
+    commands.add_openapi(source, only, name=name, server=server, folder=folder)
 
 
 @cli.command()
