@@ -17,7 +17,7 @@
     bot/providers         registry fallback retry_policy scripted
     bot/providers/shared  entry failures httpx2_client request response schema_dialect size_limits streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
-                          facts lists reminders budget memory frames personal_data private rewriting embedded
+                          facts lists tool_pins reminders budget memory frames personal_data private rewriting embedded
                           docket_keys
     bot/safe_text         arguments glyphs names
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
