@@ -2,7 +2,7 @@
 
     bot/cli               main commands new_tool
     bot                   supervisor processes app worker plugins hooks
-    bot/ops               doctor startup dead_letters usage eviction call_tool
+    bot/ops               doctor startup dead_letters usage eviction call_tool mcp_servers
     bot/web               server port connections guard signin console_token page health
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns triage inbound media journal approvals commands history

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    DirectoryPath,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -138,6 +147,8 @@ class Settings(BaseSettings):
     auto_approve_anyway: bool = False
     tools_dir: DirectoryPath | None = None
     hooks: Names = ()
+    mcp_servers: FilePath | None = None
+    mcp_trust: Names = ()
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""

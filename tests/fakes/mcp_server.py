@@ -22,63 +22,66 @@ class Sum(TypedDict):
     total: int
 
 
+def add(a: int, b: int) -> Sum:
+    """Add two numbers."""
+    return {"total": a + b}
+
+
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"Hello, {name}!"
+
+
+def launch() -> str:
+    """Launch it."""
+    return "launched"
+
+
+def draw() -> Image:
+    """Draw a picture."""
+    return Image(data=PNG, format="png")
+
+
+def fail() -> str:
+    """Fail always."""
+    raise ValueError("the moon is not full")
+
+
+async def wait(seconds: float) -> str:
+    """Wait."""
+    await anyio.sleep(seconds)
+    return "done"
+
+
+def environment() -> str:
+    """The names of the variables that the server has."""
+    return " ".join(sorted(os.environ))
+
+
+def die() -> str:
+    """End the process."""
+    os._exit(1)
+
+
+async def learn(context: Context) -> str:
+    """Have one more tool, and tell that the list has changed."""
+    context.mcp_server.add_tool(learned, annotations=READS, structured_output=False)
+    await context.notify_tools_changed()
+    return "done"
+
+
+def learned() -> str:
+    """A tool of later."""
+    return "learned"
+
+
 def make() -> MCPServer:
-    """The server with its tools."""
+    """The server with its tools; all but ``launch`` and ``learn`` say that they only read."""
     server = MCPServer("demo")
-
-    @server.tool(annotations=READS)
-    def add(a: int, b: int) -> Sum:
-        """Add two numbers."""
-        return {"total": a + b}
-
-    @server.tool(annotations=READS, structured_output=False)
-    def greet(name: str) -> str:
-        """Greet somebody."""
-        return f"Hello, {name}!"
-
-    @server.tool(structured_output=False)
-    def launch() -> str:
-        """Launch it."""
-        return "launched"
-
-    @server.tool(annotations=READS, structured_output=False)
-    def draw() -> Image:
-        """Draw a picture."""
-        return Image(data=PNG, format="png")
-
-    @server.tool(annotations=READS, structured_output=False)
-    def fail() -> str:
-        """Fail always."""
-        raise ValueError("the moon is not full")
-
-    @server.tool(annotations=READS, structured_output=False)
-    async def wait(seconds: float) -> str:
-        """Wait."""
-        await anyio.sleep(seconds)
-        return "done"
-
-    @server.tool(annotations=READS, structured_output=False)
-    def environment() -> str:
-        """The names of the variables that the server has."""
-        return " ".join(sorted(os.environ))
-
-    @server.tool(annotations=READS, structured_output=False)
-    def die() -> str:
-        """End the process."""
-        os._exit(1)
-
-    @server.tool(structured_output=False)
-    async def learn(context: Context) -> str:
-        """Have one more tool, and tell that the list has changed."""
-
-        def learned() -> str:
-            """A tool of later."""
-            return "learned"
-
-        server.add_tool(learned, annotations=READS, structured_output=False)
-        await context.notify_tools_changed()
-        return "done"
-
+    server.add_tool(add, annotations=READS)
+    for tool in (greet, launch, draw, fail, wait, environment, die, learn):
+        hints = None if tool in (launch, learn) else READS
+        server.add_tool(tool, annotations=hints, structured_output=False)
     return server
 
 
