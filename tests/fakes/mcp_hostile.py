@@ -8,6 +8,7 @@ each message:
     exits      tools whose call ends the process
     hangs      true: nothing is answered, and SIGTERM is ignored
     flood      true: the answer to tools/list is a line without an end
+    spam       true: after the list, notifications without an end
     child      true: starts a process that outlives its parent; its id is written to a file beside
 """
 
@@ -71,6 +72,8 @@ def serve(path: Path) -> None:
             say({"jsonrpc": "2.0", "id": request["id"], "error": error})
         elif (result := answer(request, script)) is not None:
             say({"jsonrpc": "2.0", "id": request["id"], "result": result})
+            while script.get("spam") and request["method"] == "tools/list":
+                say(CHANGED)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     connection   one server: connected, listed, lost, connected again
     session      an open connection; the only module that imports the SDK
     stdio        a server that is a process of ours
+    pace         how fast a server may talk
     catalog      a server's list, as tools with names, schemas and risks
     schema       a server's schema in a form that is cheap to check
     pins         what was seen of a tool for the first time

@@ -16,6 +16,7 @@ from toolset.mcp.schema import plain_schema
 from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool, WithFiles
 from toolset.web.text import one_line
 
+OWN_NAME_CAP = 128  # characters, as the protocol has it
 DESCRIPTION_CAP = 1_000
 CALL_S = 30.0
 REASON_CAP = 200
@@ -55,6 +56,8 @@ class RemoteTool:
     Config = NoConfig
 
     def __init__(self, server: str, listed: ListedTool, risk: Risk, call: Call) -> None:
+        if len(listed.name) > OWN_NAME_CAP:
+            raise ToolSetupError(f"its name has more than {OWN_NAME_CAP} characters")
         self.name = tool_name(server, listed.name)
         self.description = one_line(listed.description)[:DESCRIPTION_CAP] or f"{listed.name} of {server}"
         self.risk: Risk = risk

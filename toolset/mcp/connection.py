@@ -7,7 +7,7 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from toolset.mcp.answer import Answer
-from toolset.mcp.catalog import Catalog, make_catalog, shown
+from toolset.mcp.catalog import OWN_NAME_CAP, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
 from toolset.mcp.pins import Pins
 from toolset.tool import ToolError
@@ -28,13 +28,14 @@ CONNECT_S = 60.0  # a server may be downloaded first
 LIST_S = 30.0
 REFRESH_S = 300.0  # between two looks at the list of a server that tells no changes
 REFRESH_SOON_S = 15.0  # the same while a tool waits for kaiwa tools accept
-SPACING_S = 1.0  # between two looks, however often a server tells changes
+SPACING_S, SPACING = 1.0, 10  # between two looks, and times a look took, however often a server tells changes
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0  # before the next attempt
 STEADY_S = 60.0  # a connection that held so long begins the pauses anew
 CALL_WAIT_S = 5.0  # of a call, for a connection
 GOODBYE_S = 1.0  # to tell a server with an address that nobody will come back
 CLOSE_S = 7.0  # until a server that does not end is left behind
 CAUSE_CAP = 200
+MOST_TOLD = 200  # tools of a server of which the log tells
 CLOSED = "closed"
 
 log = logging.getLogger(__name__)
@@ -67,15 +68,15 @@ class McpServer:
         self._closing = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._calls = 0
+        self._told: set[tuple[str, str]] = set()
         tools.replace(self.name, ())  # so that the order of the servers is that of the file
 
     async def run(self) -> None:
         """Stay connected until ``end``."""
-        sdk = await asyncio.to_thread(_load_sdk)
         pause = FIRST_PAUSE_S
         while not self._closing.is_set():
             began = time.monotonic()
-            cause = await self._connect(sdk)
+            cause = await self._connect()
             if cause != self.cause and not self._closing.is_set():
                 log.warning("mcp.disconnected", extra={"server": self.name, "cause": cause})
             self.cause = cause
@@ -126,10 +127,11 @@ class McpServer:
             raise ToolError(f"the server {self.name} is not connected at the moment; try again later")
         return self._session
 
-    async def _connect(self, sdk: ModuleType) -> str:
+    async def _connect(self) -> str:
         """Connect, and follow the list until the connection ends; why it did."""
         self._gone.clear()
         try:
+            sdk = await asyncio.to_thread(_load_sdk)
             with anyio.CancelScope(deadline=anyio.current_time() + CONNECT_S) as self._scope:
                 if self._closing.is_set():
                     return CLOSED
@@ -146,13 +148,14 @@ class McpServer:
         """Read the list, and again whenever it may have changed."""
         while not self._gone.is_set():
             self._changed.clear()
+            began = time.monotonic()
             if not (self._calls and self._session):  # a server that does one thing at a time is left alone
                 self._scope.deadline = anyio.current_time() + LIST_S
                 await self._refresh(session)
             self._scope.deadline = float("inf")
             if self._session is None:
                 self._settle(session)
-            await _happens(self._gone, SPACING_S)
+            await _happens(self._gone, max(SPACING_S, SPACING * (time.monotonic() - began)))
             await _happens(self._changed, REFRESH_SOON_S if self.catalog.changed else REFRESH_S)
         if not self._closing.is_set():
             raise ConnectionError("the server closed the connection")
@@ -167,17 +170,25 @@ class McpServer:
 
     async def _refresh(self, session: Session) -> None:
         listed, self.has_more = await session.read_tools()
-        pins = await self._pins.pin(self.name, {one.name: one.digest for one in listed})
+        digests = {one.name: one.digest for one in listed if len(one.name) <= OWN_NAME_CAP}
+        pins = await self._pins.pin(self.name, digests)
         old = self.catalog
         new = await asyncio.to_thread(make_catalog, self._config, listed, pins, self.call, old)
-        for name in sorted(set(new.changed) - set(old.changed)):
+        for name in self._untold(dict.fromkeys(new.changed, "")):
             log.warning("mcp.tool_changed", extra={"server": self.name, "tool": shown(name)})
-        for name, cause in new.left_out.items():
-            if old.left_out.get(name) != cause:
-                log.warning("mcp.tool_left_out", extra={"server": self.name, "tool": shown(name), "cause": cause})
+        for name in self._untold(new.left_out):
+            cause = new.left_out[name]
+            log.warning("mcp.tool_left_out", extra={"server": self.name, "tool": shown(name), "cause": cause})
         self.catalog = new
         if new.tools != old.tools:
             self._tools.replace(self.name, new.tools)
+
+    def _untold(self, causes: Mapping[str, str]) -> list[str]:
+        """The tools of which this has not been logged; a server that thinks up names does not fill the log."""
+        found = [name for name, cause in causes.items() if (name, cause) not in self._told]
+        found = found[: max(MOST_TOLD - len(self._told), 0)]
+        self._told.update((name, causes[name]) for name in found)
+        return found
 
     def _lose(self, session: Session | None = None) -> None:
         """Have the connection made anew, unless that has happened since."""

@@ -34,6 +34,7 @@ from pydantic import ValidationError
 
 from toolset.mcp.answer import Answer
 from toolset.mcp.config import ServerConfig
+from toolset.mcp.pace import Pace
 from toolset.mcp.pins import ListedTool
 from toolset.mcp.stdio import LINE_BYTES, run_server
 from toolset.tool import ToolError
@@ -149,25 +150,27 @@ def _http(config: ServerConfig, tls: ssl.SSLContext) -> httpx2.AsyncClient:
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Have an answer end in an error beyond the limit; a stream of events has a limit for each event."""
+    """Have an answer end in an error beyond the limit; a stream of events has a limit for each event, and a pace."""
     if response.status_code in (401, 403):
         raise ConnectionError(f"HTTP {response.status_code}: the server refuses the headers in MCP_SERVERS")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ConnectionError("the answer is compressed, which was not asked for")
-    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = _Bounded(response.stream)
+    is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    response.stream = _Bounded(response.stream, is_endless=is_endless)
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, *, is_endless: bool) -> None:
         self._stream = stream
+        self._is_endless = is_endless
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = LINE_BYTES
+        pace, size = Pace(), 0
         async for piece in self._stream:
-            left -= len(piece)
-            if left < 0:
+            size += len(piece)
+            if size > LINE_BYTES and not self._is_endless:
                 raise httpx2.StreamError(f"the answer has more than {LINE_BYTES} bytes")
+            await pace.keep(piece.count(b"\n\n") + piece.count(b"\r\n\r\n"), len(piece))
             yield piece
 
     async def aclose(self) -> None:

@@ -19,6 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from toolset.mcp.config import ServerConfig
+from toolset.mcp.pace import Pace
 
 Received = SessionMessage | Exception
 
@@ -69,9 +70,10 @@ async def _read(
     process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received], ended: Callable[[], None]
 ) -> None:
     """Hand on each line until the server closes its output, or writes one that is too long."""
-    output = cast(asyncio.StreamReader, process.stdout)
+    output, pace = cast(asyncio.StreamReader, process.stdout), Pace()
     with suppress(OSError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while line := await output.readline():
+            await pace.keep(1, len(line))
             try:
                 message: Received = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
             except ValueError:  # not a message: servers print other things too

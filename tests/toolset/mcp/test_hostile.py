@@ -73,6 +73,31 @@ async def test_a_line_without_an_end_ends_the_connection(hostile: Hostile) -> No
         assert served.server.cause == "MCPError: Connection closed"
 
 
+async def test_a_server_that_never_stops_talking_leaves_time_to_others(hostile: Hostile) -> None:
+    """It is heard some hundred times a second."""
+    async with serving(hostile.says(tools=[listed("do")], spam=True)) as served:
+        began, spent = time.monotonic(), time.process_time()
+        await asyncio.sleep(2)
+        assert time.process_time() - spent < (time.monotonic() - began) / 2
+        assert list(served.tools) == ["bad_do"]
+
+
+async def test_invented_names_fill_neither_store_nor_log(hostile: Hostile, caplog: pytest.LogCaptureFixture) -> None:
+    """Long ones are not even pinned."""
+    pins = MemoryPins()
+    bad = {"type": "object", "properties": {"a b": {}}}
+    async with serving(hostile.says(tools=[listed(f"{n}", inputSchema=bad) for n in range(150)]), pins):
+        pass
+    async with serving(hostile.says(tools=[listed("x" * 200), listed("poke")], answers={"poke": TEXT}), pins) as served:
+        assert served.server.catalog.left_out == {"x" * 200: "its name has more than 128 characters"}
+        assert "x" * 200 not in pins.pins
+        hostile.says(tools=[listed(f"new {n}", inputSchema=bad) for n in range(200)], answers={"poke": TEXT})
+        caplog.clear()
+        await served.call("bad_poke")
+        await until(lambda: not served.tools)
+        assert len(caplog.records) < 200
+
+
 @pytest.mark.parametrize("tools", ["many", [1], [{"name": 1}], [{"name": "a", "inputSchema": []}], None])
 async def test_a_list_of_wrong_types_is_none(hostile: Hostile, tools: object) -> None:
     """The cause is told in a line."""
