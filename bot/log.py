@@ -20,6 +20,7 @@ from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 MOST_FRAMES = 40  # the innermost
 SHORTEST = 5  # characters; a shorter secret is not removed, as it occurs in ordinary words
+SILENT = ("client", "mcp")  # the SDK of MCP quotes what servers say; toolset.mcp tells what matters
 WARNING_ONLY = (
     "aiohttp",
     "anthropic",
@@ -69,6 +70,8 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     for name in WARNING_ONLY:  # their INFO lines may hold URLs and bodies
         logging.getLogger(name).setLevel(logging.WARNING)
 

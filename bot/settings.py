@@ -148,6 +148,8 @@ class Settings(BaseSettings):
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
     hooks: Names = ()
+    mcp_servers: FilePath | None = None
+    mcp_trust: Names = ()
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""

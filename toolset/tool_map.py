@@ -29,6 +29,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     Args:
         rules: which of them a place and a person are offered.
+        only_reading: no others are ever offered.
 
     Raises:
         ToolSetupError: two tools of one name, or of one command.
@@ -39,26 +40,21 @@ class ToolMap(Mapping[str, ValidatedTool]):
         rules: as given.
     """
 
-    def __init__(self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES) -> None:
-        self._tools: dict[str, ValidatedTool] = {}
+    def __init__(self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES, *, only_reading: bool = False) -> None:
         self.rules = rules
-        self._views: dict[int, ToolMap] = {}
         self.commands: dict[str, str] = {}
+        self._only_reading = only_reading
+        self._sources: dict[str, Sequence[ValidatedTool]] = {}
+        self._fixed: dict[str, ValidatedTool] = {}
         for tool in tools:
             name = tool.definition.name
-            if name in self._tools or name == FIND_TOOLS:
+            if name in self._fixed or name == FIND_TOOLS:
                 raise ToolSetupError(f"two tools are named {name}")
-            self._tools[name] = tool
+            self._fixed[name] = tool
             for word in tool.commands:
                 if (other := self.commands.setdefault(word, name)) != name:
                     raise ToolSetupError(f"the tools {other} and {name} have the same command: {word}")
-        self.definitions = tuple(tool.definition for tool in self._tools.values())
-        self._others = {each.name: each for each in self.definitions if not each.own}
-        if len(self._others) > MANY:
-            search: Any = FindTools(  # its description tells of these tools, so it is no class variable
-                tuple(self._others.values())
-            )
-            self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
+        self._offer(self._fixed)
 
     def __getitem__(self, name: str) -> ValidatedTool:
         return self._tools[name]
@@ -104,9 +100,39 @@ class ToolMap(Mapping[str, ValidatedTool]):
             self._views[number] = ToolMap(self.rules.rules[number].select(self._without_search()))
         return self._views[number]
 
+    def replace(self, source: str, tools: Sequence[ValidatedTool]) -> None:
+        """Offer these tools of a source, such as a server, in place of its earlier ones.
+
+        They stand behind the tools of the start, in the order in which their sources were first named, and have no
+        commands. Of several tools of one name, the first in this order is offered.
+        """
+        self._sources[source] = [tool for tool in tools if tool.definition.only_reads or not self._only_reading]
+        offered = dict(self._fixed)
+        for ones in self._sources.values():
+            for tool in ones:
+                if tool.definition.name != FIND_TOOLS:
+                    offered.setdefault(tool.definition.name, tool)
+        self._offer(offered)
+
+    def dropped(self, source: str) -> list[str]:
+        """The tools of a source that are not offered, because an earlier one has their name."""
+        named = ((tool.definition.name, tool) for tool in self._sources.get(source, ()))
+        return [name for name, tool in named if self._tools.get(name) is not tool]
+
     def low_risk(self) -> ToolMap:
-        """The tools that only read."""
-        return ToolMap((tool for tool in self._without_search() if tool.definition.only_reads), self.rules)
+        """The tools that only read; it will offer no others."""
+        read = (tool for tool in self._without_search() if tool.definition.only_reads)
+        return ToolMap(read, self.rules, only_reading=True)
+
+    def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
+        self._tools = dict(tools)
+        self._views: dict[int, ToolMap] = {}
+        self.definitions = tuple(tool.definition for tool in tools.values())
+        self._others = {each.name: each for each in self.definitions if not each.own}
+        if len(self._others) > MANY:
+            # Its description tells of these tools, so it is no class variable.
+            search: Any = FindTools(tuple(self._others.values()))
+            self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
 
     def _without_search(self) -> list[ValidatedTool]:
         return [self._tools[each.name] for each in self.definitions]

@@ -34,12 +34,14 @@ class Openers:
     Attributes:
         model: opens one of ``settings.models``.
         channels: what checks each channel, by its label in the report.
+        mcp: what checks the MCP servers, likewise.
     """
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
     tools: Callable[[], AbstractAsyncContextManager[ToolMap]]
     model: Callable[[str], AbstractAsyncContextManager[Provider]]
     channels: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
+    mcp: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
 
 async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
@@ -71,7 +73,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], settings, openers)),
-        *(within(name, check()) for name, check in openers.channels.items()),
+        *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
         within("port", _check_port(settings)),
     )
     return [*(result for group in found for result in group), *_check_access(report, settings)]

@@ -11,7 +11,7 @@ from bot import log
 from bot.agent.hooks import Hook
 from bot.cli.new_tool import write_tool
 from bot.errors import SettingsError
-from bot.plugins import load_hooks, open_tools
+from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.settings import load
 
 QUIET = """
@@ -95,6 +95,33 @@ def test_a_folder_that_is_none_stops_start_up(monkeypatch: pytest.MonkeyPatch) -
     """Rather than no tools at all."""
     monkeypatch.setenv("TOOLS_DIR", "nowhere")
     with pytest.raises(SettingsError, match="TOOLS_DIR: "):
+        load()
+
+
+def test_mcp_servers_come_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MCP_TRUST names those whose word counts."""
+    assert mcp_servers(load()) == ()
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}', "utf-8")
+    monkeypatch.setenv("MCP_SERVERS", str(file))
+    monkeypatch.setenv("MCP_TRUST", "b")
+    assert [(server.name, server.is_trusted) for server in mcp_servers(load())] == [("a", False), ("b", True)]
+    monkeypatch.setenv("MCP_TRUST", "b,c")
+    with pytest.raises(SettingsError, match="MCP_TRUST: c is no server in MCP_SERVERS"):
+        mcp_servers(load())
+
+
+async def test_a_wrong_file_of_mcp_servers_stops_start_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line that names it; so does one that is not there."""
+    file = tmp_path / "mcp.json"
+    file.write_text("{}", "utf-8")
+    monkeypatch.setenv("MCP_SERVERS", str(file))
+    async with open_tools(load()) as tools:
+        with pytest.raises(SettingsError, match=rf"MCP_SERVERS: {file} has no object mcpServers"):
+            async with open_mcp(load(), tools, None):
+                pass
+    monkeypatch.setenv("MCP_SERVERS", str(tmp_path / "none.json"))
+    with pytest.raises(SettingsError, match="MCP_SERVERS: Path does not point to a file"):
         load()
 
 
