@@ -5,8 +5,9 @@
     bot/ops               doctor startup dead_letters usage eviction call_tool
     bot/web               server port connections guard signin console_token page health
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
-    bot/conversation      intake runner services turns triage inbound media journal approvals commands history
-                          summarizer edits memory lists limits admission cancellation delivery alerts reminders
+    bot/conversation      intake runner services turns sources triage inbound media journal approvals commands
+                          history summarizer edits memory lists limits admission cancellation delivery alerts
+                          reminders
     bot/agent             loop turn tool_runner hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text approvals delivery

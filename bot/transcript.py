@@ -134,13 +134,41 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
+class Source(Struct, frozen=True):
+    """A page that an answer rests on; title and address are the vendor's, unchecked."""
+
+    title: str
+    url: str
+
+
+class Grounding(Struct, frozen=True, omit_defaults=True):
+    """What the vendor's own search has added to a response, or to several added up.
+
+    Attributes:
+        queries: of the searches, each once.
+    """
+
+    sources: tuple[Source, ...] = ()
+    queries: tuple[str, ...] = ()
+
+    def __add__(self, other: Grounding) -> Grounding:
+        return Grounding(
+            tuple(dict.fromkeys((*self.sources, *other.sources))), tuple(dict.fromkeys((*self.queries, *other.queries)))
+        )
+
+
+NOT_GROUNDED = Grounding()
+
+
 class Spending(Struct, frozen=True):
-    """The tokens of one model response.
+    """What one model response has used.
 
     Attributes:
         asker: the person it answers.
         messages: user messages since the turn's previous response.
         is_first: it is the first response of its turn.
+        searches: of the vendor's own search.
+        refusal: see ``ModelResponse``.
     """
 
     model: str
@@ -148,6 +176,8 @@ class Spending(Struct, frozen=True):
     asker: Author
     messages: int
     is_first: bool
+    searches: int = 0
+    refusal: str = ""
 
 
 class TurnRecord(Struct, frozen=True):

@@ -214,6 +214,8 @@ class Budgets:
             totals.counts[f"{kind} {spending.model}"] += getattr(usage, kind)
         totals.counts[f"turns {spending.model}"] += spending.is_first
         totals.counts[f"messages {spending.model}"] += spending.messages
+        if spending.searches:
+            totals.counts[f"searches {spending.model}"] += spending.searches
         totals.counts["tokens"] += tokens
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_soon())

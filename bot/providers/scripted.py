@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bot.errors import TryAgain
 from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
+from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Text, ToolCall, Usage, new_id
 from toolset.tool import ToolDefinition
 
 
@@ -33,6 +33,8 @@ class Step:
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
     opaque: Opaque | None = None
+    grounding: Grounding = NOT_GROUNDED
+    refusal: str = ""
     before: tuple[StreamEvent, ...] = ()
     error: Exception | None = None
     gate: asyncio.Event | None = None
@@ -115,7 +117,7 @@ class Scripted:
         words = (Text(step.text),) if step.text else ()
         message = Message(new_id("msg"), "model", (*words, *calls), time.time_ns() // 1_000_000, opaque=step.opaque)
         reason = step.stop_reason or ("tool_use" if calls else "end_turn")
-        response = ModelResponse(message, reason, step.usage, self.model, step.detail)
+        response = ModelResponse(message, reason, step.usage, self.model, step.detail, step.grounding, step.refusal)
         return [*step.before, *replay(message), Completed(response)]
 
 
