@@ -69,11 +69,12 @@ class Excess:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was used today, and the limits."""
+    """What was used today, and the limits; of the bot also the vendors' own searches, which have none."""
 
     scope: Literal["user", "conversation", "bot"]
     spent: Spent
     limits: Spent
+    searches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,9 @@ class Budgets:
             for counter, stands in zip(counters, spent, strict=True)
         ]
         if is_operators(conversation):
-            used.append(Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens)))
+            [whole] = await self._budget.days([self._days.today])
+            searches = sum(count for kind, count in whole.counts.items() if kind.startswith("searches "))
+            used.append(Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens), searches))
         return used
 
     def limit(self, excess: Excess) -> int:
