@@ -16,7 +16,8 @@
                           delivery presence streaming assistant tasks doctor
     bot/channels/console  channel entries inbound live sse
     bot/providers         registry fallback retry_policy scripted
-    bot/providers/shared  entry failures httpx2_client request response schema_dialect size_limits streaming
+    bot/providers/shared  entry failures httpx2_client request response schema_dialect server_tools size_limits
+                          streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
                           facts lists reminders budget memory frames personal_data private rewriting embedded
                           docket_keys

@@ -145,7 +145,7 @@ class Grounding(Struct, frozen=True, omit_defaults=True):
     """What the vendor's own search has added to a response, or to several added up.
 
     Attributes:
-        queries: of the searches, each once.
+        queries: of searches that the vendor wants to be linked, each once.
     """
 
     sources: tuple[Source, ...] = ()

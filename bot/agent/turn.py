@@ -239,7 +239,7 @@ class Turn:
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
         used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
-        await self._ports.spend(Spending(*used, len(response.grounding.queries), response.refusal))
+        await self._ports.spend(Spending(*used, response.searches, response.refusal))
 
     async def record_response(
         self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED

@@ -61,6 +61,7 @@ class ModelResponse:
         message: role ``model``; text, calls and the vendor's opaque data.
         detail: the vendor's words about an unusual stop, for the log.
         grounding: what the vendor's own search has added.
+        searches: of the vendor's own search.
         refusal: the vendor's own tools that were refused for this response, and why; for the operator.
     """
 
@@ -70,6 +71,7 @@ class ModelResponse:
     model: str = ""
     detail: str = ""
     grounding: Grounding = NOT_GROUNDED
+    searches: int = 0
     refusal: str = ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.errors import TryAgain
 from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
@@ -34,6 +34,7 @@ class Step:
     detail: str = ""
     opaque: Opaque | None = None
     grounding: Grounding = NOT_GROUNDED
+    searches: int = 0
     refusal: str = ""
     before: tuple[StreamEvent, ...] = ()
     error: Exception | None = None
@@ -117,7 +118,8 @@ class Scripted:
         words = (Text(step.text),) if step.text else ()
         message = Message(new_id("msg"), "model", (*words, *calls), time.time_ns() // 1_000_000, opaque=step.opaque)
         reason = step.stop_reason or ("tool_use" if calls else "end_turn")
-        response = ModelResponse(message, reason, step.usage, self.model, step.detail, step.grounding, step.refusal)
+        response = ModelResponse(message, reason, step.usage, self.model, step.detail)
+        response = replace(response, grounding=step.grounding, searches=step.searches, refusal=step.refusal)
         return [*step.before, *replay(message), Completed(response)]
 
 

@@ -27,11 +27,12 @@ from bot.providers.gemini.failures import ServiceError, cause_of, translating
 from bot.providers.gemini.relay import EVENT_STREAM, Relay
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer
-from bot.providers.gemini.server_tools import ServerTools, may_be_refusal
+from bot.providers.gemini.server_tools import declared, may_be_refusal, own_tools
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import Attachments, remember_last
+from bot.providers.shared.server_tools import ServerTools
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import UNREADABLE, Message, encode
 from toolset.tool import ToolDefinition
@@ -104,7 +105,7 @@ class GenerateContent:
         self._sdk: Sdk | None = None
         self._opening = asyncio.Lock()
         self._prefixes: dict[tuple[str, int, ToolChoice, bool], Prefix] = {}
-        self._server_tools = ServerTools(options.server_tools, self.model)
+        self._server_tools = ServerTools(own_tools(options.server_tools, self.model), self.model)
         self._cached = CachedContents(self._open_sdk, failures)
 
     def stream(
@@ -117,16 +118,16 @@ class GenerateContent:
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
         attachments = Attachments()
-        own_tools = self._server_tools.declared() if tools else {}
+        own = declared(self._server_tools.offered()) if tools else {}
 
-        def write(own_tools: JSON) -> Request:
-            prefix = self._prefix(system, tools, tool_choice, own_tools)
+        def write(own: JSON) -> Request:
+            prefix = self._prefix(system, tools, tool_choice, own)
             cached = self._cached.use(prefix.json) if tool_choice == AUTO else ""
-            chat = contents(messages, self.name, self.model, attachments.stand_in, combines=bool(own_tools))
+            chat = contents(messages, self.name, self.model, attachments.stand_in, combines=bool(own))
             return Request({"contents": chat, "generationConfig": self._generation}, prefix.fields, cached)
 
         answer = Answer(self.name, self.model, self._failures)
-        events = self._events(write, own_tools, attachments, answer)
+        events = self._events(write, own, attachments, answer)
         return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
 
     async def check(self) -> str:
@@ -153,19 +154,19 @@ class GenerateContent:
                 self._sdk = sdk.Sdk(*self._client)
             return self._sdk
 
-    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own_tools: JSON) -> Prefix:
+    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own: JSON) -> Prefix:
         """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms.
 
         Args:
-            own_tools: Google's own, as fields of a ``Tool``.
+            own: Google's own, as fields of a ``Tool``.
         """
-        key = (system, id(tools), tool_choice, bool(own_tools))
+        key = (system, id(tools), tool_choice, bool(own))
         if (known := self._prefixes.get(key)) is not None:
             return known
         fields: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
         if tools:
-            fields["tools"] = [declared | own_tools for declared in self._declarations(tools)]
-            fields["toolConfig"] = tool_config(tool_choice, combines=bool(own_tools))
+            fields["tools"] = [functions | own for functions in self._declarations(tools)]
+            fields["toolConfig"] = tool_config(tool_choice, combines=bool(own))
         if len(self._prefixes) == MOST_PREFIXES:
             self._prefixes.clear()
         # The prefix holds the tools, so no others can have their id.
@@ -173,23 +174,23 @@ class GenerateContent:
         return prefix
 
     async def _events(
-        self, write: Callable[[JSON], Request], own_tools: JSON, attachments: Attachments, answer: Answer
+        self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
     ) -> AsyncGenerator[bytes]:
         async with (
-            await self._open_combined(write, own_tools, attachments, answer) as stream,
+            await self._open_combined(write, own, attachments, answer) as stream,
             aclosing(events_of(stream.content.iter_any())) as events,
         ):
             async for data in events:
                 yield data
 
     async def _open_combined(
-        self, write: Callable[[JSON], Request], own_tools: JSON, attachments: Attachments, answer: Answer
+        self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
     ) -> aiohttp.ClientResponse:
         """Send the request with Google's own tools; where Google refuses them, send it without them at once."""
         try:
-            return await self._open(write(own_tools), attachments)
+            return await self._open(write(own), attachments)
         except ServiceError as error:
-            if not (own_tools and may_be_refusal(error)):
+            if not (own and may_be_refusal(error)):
                 raise
             cause = cause_of(error, self._failures)
         stream = await self._open(write({}), attachments)

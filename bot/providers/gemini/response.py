@@ -204,7 +204,8 @@ class Answer:
             opaque=self._opaque(kept),
             detail=f"{self._blocked or self._finish} {self._message}".strip(),
         )
-        return replace(response, grounding=self._grounding, refusal=self.refusal)
+        searches = len(self._grounding.queries)
+        return replace(response, grounding=self._grounding, searches=searches, refusal=self.refusal)
 
     def _opaque(self, kept: Sequence[_RawPart]) -> Opaque | None:
         """The parts word for word, unless a field that is not read here holds what no later request could."""

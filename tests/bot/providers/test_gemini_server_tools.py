@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.errors import ModelError
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.gemini.client import Gemini
-from bot.providers.gemini.server_tools import PAUSE_S, ServerTools
+from bot.providers.gemini.server_tools import own_tools
 from bot.providers.gemini.vertex import Vertex
 from bot.providers.shared.entry import AUTO_TOOLS, Options
 from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Source, Text, Usage
@@ -45,7 +45,7 @@ def bodies(fake: GeminiFake) -> list[JSON]:
     return [request.body for request in fake.requests if request.action == "streamGenerateContent"]
 
 
-def own_tools(body: JSON) -> set[str]:
+def googles(body: JSON) -> set[str]:
     """Google's own tools in a request."""
     return {name for tool in body.get("tools", ()) for name in tool} - {"functionDeclarations"}
 
@@ -98,7 +98,7 @@ def test_auto_is_search_where_the_model_is_known_to_take_it(
     chosen: tuple[str, ...], name: str, names: tuple[str, ...]
 ) -> None:
     """Named tools are tried with every model."""
-    assert ServerTools(chosen, name).names == names
+    assert own_tools(chosen, name) == names
 
 
 async def test_calls_of_googles_tools_go_back_unchanged(fake: GeminiFake, searching: Gemini) -> None:
@@ -108,6 +108,7 @@ async def test_calls_of_googles_tools_go_back_unchanged(fake: GeminiFake, search
     first = await ask(searching, [user("weather in Iceland's capital?")], TOOLS)
     assert first.calls == [("get_weather", {})]
     assert first.response.grounding == Grounding(queries=("capital of Iceland",))
+    assert first.response.searches == 1
     said = first.response.message
     fake.say("Rain.")
     messages = [user("?"), said, results(said, {"condition": "Rain"})]
@@ -201,12 +202,12 @@ async def test_a_refusal_is_answered_without_them(
         reply = await refused(fake, searching, status=status, message=message)
     assert reply.text == "ok"
     assert reply.response.refusal == f"gemini-3.5-flash, google_search: {status} {message}"
-    assert [own_tools(body) for body in bodies(fake)] == [{"googleSearch"}, set()]
+    assert [googles(body) for body in bodies(fake)] == [{"googleSearch"}, set()]
     assert bodies(fake)[1]["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
     assert [entry["event"] for entry in logs] == ["model.server_tools_refused"]
     fake.say("ok")
     again = await ask(searching, [user("?")], TOOLS)
-    assert (own_tools(bodies(fake)[-1]), again.response.refusal) == (set(), "")
+    assert (googles(bodies(fake)[-1]), again.response.refusal) == (set(), "")
 
 
 async def test_an_older_model_refuses_named_tools(fake: GeminiFake) -> None:
@@ -236,20 +237,7 @@ async def test_a_refusal_of_something_else_pauses_nothing(
     assert len(bodies(fake)) == requests
     fake.say("ok")
     await ask(searching, [user("?")], TOOLS)
-    assert own_tools(bodies(fake)[-1]) == {"googleSearch"}
-
-
-def test_the_tools_come_back_after_an_hour() -> None:
-    """A second refusal at the same time is logged once."""
-    now = [0.0]
-    tools = ServerTools(AUTO_TOOLS, "gemini-3.5-flash", clock=lambda: now[0])
-    with capture_logs() as logs:
-        assert tools.pause("400") == tools.pause("400") == "gemini-3.5-flash, google_search: 400"
-    assert len(logs) == 1
-    now[0] = PAUSE_S - 1
-    assert tools.declared() == {}
-    now[0] = PAUSE_S
-    assert tools.declared() == {"googleSearch": {}}
+    assert googles(bodies(fake)[-1]) == {"googleSearch"}
 
 
 async def test_the_prefix_is_cached_with_them(fake: GeminiFake, searching: Gemini) -> None:
@@ -278,7 +266,7 @@ async def test_vertex_ai_gets_none() -> None:
         fake.say("ok")
         await ask(vertex, [user("?")], TOOLS, AUTO)
         await vertex.aclose()
-        assert own_tools(bodies(fake)[0]) == set()
+        assert googles(bodies(fake)[0]) == set()
 
 
 async def test_the_check_names_them(searching: Gemini) -> None:
