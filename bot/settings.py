@@ -21,7 +21,7 @@ SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="igno
 NO_SECRET = SecretStr("")
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans allow 20
-SERVER_TOOLS = {"google_search", "url_context", "code_execution"}
+SERVER_TOOLS = {"google_search", "url_context", "code_execution", "web_search"}
 CONNECTIONS, FEWEST_CONNECTIONS = 6, 3  # of one process
 
 
