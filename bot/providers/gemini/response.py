@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import DecodeError, Raw, Struct
+from msgspec import DecodeError, Raw, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
@@ -41,6 +41,8 @@ STOP_REASONS: dict[str, StopReason] = {
 }
 SEARCH, READ = "GOOGLE_SEARCH_WEB", "URL_RETRIEVAL_STATUS_SUCCESS"
 MOST_FOUND = 50  # pages or searches of an event; more are not looked at
+
+MetadataT = TypeVar("MetadataT", bound=Struct)
 
 
 class _FunctionCall(Struct):
@@ -92,8 +94,8 @@ class _UrlContextMetadata(Struct, rename="camel"):
 
 class _Candidate(Struct, rename="camel"):
     content: _Content | None = None
-    grounding_metadata: _GroundingMetadata | None = None
-    url_context_metadata: _UrlContextMetadata | None = None
+    grounding_metadata: Any = None
+    url_context_metadata: Any = None
     finish_reason: str | None = None
     finish_message: str | None = None
 
@@ -176,7 +178,8 @@ class Answer:
         for candidate in (event.candidates or ())[:1]:
             self._finish = candidate.finish_reason or self._finish
             self._message = candidate.finish_message or self._message
-            self._grounding += _grounding(candidate)
+            if candidate.grounding_metadata or candidate.url_context_metadata:
+                self._grounding += _grounding(candidate)
         for raw in _raw_parts(event):
             yield from self._take_part(bytes(raw))
         if event.prompt_feedback and event.prompt_feedback.block_reason:
@@ -247,14 +250,21 @@ class Answer:
 
 def _grounding(candidate: _Candidate) -> Grounding:
     """The pages and searches that an event names; the last ones of a stream do."""
-    found, read = candidate.grounding_metadata, candidate.url_context_metadata
-    pages = [chunk.web for chunk in (found and found.grounding_chunks) or () if chunk.web]
+    found = _metadata(candidate.grounding_metadata, _GroundingMetadata)
+    read = _metadata(candidate.url_context_metadata, _UrlContextMetadata)
+    pages = [chunk.web for chunk in found.grounding_chunks or () if chunk.web]
     sources = [Source(page.title or "", page.uri) for page in pages if page.uri]
-    for page in (read and read.url_metadata) or ():
+    for page in read.url_metadata or ():
         if page.retrieved_url and page.url_retrieval_status == READ:
             sources.append(Source("", page.retrieved_url))
-    queries = (found and found.web_search_queries) or ()
-    return Grounding(tuple(sources[:MOST_FOUND]), tuple(queries[:MOST_FOUND]))
+    return Grounding(tuple(sources[:MOST_FOUND]), tuple((found.web_search_queries or ())[:MOST_FOUND]))
+
+
+def _metadata(found: Any, kind: type[MetadataT]) -> MetadataT:
+    """Metadata in their form; empty in any other, as no answer shall be lost for them."""
+    with suppress(ValidationError):
+        return convert(found or {}, kind)
+    return kind()
 
 
 def _queries(call: _ServerCall) -> tuple[str, ...]:

@@ -169,6 +169,16 @@ async def test_pages_that_were_read_are_sources(fake: GeminiFake, searching: Gem
     assert found.sources == (Source("", "https://a.example/"),)
 
 
+@pytest.mark.parametrize("metadata", ["odd", {"webSearchQueries": [None]}, {"groundingChunks": [{"web": 1}]}])
+async def test_odd_metadata_cost_no_answer(fake: GeminiFake, searching: Gemini, metadata: Any) -> None:
+    """They are beside it; the search itself is known by its call."""
+    answer = grounded("q", [], "So.")
+    answer.events[-1]["candidates"][0]["groundingMetadata"] = metadata
+    fake.answer(answer)
+    response = (await ask(searching, [user("?")], TOOLS)).response
+    assert (response.message.text, response.grounding) == ("So.", Grounding(queries=("q",)))
+
+
 @pytest.mark.parametrize("args", [None, {"queries": "q"}, {"queries": [1]}, "q"])
 async def test_a_search_with_odd_arguments_is_kept_and_names_no_query(
     fake: GeminiFake, searching: Gemini, args: Any
