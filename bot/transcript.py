@@ -86,6 +86,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
         id: the platform's id; ours for model and tool messages.
         at: milliseconds since the epoch, UTC.
         context: a line with date, channel and author, which the model reads before the text.
+        footer: Markdown that people read below the text, and the model does not.
     """
 
     id: str
@@ -95,6 +96,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
     author: Author | None = None
     opaque: Opaque | None = None
     context: str = ""
+    footer: str = ""
 
     @property
     def text(self) -> str:

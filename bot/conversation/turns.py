@@ -477,7 +477,9 @@ class TurnRunner:
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         sentence = partial(self._sentence, turn=turn)
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
-        return Reply("\n\n".join((answer.text, *cut, *source_lists(turn.grounding, sentence))))
+        footer = "\n\n".join(source_lists(turn.grounding, sentence))
+        turn.added[-1] = replace(answer, footer=footer)
+        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))))
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))

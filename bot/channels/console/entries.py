@@ -42,5 +42,6 @@ def entries_of(messages: Iterable[Message]) -> list[Entry]:
         if message.role != "tool":
             made = [Call(call.id, call.name, call.arguments) for call in message.calls]
             calls |= {call.id: call for call in made}
-            entries.append(Entry(message.id, message.role, message.at, message.text, made))
+            text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
+            entries.append(Entry(message.id, message.role, message.at, text, made))
     return entries

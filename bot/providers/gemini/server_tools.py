@@ -5,7 +5,7 @@ https://ai.google.dev/gemini-api/docs/tool-combination
 
 from __future__ import annotations
 
-from bot.providers.gemini.failures import ServiceError
+from bot.providers.gemini.failures import ServiceError, refuses_key
 from bot.providers.gemini.request import FAMILY, JSON, is_third
 from bot.providers.shared.entry import AUTO_TOOLS
 
@@ -32,4 +32,6 @@ def may_be_refusal(error: ServiceError) -> bool:
     Not every 400 names them ("Request contains an invalid argument."). A key without a quota of searches, as in the
     free tier, gets a 429 that names no quota.
     """
-    return error.code == 400 or (error.code == 429 and OF_MODEL not in error.message)
+    if error.code == 429:
+        return OF_MODEL not in error.message
+    return error.code == 400 and not refuses_key(error)

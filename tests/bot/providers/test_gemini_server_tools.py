@@ -220,6 +220,15 @@ async def test_a_refusal_is_answered_without_them(
     assert (googles(bodies(fake)[-1]), again.response.refusal) == (set(), "")
 
 
+async def test_a_bad_key_is_refused_once(fake: GeminiFake) -> None:
+    """A 400 too, but not for the tools."""
+    provider = Gemini("wrong", "gemini-3.5-flash", fake.base_url, Options(server_tools=AUTO_TOOLS))
+    with pytest.raises(ModelError):
+        await ask(provider, [user("?")], TOOLS)
+    await provider.aclose()
+    assert len(bodies(fake)) == 1
+
+
 async def test_an_older_model_refuses_named_tools(fake: GeminiFake) -> None:
     """The stand-in's own refusal."""
     older = Gemini(KEY, "gemini-2.5-flash", fake.base_url, Options(server_tools=("google_search",)))
