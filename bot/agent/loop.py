@@ -70,7 +70,8 @@ class Agent:
             may_call = turn.rounds < self.max_tool_turns
             response = await self._ask(turn, tools, may_call)
             _refuse_useless(response, may_call)
-            await turn.record_response(_with_unique_ids(response.message, turn.added), response.stop_reason)
+            message = _with_unique_ids(response.message, turn.added)
+            await turn.record_response(message, response.stop_reason, response.grounding)
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
@@ -100,7 +101,7 @@ class Agent:
                             case Restarted():
                                 await show(AnswerRestarted())
                             case Completed(response):
-                                await turn.spend(response.model, response.usage)
+                                await turn.spend(response)
                                 turn.model = response.model
                                 tokens = asdict(response.usage)
                                 call.end("model.called", response.stop_reason, response.model, tokens=tokens)

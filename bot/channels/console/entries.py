@@ -43,5 +43,6 @@ def entries_of(messages: Iterable[Message]) -> list[Entry]:
             made = [Call(call.id, call.name, call.arguments) for call in message.calls]
             calls |= {call.id: call for call in made}
             role = "reminder" if message.is_reminder else message.role
-            entries.append(Entry(message.id, role, message.at, message.text, made))
+            text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
+            entries.append(Entry(message.id, role, message.at, text, made))
     return entries

@@ -204,7 +204,7 @@ async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> No
     async with gemini_fake() as gemini:
         ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url})
         model = await found(ours, "model")
-    assert model == CheckResult("ok", "model", "Gemini Flash Latest answers")
+    assert model == CheckResult("ok", "model", "Gemini Flash Latest answers, with google_search")
     assert [request.action for request in gemini.requests] == ["get"]
 
 
@@ -232,7 +232,7 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
         )
         findings = await run_checks(ours, openers(ours))
     assert findings[:4] == [
-        CheckResult("ok", "model", "Gemini Flash Latest answers"),
+        CheckResult("ok", "model", "Gemini Flash Latest answers, with google_search"),
         CheckResult(
             "failure",
             "fallback",
