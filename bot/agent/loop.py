@@ -11,6 +11,7 @@ from contextlib import aclosing
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.reasons import declared
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -79,7 +80,7 @@ class Agent:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
         messages = await turn.request()
-        asked = self.provider.stream(system, messages, self.tools.definitions, choice)
+        asked = self.provider.stream(system, messages, declared(self.tools.definitions), choice)
         with span("model", self._metrics) as call:
             try:
                 async with aclosing(asked) as events:

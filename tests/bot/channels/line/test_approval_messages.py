@@ -22,7 +22,7 @@ LAUNCH = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", US
 def question_of(**arguments: object) -> Reply:
     """The reply that the core asks with."""
     shown = code_block(render_arguments(arguments))
-    text = texts().get("approval.question", "en", tool="launch", arguments=shown)
+    text = texts().get("approval.question", "en", tool="launch", arguments=shown, remarks="")
     return Reply(text, question=Question("question_1", "c1", "launch", arguments, "Hanako", USER))
 
 

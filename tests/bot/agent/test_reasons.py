@@ -1,0 +1,107 @@
+"""The model's reason for a call that acts: asked for, taken out, and handed to whoever decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.agent.hooks import Hook, Intervention
+from bot.agent.reasons import PROPERTY, declared, split_reason
+from bot.agent.tool_runner import MAX_REPEATED
+from bot.live_events import ToolStarted
+from bot.providers.shared.schema_dialect import strict_form
+from bot.transcript import ToolCall
+from tests.bot.conversation.tool_rounds import STRICT, Round, call
+from tests.fakes.tools import ANY_OBJECT, Echo, Launch
+from toolset.tool import ToolContext, ToolDefinition, ValidatedTool
+from toolset.tool_map import ToolMap
+
+OWN = {"type": "object", "properties": {"reason": {"type": "string"}}}
+WHY = "You asked for it."
+
+
+def launch_with(parameters: dict[str, Any]) -> ToolDefinition:
+    return ValidatedTool(Launch(), parameters, ANY_OBJECT).definition
+
+
+def test_a_tool_that_acts_asks_for_a_reason() -> None:
+    """Required, beside its own parameters; a tool that reads stays as it is, and so does the tool's own definition."""
+    acting, reading = launch_with(STRICT), ValidatedTool(Echo(), STRICT, ANY_OBJECT).definition
+    told, untold = declared([acting, reading])
+    assert told.parameters == {
+        **STRICT,
+        "properties": {"n": {"type": "integer"}, "reason": PROPERTY},
+        "required": ["reason"],
+    }
+    assert untold is reading
+    assert acting.parameters == STRICT
+
+
+def test_a_vendors_strict_mode_stays_possible() -> None:
+    """It wants every property required."""
+    [told] = declared([launch_with({**STRICT, "required": ["n"]})])
+    assert strict_form(dict(told.parameters)) is not None
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        OWN,
+        {"type": "object", "allOf": [OWN]},
+        {"type": "object", "$ref": "#/$defs/x", "$defs": {"x": OWN}},
+        {"type": "object", "patternProperties": {"^r": {}}},
+        {"type": "object", "maxProperties": 1},
+    ],
+)
+def test_a_tool_with_a_reason_of_its_own_keeps_it(parameters: dict[str, Any]) -> None:
+    """Also where the schema may have one, or allows no more properties."""
+    tool = launch_with(parameters)
+    assert declared([tool]) == (tool,)
+    made = call("launch", "c1", reason="mine")
+    assert split_reason(made, tool) == (made, "")
+
+
+def test_a_call_of_another_tool_keeps_its_arguments() -> None:
+    """One that reads, or one that nobody knows; a reason that is no text is taken out all the same."""
+    made = call("launch", "c1", reason="mine")
+    assert split_reason(made, None) == (made, "")
+    assert split_reason(made, ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT).definition) == (made, "")
+    assert split_reason(call("launch", "c1", reason={"a": 1}), launch_with(ANY_OBJECT)) == (call("launch", "c1"), "")
+
+
+class Looking(Hook):
+    """Notes the calls it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[ToolCall] = []
+
+    async def before(self, call: ToolCall, context: ToolContext) -> Intervention:
+        self.seen.append(call)
+        return None
+
+
+async def test_the_reason_reaches_who_decides_and_nobody_else() -> None:
+    """Hook, validation, live view and tool get the call without it; the transcript keeps the model's arguments."""
+    hook, launch = Looking(), Launch()
+    round_ = Round(call("launch", "c1", n=1, reason=WHY), hooks=[hook], c1=True)
+    [result] = await round_.run(ToolMap([ValidatedTool(launch, STRICT, ANY_OBJECT)]))
+    bare = call("launch", "c1", n=1)
+    assert result.response == {"heard": {"n": 1}}
+    assert hook.seen == [bare]
+    [acting] = round_.diary.reviewed
+    assert (acting.call, acting.reason, acting.tool.name) == (bare, WHY, "launch")
+    assert [message.role for message in acting.led_to] == ["user", "model"]
+    assert round_.diary.shown[0] == ToolStarted("c1", "launch", {"n": 1})
+    assert round_.turn.added[1].calls == (call("launch", "c1", n=1, reason=WHY),)
+
+
+async def test_another_reason_makes_no_other_call() -> None:
+    """The same call in a row is stopped, whatever is said for it."""
+    round_ = Round(call("launch", "c0", reason="0"), c0=True, c1=True, c2=True)
+    await round_.run()
+    for number in range(1, MAX_REPEATED + 1):
+        round_.respond(call("launch", f"c{number}", reason=str(number)))
+        await round_.run()
+    assert len(round_.launch.contexts) == MAX_REPEATED
+    assert "same call" in str(round_.responses()[0])
