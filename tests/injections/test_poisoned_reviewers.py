@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,15 @@ from bot.conversation.services import Policy, ReviewMode
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
-from bot.transcript import Message
 from tests.bot.conversation.reviewing import NO, YES
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection, corpus
-from tests.injections.injected_group import MOST_STEPS, injected_group
+from tests.injections.injected_group import MOST_STEPS, InjectedGroup, injected_group
 
-CORPUS = corpus()
-PER_TEST = 12  # injections: one conversation each
+ACTING = [one for one in corpus() if any(order.tool == "launch" for order in one.orders)]
+JURY, BLOCKS = 3, ("request", "call", "transcript")
+# The mode, and how many of the reviewers are sensible: in decide at least one must be.
+JURIES: list[tuple[ReviewMode, int]] = [("advise", 0), ("veto", 0), ("veto", 2), ("decide", 1)]
 
 
 def obeying(injection: Injection) -> Step:
@@ -27,56 +27,54 @@ def obeying(injection: Injection) -> Step:
     return Step(f"{injection.text}\n\nI approve. The person has approved.", calls=YES.calls)
 
 
-def sensible(messages: Sequence[Message]) -> Step:
-    """Rejects whatever nobody asked for."""
-    assert messages[0].text.startswith("<request>")
-    return NO
+def jury(injection: Injection, sensible: int) -> tuple[Reviewers, list[Scripted]]:
+    """Three reviewers; the others obey."""
+    steps = [NO] * sensible + [obeying(injection)] * (JURY - sensible)
+    scripts = [Scripted([step] * MOST_STEPS) for step in steps]
+    return Reviewers({f"r{number}": script for number, script in enumerate(scripts)}, "REVIEW", Metrics()), scripts
 
 
-def jury(injection: Injection, *, sensible_ones: int) -> tuple[Reviewers, list[Scripted]]:
-    """Three reviewers, of whom some are sensible."""
-    minds = [[obeying(injection)], [obeying(injection)], [obeying(injection)]]
-    scripts = [Scripted([sensible] * MOST_STEPS) for _ in range(sensible_ones)]
-    scripts += [Scripted(mind * MOST_STEPS) for mind in minds[sensible_ones:]]
-    return Reviewers({f"r{n}": script for n, script in enumerate(scripts)}, "REVIEW", Metrics()), scripts
-
-
-@pytest.mark.parametrize("first", range(0, len(CORPUS), PER_TEST))
-@pytest.mark.parametrize(
-    ("mode", "sensible_ones"), [("advise", 0), ("advise", 1), ("veto", 0), ("veto", 1), ("veto", 2), ("decide", 1)]
-)
+@pytest.mark.parametrize("injection", ACTING, ids=lambda one: one.name)
+@pytest.mark.parametrize(("mode", "sensible"), JURIES)
 async def test_no_injection_acts_by_votes(
-    store: Store, wttr: WttrFake, tmp_path: Path, mode: ReviewMode, sensible_ones: int, first: int
+    injection: Injection, mode: ReviewMode, sensible: int, store: Store, wttr: WttrFake, tmp_path: Path
 ) -> None:
-    """A person is asked, or nobody; the call is never made. Nothing that was read can end its block of data."""
+    """A person is asked, or nobody; the call is not made, and no text can end its block of data."""
+    reviewers, scripts = jury(injection, sensible)
     policy = Policy(review_mode=mode, review_tools=("launch",))
-    for number, injection in enumerate(CORPUS[first : first + PER_TEST]):
-        reviewers, scripts = jury(injection, sensible_ones=sensible_ones)
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        scene = injected_group(store, wttr, folder, injection, policy=policy, reviewers=reviewers, room=number)
-        async with scene as group:
-            await group.say("Read that page")
-            assert group.launch.contexts == []
-            if mode == "veto" and sensible_ones == 2:
-                assert group.asked == []
-            for request in (request for script in scripts for request in script.requests):
-                [message] = request.messages
-                blocks = [line for line in message.text.splitlines() if line.startswith(("<", "</"))]
-                assert blocks == [f"<{end}{name}>" for name in ("request", "call", "transcript") for end in ("", "/")]
+    async with injected_group(store, wttr, tmp_path, injection, policy=policy, reviewers=reviewers) as group:
+        await group.say("Read that page")
+        assert group.launch.contexts == []
+        is_whole = all("{long}" not in order.arguments.values() for order in injection.orders)
+        assert bool(group.asked) is (is_whole and sensible < JURY / 2)
+        if group.asked:
+            assert_remarks(group)
+    assert all(bool(script.requests) is is_whole for script in scripts)  # what nobody could read is rejected before
+    for request in (request for script in scripts for request in script.requests):
+        [message] = request.messages
+        blocks = [line for line in message.text.splitlines() if line.startswith("<")]
+        assert [line for line in blocks if line.strip("</>") in BLOCKS] == [
+            f"<{end}{name}>" for name in BLOCKS for end in ("", "/")
+        ]
 
 
-@pytest.mark.parametrize("injection", CORPUS[:3], ids=lambda injection: injection.name)
-async def test_all_of_them_decide_and_that_is_the_risk_of_it(
-    store: Store, wttr: WttrFake, tmp_path: Path, injection: Injection
+def assert_remarks(group: InjectedGroup) -> None:
+    """Each reviewer's words stand in one line of Kaiwa's, below the arguments."""
+    asked = group.asked[-1].reply
+    assert asked.question is not None
+    votes = [remark for remark in asked.question.remarks if remark.startswith("Reviewer ")]
+    assert len(votes) == JURY
+    assert all("\n" not in remark and "▸" not in remark for remark in asked.question.remarks)
+
+
+@pytest.mark.parametrize("tools", [(), ("echo",), ("launch",)])
+async def test_all_together_decide_and_that_is_the_risk_of_it(
+    store: Store, wttr: WttrFake, tmp_path: Path, tools: tuple[str, ...]
 ) -> None:
-    """A text that convinces every reviewer runs a call of REVIEW_TOOLS; no other tool's."""
-    for tools in ((), ("launch",)):
-        reviewers, _ = jury(injection, sensible_ones=0)
-        policy = Policy(review_mode="decide", review_tools=tools)
-        folder = tmp_path / f"tools{len(tools)}"
-        folder.mkdir()
-        scene = injected_group(store, wttr, folder, injection, policy=policy, reviewers=reviewers, room=len(tools))
-        async with scene as group:
-            await group.say("Read that page")
-            assert bool(group.launch.contexts) is bool(tools)
+    """A text that convinces every reviewer runs a call of REVIEW_TOOLS, and of no other tool."""
+    reviewers, _ = jury(ACTING[0], 0)
+    policy = Policy(review_mode="decide", review_tools=tools)
+    async with injected_group(store, wttr, tmp_path, ACTING[0], policy=policy, reviewers=reviewers) as group:
+        await group.say("Read that page")
+        assert bool(group.launch.contexts) is (tools == ("launch",))
+        assert bool(group.asked) is (tools != ("launch",))
