@@ -11,7 +11,7 @@ from contextlib import aclosing
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
-from bot.agent.reasons import declared
+from bot.agent.reasons import Declarations
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -48,6 +48,7 @@ class Agent:
         self.max_tool_turns = max_tool_turns
         self._tool_runner = ToolRunner(tools, Hooks(hooks), metrics)
         self._metrics = metrics
+        self._declarations = Declarations()
 
     async def run(self, turn: Turn) -> Message | None:
         """Run a turn from its present state to its answer; None if all its user messages were taken back.
@@ -80,7 +81,7 @@ class Agent:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
         messages = await turn.request()
-        asked = self.provider.stream(system, messages, declared(self.tools.definitions), choice)
+        asked = self.provider.stream(system, messages, self._declarations.of(self.tools.definitions), choice)
         with span("model", self._metrics) as call:
             try:
                 async with aclosing(asked) as events:

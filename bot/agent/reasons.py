@@ -6,7 +6,6 @@ taken out; only a question for approval, and reviewers, get to see it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +14,8 @@ from toolset.tool import ToolDefinition
 
 REASON = "reason"
 CAP = 200  # characters
+MOST_KNOWN = 64  # groups of tools
+Tools = tuple[ToolDefinition, ...]
 PROPERTY = {
     "type": "string",
     "maxLength": CAP,
@@ -26,9 +27,21 @@ UNCLEAR = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternPro
 )
 
 
-def declared(tools: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-    """The tools as a model gets them: those that act ask for a reason."""
-    return tuple(_with_reason(tool) if asks_for_reason(tool) else tool for tool in tools)
+class Declarations:
+    """The tools as models get them: those that act ask for a reason."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Tools, Tools]] = {}
+
+    def of(self, tools: Tools) -> Tools:
+        """The same object each time for the same tools: providers write a request's prefix once for it."""
+        if id(tools) not in self._known:
+            if len(self._known) == MOST_KNOWN:
+                self._known.clear()
+            # The tools are kept, so no others can have their id.
+            told = tuple(_with_reason(tool) if asks_for_reason(tool) else tool for tool in tools)
+            self._known[id(tools)] = tools, told
+        return self._known[id(tools)][1]
 
 
 def asks_for_reason(tool: ToolDefinition) -> bool:

@@ -42,6 +42,14 @@ async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:
         assert all(line.count(BULLET) == 1 for line in begun)
 
 
+def test_the_buttons_name_the_tool_by_its_title() -> None:
+    """The question above them has its name too."""
+    titled = Question("question_1", "c1", "launch", {}, "Hanako", USER, title="ロケットの打ち上げ")
+    [_, bubble] = approval_messages("text", titled, texts(), "ja", is_group=False)
+    assert "ロケットの打ち上げ" in bubble.text
+    assert "launch" not in bubble.text
+
+
 async def test_the_longest_question_fits_one_bubble(fake: LineFake, rig: Rig) -> None:
     """So that the core's limit is the only one."""
     await rig.say(question_of(text="🍎" * (SHOWN - len('▸ text: ""'))), rig.address(fake.token()))
