@@ -6,10 +6,10 @@
     bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
-    bot/conversation      intake runner services turns sources triage inbound media journal approvals commands
-                          history summarizer edits memory lists limits admission cancellation delivery alerts
-                          reminders
-    bot/agent             loop turn tool_runner hooks
+    bot/conversation      intake runner services turns sources triage inbound media journal approvals review quoting
+                          commands history summarizer edits memory lists limits admission cancellation delivery
+                          alerts reminders
+    bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text approvals delivery
                           presence doctor
@@ -22,7 +22,7 @@
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
                           facts lists tool_pins reminders budget memory frames personal_data private rewriting embedded
                           docket_keys
-    bot/safe_text         arguments glyphs names
+    bot/safe_text         arguments glyphs names quotations
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
 
 Each vendor of models has a folder of its own in ``bot/providers``.

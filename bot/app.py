@@ -28,6 +28,7 @@ from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
 from bot.conversation.reminders import ReminderClock
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
@@ -36,7 +37,7 @@ from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
-from bot.providers.registry import open_models
+from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
@@ -69,6 +70,7 @@ class ProcessServices:
     texts: Texts
     tools: ToolMap
     agent: Agent
+    reviewers: Reviewers
     shared: Path | None = None
 
 
@@ -132,7 +134,9 @@ async def open_services(settings: Settings, shared: Path | None = None) -> Async
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
         agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
-        yield ProcessServices(settings, store, metrics, load(), tools, agent, shared)
+        models = await stack.enter_async_context(open_reviewers(settings, metrics))
+        reviewers = Reviewers(models, _prompt("review"), metrics)
+        yield ProcessServices(settings, store, metrics, load(), tools, agent, reviewers, shared)
 
 
 def persona(settings: Settings) -> str:
@@ -145,8 +149,11 @@ def _summarizer(services: ProcessServices) -> Summarizer | None:
     """The summarizer; None with the demo model, which cannot write a summary."""
     if services.settings.chosen_model == "demo":
         return None
-    prompt = files("bot.prompts").joinpath("summary.md").read_text("utf-8").strip()
-    return Summarizer(services.agent.provider, prompt, services.metrics)
+    return Summarizer(services.agent.provider, _prompt("summary"), services.metrics)
+
+
+def _prompt(name: str) -> str:
+    return files("bot.prompts").joinpath(f"{name}.md").read_text("utf-8").strip()
 
 
 def console_prompt(settings: Settings) -> str:
@@ -185,7 +192,7 @@ async def open_runtime(
             host = _host(services, intake, alerts, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
         parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
-        runner = build(*parts, alerts=alerts, summarizer=_summarizer(services))
+        runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
         await stack.enter_async_context(aclosing(runner.services.budgets))
         await stack.enter_async_context(aclosing(runner.window))
         if works:

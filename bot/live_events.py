@@ -32,11 +32,12 @@ class AnswerRestarted(Struct, frozen=True, tag="restarted"):
 
 
 class ToolStarted(Struct, frozen=True, tag="tool_started"):
-    """A tool runs."""
+    """A tool runs; ``title`` is its name for people, where it has one."""
 
     call_id: str
     name: str
     arguments: dict[str, Any]
+    title: str = ""
 
 
 class ToolFinished(Struct, frozen=True, tag="tool_finished"):
@@ -54,8 +55,10 @@ class ApprovalAsked(Struct, frozen=True, tag="asked"):
     """A call waits for a person's approval.
 
     Attributes:
+        tool: its title and its name.
         shown: the arguments, one a line, safe to show (``bot.safe_text.arguments``).
         until: milliseconds since the epoch.
+        remarks: sentences to show apart from the arguments.
     """
 
     question_id: str
@@ -63,6 +66,7 @@ class ApprovalAsked(Struct, frozen=True, tag="asked"):
     tool: str
     shown: str
     until: int
+    remarks: tuple[str, ...] = ()
 
 
 class ApprovalSettled(Struct, frozen=True, tag="settled"):

@@ -157,6 +157,9 @@ class Settings(BaseSettings):
     approval_ttl_s: int = Field(3_600, ge=30, le=86_400)
     approvers: Names = ()
     auto_approve_anyway: bool = False
+    reviewers: ModelNames = Field((), max_length=5)
+    review_mode: Literal["advise", "veto", "decide"] = "advise"
+    review_tools: Names = ()
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
     hooks: Names = ()
@@ -230,9 +233,16 @@ class Settings(BaseSettings):
         """The chosen model, then its fallbacks, each ``provider:model`` once."""
         return tuple(dict.fromkeys((self.chosen_model, *self.fallback_models)))
 
+    @property
+    def all_models(self) -> tuple[str, ...]:
+        """The models and the reviewers, each once."""
+        return tuple(dict.fromkeys((*self.models, *self.reviewers)))
+
     def asker(self, name: str) -> str:
         """The variable that names a model."""
-        return "MODEL" if name == self.chosen_model else "FALLBACK_MODELS"
+        if name == self.chosen_model:
+            return "MODEL"
+        return "FALLBACK_MODELS" if name in self.fallback_models else "REVIEWERS"
 
     @property
     def line_on(self) -> bool:
@@ -290,6 +300,7 @@ def load(processes: int | None = None) -> Settings:
     """
     settings: Settings = _checked(Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes})
     _refuse_half_filled(settings)
+    _refuse_useless_review(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:
         try:
@@ -315,6 +326,14 @@ def _refuse_half_filled(settings: Settings) -> None:
         raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
 
 
+def _refuse_useless_review(settings: Settings) -> None:
+    """Refuse a mode of review that could never have an effect."""
+    if settings.review_mode != "advise" and not settings.reviewers:
+        raise SettingsError("REVIEWERS", f"REVIEW_MODE={settings.review_mode} needs reviewers; name models here")
+    if settings.review_mode == "decide" and not settings.review_tools:
+        raise SettingsError("REVIEW_TOOLS", "REVIEW_MODE=decide holds for the tools that are named here; name some")
+
+
 def _refuse_careless(settings: Settings) -> None:
     """Refuse automatic approval where strangers can write, unless a second setting confirms it."""
     ways_in = {
@@ -329,16 +348,16 @@ def _refuse_careless(settings: Settings) -> None:
 
 
 def refuse_auto_approval(settings: Settings, way_in: str) -> None:
-    """Refuse ``auto_approve`` without AUTO_APPROVE_ANYWAY, for a channel that others can use.
+    """Refuse approval without a person, without AUTO_APPROVE_ANYWAY, for a channel that others can use.
 
     Raises:
         SettingsError: names ``way_in`` and the fix.
     """
+    where = f"is refused where others can reach Kaiwa ({way_in})"
     if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
-        raise SettingsError(
-            "APPROVAL_MODE",
-            f"auto_approve is refused where others can reach Kaiwa ({way_in}); use ask, or set AUTO_APPROVE_ANYWAY=1",
-        )
+        raise SettingsError("APPROVAL_MODE", f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1")
+    if settings.review_mode == "decide" and not settings.auto_approve_anyway:
+        raise SettingsError("REVIEW_MODE", f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1")
 
 
 def env_file_is_open() -> bool:

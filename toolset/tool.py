@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -24,6 +24,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.schema import BadSchema, Schema, shortened
+from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
 
@@ -55,6 +56,8 @@ class ToolDefinition:
     Attributes:
         own: one of Kaiwa's; false for an operator's, a package's and a server's.
         needs_conversation: works on what a conversation holds; a call from elsewhere finds nothing.
+        titles: the tool's names for people, by language.
+        labels: of its arguments for people, by argument and language.
     """
 
     name: str
@@ -67,6 +70,16 @@ class ToolDefinition:
     writes: bool = False
     own: bool = True
     needs_conversation: bool = False
+    titles: Words = field(default_factory=dict)
+    labels: Mapping[str, Words] = field(default_factory=dict)
+
+    def title(self, locale: str) -> str:
+        """What people call the tool, in the language of a locale; its name where it has no title."""
+        return words_in(locale, self.titles) or self.name
+
+    def labels_in(self, locale: str) -> dict[str, str]:
+        """The labels of the arguments, in the language of a locale."""
+        return {name: words_in(locale, words) for name, words in self.labels.items()}
 
     @property
     def only_reads(self) -> bool:
@@ -218,6 +231,8 @@ class Tool(Protocol):
         writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
         needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
+        titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
+        labels: optional; the same for each of its arguments, by the argument's name.
         forget: optional; an async method that takes a conversation's id, deletes all that the tool keeps of it, and
             returns the number of deleted files. ``/forget me`` calls it, in any process, and again after a crash.
         Config: the tool's own variables; field names are the environment's, in lower case.
@@ -308,7 +323,11 @@ class ValidatedTool:
         idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
         writes, needs_conversation = getattr(tool, "writes", False), getattr(tool, "needs_conversation", False)
         flags = (bool(idempotent), bool(strict), bool(writes), own, bool(needs_conversation))
-        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
+        for_people = getattr(tool, "titles", {}), getattr(tool, "labels", {})
+        if wrong := complaint(*for_people, parameters):
+            raise ToolSetupError(f"tool {tool.name}: {wrong}")
+        facts = tool.name, tool.description, parameters, response, tool.risk
+        self.definition = ToolDefinition(*facts, *flags, *for_people)
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""

@@ -20,6 +20,7 @@ from toolset.tool import (
 
 MANY = 20  # tools from elsewhere that are all declared
 MOST = 40  # of them that a request declares otherwise
+MOST_OFFERS = 64  # that are remembered
 NO_RULES = Rules()
 FIND_TOOLS = FindTools.name
 
@@ -77,19 +78,27 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Let every tool delete what it keeps of a conversation; returns the number of deleted files."""
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
-    def offered(self, used: Callable[[], Iterable[str]]) -> Sequence[ToolDefinition]:
+    def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
         """The definitions for a request: Kaiwa's own; of more than 20 others ``find_tools`` and those in use.
 
         What was sent stays where it is when more is found, so that a vendor's cache of the beginning holds.
 
         Args:
             used: the names of tools that were called or found, the first one first.
+
+        Returns:
+            The same object for the same tools, which providers write once.
         """
         if FIND_TOOLS not in self._tools:
             return self.definitions
-        in_use = list(dict.fromkeys(name for name in used() if name in self._others))
-        own = (each for each in self.definitions if each.own)
-        return (*own, self._tools[FIND_TOOLS].definition, *(self._others[name] for name in in_use[-MOST:]))
+        in_use = tuple(dict.fromkeys(name for name in used() if name in self._others))[-MOST:]
+        if in_use not in self._offers:
+            if len(self._offers) == MOST_OFFERS:
+                self._offers.clear()
+            own = (each for each in self.definitions if each.own)
+            search = self._tools[FIND_TOOLS].definition
+            self._offers[in_use] = (*own, search, *(self._others[name] for name in in_use))
+        return self._offers[in_use]
 
     def of_place(self, conversation: str, user: str) -> ToolMap:
         """The tools that the rules offer in a conversation to a person."""
@@ -127,6 +136,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
     def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
         self._tools = dict(tools)
         self._views: dict[int, ToolMap] = {}
+        self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
         self.definitions = tuple(tool.definition for tool in tools.values())
         self._others = {each.name: each for each in self.definitions if not each.own}
         if len(self._others) > MANY:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from toolset.forecast.report import Report
 from toolset.forecast.result import Detail, result
 from toolset.openmeteo.client import OpenMeteo, OpenMeteoClient, UnknownPlace
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.race import BothFailed, first_answer
@@ -76,6 +77,7 @@ class GetWeather:
         "0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Weather", "ja": "天気"}
     commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -21,6 +21,7 @@ from toolset.confined.box import Box, check_sandbox
 from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
 from toolset.ordering import OrderedLocks
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 
 COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
@@ -94,6 +95,7 @@ class ReadFile(_InWorkspace):
         "change it. Paths are relative, such as notes/today.txt. For a long file ask for a range of lines."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Read a file", "ja": "ファイルを読む"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Read a file, or some of its lines.
@@ -121,6 +123,7 @@ class ListFiles(_InWorkspace):
         "before you read or write. Without `path` it lists everything."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "List files", "ja": "ファイル一覧"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """List a folder.
@@ -146,6 +149,7 @@ class SearchFiles(_InWorkspace):
         "to find where something stands. Without `path` it searches everything."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Search files", "ja": "ファイルを検索"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Search a folder.
@@ -170,6 +174,11 @@ class WriteFile(_InWorkspace):
         "Missing folders are made."
     )
     risk: ClassVar[Risk] = "high"
+    titles: ClassVar[Words] = {"en": "Write a file", "ja": "ファイルに書き込む"}
+    labels: ClassVar[Mapping[str, Words]] = {
+        "path": {"en": "File", "ja": "ファイル"},
+        "content": {"en": "Content", "ja": "内容"},
+    }
     idempotent: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace) -> None:
@@ -197,6 +206,8 @@ class DeleteFile(_InWorkspace):
         "wants something gone, or agrees to make room in a full workspace."
     )
     risk: ClassVar[Risk] = "high"
+    titles: ClassVar[Words] = {"en": "Delete a file or folder", "ja": "ファイルかフォルダーを削除"}
+    labels: ClassVar[Mapping[str, Words]] = {"path": {"en": "Path", "ja": "場所"}}
     idempotent: ClassVar[bool] = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -226,6 +237,8 @@ class RunCommand(_InWorkspace):
         "of one that is stopped nothing is."
     )
     risk: ClassVar[Risk] = "high"
+    titles: ClassVar[Words] = {"en": "Run a command", "ja": "コマンドを実行"}
+    labels: ClassVar[Mapping[str, Words]] = {"command": {"en": "Command", "ja": "コマンド"}}
     concurrency: ClassVar[int] = 4
 
     def __init__(self, workspace: Workspace, programs: tuple[str, ...], sandbox: Sandbox | None) -> None:

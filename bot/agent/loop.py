@@ -11,6 +11,7 @@ from contextlib import aclosing
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.reasons import Declarations
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
@@ -48,6 +49,7 @@ class Agent:
         self.max_tool_turns = max_tool_turns
         self._hooks = Hooks(hooks)
         self._metrics = metrics
+        self._declarations = Declarations()
 
     async def run(self, turn: Turn) -> Message | None:
         """Run a turn from its present state to its answer; None if all its user messages were taken back.
@@ -89,7 +91,7 @@ class Agent:
         show = turn.context.watcher.show
         messages = await turn.request()
         choice = _choice(turn, tools) if may_call else NONE
-        definitions = tools.offered(lambda: _used(messages, choice))
+        definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
         asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
             try:

@@ -14,7 +14,7 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
 from bot.transcript import NOT_GROUNDED, Author, Grounding, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Lists, Reminders
+from toolset.tool import Facts, Lists, Reminders, ToolDefinition
 
 NOBODY = Author()
 
@@ -51,6 +51,25 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     message_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ActingCall:
+    """A high-risk call that is to be decided.
+
+    Attributes:
+        call: as the tool will get it.
+        reason: the model's words, why it wants the call; may be empty.
+        text: the asker's last message.
+        led_to: all messages before the call, oldest first; the last one holds it.
+    """
+
+    call: ToolCall
+    tool: ToolDefinition
+    reason: str
+    asker: Author
+    text: str
+    led_to: Sequence[Message]
+
+
 class RecordedResponse(Struct, frozen=True, omit_defaults=True):
     """A model response, recorded before any of its calls runs."""
 
@@ -83,11 +102,8 @@ class TurnPorts(Protocol):
         """
         ...
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
         """Decide whether a high-risk call may be made.
-
-        Args:
-            text: the asker's last message, for the language.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
@@ -219,12 +235,16 @@ class Turn:
         """Whether all user messages were taken back."""
         return not any(message.role == "user" for message in self.added)
 
-    def repeated(self, index: int) -> int:
-        """How often the call at this index of the newest message was made in a row before, with the same arguments."""
-        calls = self.calls
-        made = sum(_same(calls[index], other) for other in calls[:index])
+    def repeated(self, index: int, form: Callable[[ToolCall], ToolCall]) -> int:
+        """How often the call at this index of the newest message was made in a row before, with the same arguments.
+
+        Args:
+            form: in which calls are compared.
+        """
+        call = form(self.calls[index])
+        made = sum(_same(call, form(other)) for other in self.calls[:index])
         for message in reversed(self.added[:-1]):
-            if message.calls and not any(_same(calls[index], other) for other in message.calls):
+            if message.calls and not any(_same(call, form(other)) for other in message.calls):
                 break
             made += bool(message.calls)
         return made
@@ -256,14 +276,16 @@ class Turn:
         self.restore_started(call.id)
         return True
 
-    async def review(self, call: ToolCall) -> ApprovalDecision:
+    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str = "") -> ApprovalDecision:
         """Decide whether a high-risk call may be made; a call is decided once.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            self.restore_decision(await self._ports.review(call, self.asker, self.last_user_text))
+            led_to = [*self._history, *self.added]
+            acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to)
+            self.restore_decision(await self._ports.review(acting))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:

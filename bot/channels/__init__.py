@@ -15,6 +15,7 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from bot.live_events import Watcher
+from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
 from bot.transcript import Media, Message
 
@@ -28,6 +29,9 @@ class Question(Struct, frozen=True, omit_defaults=True):
         asker: display name of the person who asked for the call; may be empty.
         asker_id: the platform's id of that person, who alone decides.
         until: when the question expires, milliseconds since the epoch.
+        title: the tool's name for people; may be empty.
+        labels: names of arguments for people.
+        remarks: sentences to show apart from the arguments: the model's reason, the votes of reviewers.
     """
 
     id: str
@@ -37,6 +41,19 @@ class Question(Struct, frozen=True, omit_defaults=True):
     asker: str = ""
     asker_id: str = ""
     until: int = 0
+    title: str = ""
+    labels: dict[str, str] = {}
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def shown_tool(self) -> str:
+        """The tool's title with its name, which alone is unique."""
+        return f"{self.title} ({self.tool})" if self.title else self.tool
+
+    @property
+    def shown_arguments(self) -> str:
+        """The arguments, one a line, safe to show."""
+        return render_arguments(self.arguments, self.labels)
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):

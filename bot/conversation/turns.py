@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from bot.agent.loop import STOPPED, Agent
 from bot.agent.turn import (
     NOBODY,
+    ActingCall,
     ApprovalDecision,
     RecordedResponse,
     StartedCall,
@@ -62,7 +63,7 @@ from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
 from bot.texts import language_of
-from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
+from bot.transcript import Message, Spending, Text, ToolResult, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -165,8 +166,8 @@ class ConversationPorts:
         self._waiting = False
         return await self._inbound.check(self._watcher)
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
-        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, text, call, asker)
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, acting)
         self._inbound.note_decision(decision)
         return decision
 

@@ -32,7 +32,7 @@ class Openers:
     """How the doctor opens the parts it checks.
 
     Attributes:
-        model: opens one of ``settings.models``.
+        model: opens one of ``settings.all_models``.
         channels: what checks each channel, by its label in the report.
         mcp: what checks the MCP servers, likewise.
     """
@@ -71,6 +71,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
     found = await asyncio.gather(
         within("model", _check_model("model", chosen, openers)),
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
+        *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], settings, openers)),
         *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
@@ -89,6 +90,8 @@ def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
         found.append(replace(approvals, result=result))
+    if (reviewers := report.get("reviewers")) and settings.review_mode == "decide":
+        found.append(replace(reviewers, result="warning"))
     if env_file_is_open():
         found.append(
             CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")

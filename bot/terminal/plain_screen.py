@@ -103,7 +103,7 @@ class _PlainDrawing:
 
     def _ask(self, event: ApprovalAsked) -> None:
         self.end_line()
-        lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines())]
+        lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines()), *event.remarks]
         self._screen.show_notice("\n".join([*lines, self._labels["question"].format(time=clock_time(event.until))]))
 
     def _restart(self) -> None:

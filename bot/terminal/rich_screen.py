@@ -188,9 +188,10 @@ class _RichDrawing:
         self._calls = {key: call for key, call in self._calls.items() if call.finished}
         self.flush()
         given = [Padding(Text(line), (0, 0, 0, 4)) for line in event.shown.splitlines()]
+        remarks = [Padding(Text(remark), (0, 0, 0, 2)) for remark in event.remarks]
         sentence = self._labels["question"].format(time=clock_time(event.until))
         head = Text.assemble(("?", "bold yellow"), " ", (event.tool, "cyan"))
-        self._print(Group(head, *given, Text(f"  {sentence}", style="dim")))
+        self._print(Group(head, *given, *remarks, Text(f"  {sentence}", style="dim")))
 
     def _print_block(self, block: str) -> None:
         if block.strip():

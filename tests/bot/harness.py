@@ -19,6 +19,7 @@ from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.limits import Limits
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
@@ -93,6 +94,7 @@ class Harness:
         *,
         summarises: bool = False,
         hooks: Sequence[Hook] = (),
+        reviewers: Reviewers | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = store
@@ -105,9 +107,8 @@ class Harness:
             policy=policy or Policy(), limits=limits, history_tokens=tokens, days=days, alert_to=alert_to
         )
         catalogue, channels = texts(), {self.box.name: self.box}
-        self.runner = build(
-            store, agent, channels, catalogue, self.metrics, options, summarizer=summarizer, clock=clock
-        )
+        parts = store, agent, channels, catalogue, self.metrics, options
+        self.runner = build(*parts, summarizer=summarizer, reviewers=reviewers, clock=clock)
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
         self.intake = Intake(store, process_later, SpokenCommands(catalogue), self.metrics)
 

@@ -250,6 +250,45 @@ def test_nobody_approves_in_the_place_of_strangers(
     assert load().approval_mode == "auto_approve"
 
 
+def test_reviewers_decide_only_where_nobody_else_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that convinces them all would run a call: refused as automatic approval is."""
+    decide = {"REVIEWERS": "ollama:a", "REVIEW_MODE": "decide", "REVIEW_TOOLS": "run_command"}
+    for variable, value in decide.items():
+        monkeypatch.setenv(variable, value)
+    assert load().review_tools == ("run_command",)
+    for variable, value in LINE.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError, match=r"^REVIEW_MODE: decide is refused .*\(LINE\).*AUTO_APPROVE_ANYWAY=1$"):
+        load()
+    monkeypatch.setenv("REVIEW_MODE", "veto")
+    assert load().review_mode == "veto"
+    monkeypatch.setenv("REVIEW_MODE", "decide")
+    monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
+    assert load().review_mode == "decide"
+
+
+@pytest.mark.parametrize(
+    ("variables", "refused"),
+    [
+        ({"REVIEW_MODE": "veto"}, "REVIEWERS"),
+        ({"REVIEW_MODE": "decide", "REVIEW_TOOLS": "launch"}, "REVIEWERS"),
+        ({"REVIEW_MODE": "decide", "REVIEWERS": "ollama:a"}, "REVIEW_TOOLS"),
+        ({"REVIEW_MODE": "always"}, "REVIEW_MODE"),
+        ({"REVIEWERS": "gpt-5"}, "REVIEWERS"),
+        ({"REVIEWERS": ",".join(f"ollama:{n}" for n in range(6))}, "REVIEWERS"),
+    ],
+)
+def test_a_review_without_effect_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], refused: str
+) -> None:
+    """A mode that needs what is not there, a name that is none, and more voices than a question shows."""
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as error:
+        load()
+    assert error.value.variable == refused
+
+
 def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a desktop without channels there is nobody else; rejecting all is safe anywhere."""
     monkeypatch.setenv("APPROVAL_MODE", "auto_approve")

@@ -197,10 +197,10 @@ class Turn:
         self._added.append(message)
         await self._watcher.show(Joined((message.id,)))
 
-    async def asks(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+    async def asks(self, name: str, arguments: dict[str, Any], *remarks: str) -> ToolCall:
         """Call a tool that acts, and park until somebody has decided."""
         call = await self.calls(name, arguments)
-        question = Question(new_id("question"), call.id, name, arguments, until=UNTIL)
+        question = Question(new_id("question"), call.id, name, arguments, until=UNTIL, remarks=remarks)
         self._site.questions[self.conversation] = question
         await self._deliver(Reply("May I?", question=question))
         return call

@@ -18,7 +18,6 @@ from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput
 from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, Watcher
-from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Message, Text, new_id
 
@@ -181,8 +180,8 @@ def _message(message_id: str, author: Author, *parts: Text) -> Message:
 
 
 def _approval_asked(question: Question) -> ApprovalAsked:
-    shown = render_arguments(question.arguments)
-    return ApprovalAsked(question.id, question.call_id, question.tool, shown, question.until)
+    what = question.shown_tool, question.shown_arguments
+    return ApprovalAsked(question.id, question.call_id, *what, question.until, question.remarks)
 
 
 def _complaint(text: str) -> str:

@@ -13,7 +13,7 @@ export class Conversation {
     this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
     this.sent = readSent(id); // { id, text, at, accepted, dismissed }
-    this.questions = new Map(); // tool call id → { id, tool, shown, until, pressed, over, outcome }
+    this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
   }
 
   send(message) {
@@ -154,9 +154,9 @@ export class Conversation {
     this.turns.push({ id, users, segments, gap: false, over: false });
   }
 
-  ask({ question_id: id, call_id: call, tool, shown, until }) {
+  ask({ question_id: id, call_id: call, tool, shown, until, remarks = [] }) {
     if (this.questions.get(call)?.id === id) return;
-    this.questions.set(call, { id, tool, shown, until, pressed: false, over: false, outcome: "" });
+    this.questions.set(call, { id, tool, shown, until, remarks, pressed: false, over: false, outcome: "" });
   }
 
   settle({ question_id: id, text }) {

@@ -12,7 +12,16 @@ import pytest
 
 from bot.agent.loop import Agent
 from bot.agent.tool_runner import INTERRUPTED
-from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
+from bot.agent.turn import (
+    ActingCall,
+    ApprovalDecision,
+    RecordedResponse,
+    StartedCall,
+    Turn,
+    TurnContext,
+    TurnStep,
+    TurnUpdate,
+)
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
 from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
@@ -52,7 +61,8 @@ class Notes:
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return self.waiting.pop(0) if self.waiting else TurnUpdate()
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        call = acting.call
         return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NO)
 
     async def show(self, event: LiveEvent) -> None:

@@ -93,7 +93,7 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_made() -> None:
         {"error": "unknown tool: explode. Available tools: launch"},
         {"error": "invalid parameters: n: 'one' is not of type 'integer'"},
     ]
-    assert round_.diary.reviewed_calls == []
+    assert round_.diary.reviewed == []
     assert launch.contexts == []
 
 
@@ -123,7 +123,7 @@ async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
     round_ = Round(*launches("a1"))
     round_.turn.restore_decision(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
     assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
-    assert round_.diary.reviewed_calls == []
+    assert round_.diary.reviewed == []
 
 
 async def test_the_third_same_call_running_is_stopped() -> None:

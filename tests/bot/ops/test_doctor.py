@@ -110,6 +110,15 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
                 "set APPROVAL_MODE=ask to have people decide",
             ),
         ),
+        (
+            {"reviewers": ("ollama:a", "ollama:a"), "review_mode": "decide", "review_tools": ("launch",)},
+            CheckResult(
+                "warning",
+                "reviewers",
+                "decide: ollama:a; if all are in favour, nobody is asked about launch",
+                "unset REVIEWERS to ask people without votes",
+            ),
+        ),
     ],
 )
 async def test_who_may_see_the_page_and_what_is_not_asked(

@@ -63,8 +63,8 @@ def test_calls_are_told_beside_the_answer() -> None:
 
 def test_a_question_is_told_beside_the_answer() -> None:
     """Tool, arguments and until when; words before it end their line."""
-    asked = ApprovalAsked("q1", "c1", "launch", "what: rocket\nwhen: now", 1_763_703_600_000)
-    told = f"? launch\n  what: rocket\n  when: now\nUntil {clock_time(asked.until)}?\nToo late.\n"
+    asked = ApprovalAsked("q1", "c1", "launch", "what: rocket\nwhen: now", 1_763_703_600_000, ("Why.",))
+    told = f"? launch\n  what: rocket\n  when: now\nWhy.\nUntil {clock_time(asked.until)}?\nToo late.\n"
     assert Pipe().draw(AnswerText("Shall I"), asked, Noticed("Too late.")) == ("Shall I\n", told)
 
 

@@ -67,6 +67,12 @@ def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any])
     assert len([line for line in lines if line.lstrip().startswith(BULLET)]) == len(arguments)
 
 
+def test_what_models_say_of_a_call_stands_below_its_arguments(display: Display) -> None:
+    """One line for each, and no markup of theirs."""
+    asked = ApprovalAsked("q1", "c1", "launch", "▸ what: rocket", 1_763_703_600_000, ("Why: “[red]x”", "No vote."))
+    assert display.draw(asked)[1:5] == ["? launch", "    ▸ what: rocket", "  Why: “[red]x”", "  No vote."]
+
+
 def test_an_answer_turns_nothing_round(display: Display) -> None:
     """Directions that are opened in it would hold for what stands after it."""
     turned = "a\u202eb\u2067c\u2028d\x9be"

@@ -180,6 +180,7 @@ async def test_an_open_question_comes_with_the_history(site: Site, client: httpx
         "tool": "launch",
         "shown": "▸ what: rocket",
         "until": AT,
+        "remarks": [],
     }
 
 
