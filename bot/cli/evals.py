@@ -22,18 +22,20 @@ from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.telemetry import Metrics
 from bot.terminal.reports import print_table
+from toolset.tool_map import FIND_TOOLS, ToolMap
 
 FILE = "evals.json"
 EVERY = 25  # attempts between two lines of progress
 
 
-def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | None) -> int:
+def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | None, *, by_search: bool) -> int:
     """Ask the questions and print the table; exit code 1 if there was not a single answer.
 
     Args:
         model: ``provider:model``; empty for the configured one.
         only: words that choose questions; then nothing is kept.
         results: the file of earlier runs; by default in KAIWA_DATA_DIR.
+        by_search: the model finds the tools by ``find_tools``; such runs are compared with each other.
 
     Raises:
         SettingsError: the model cannot be asked.
@@ -42,11 +44,13 @@ def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | No
     config = _config(model)
     questions = choose(load_questions(), only)
     path = results or private_folder(config.kaiwa_data_dir) / FILE
-    before = read_runs(path).runs.get(config.chosen_model)
-    attempts = uvloop.run(_run(config, questions, limits))
+    name = f"{config.chosen_model} with {FIND_TOOLS}" if by_search else config.chosen_model
+    before = read_runs(path).runs.get(name)
+    tools = canned_tools(questions, load_results(), by_search=by_search)
+    attempts = uvloop.run(_run(config, tools, questions, limits))
     prices = load_prices()
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    run = report.count(config.chosen_model, at, questions, attempts, prices)
+    run = report.count(name, at, questions, attempts, prices)
     if not only:
         keep_run(path, run)
     _print(run, questions, attempts)
@@ -54,7 +58,7 @@ def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | No
         print_table(("", "question", "right", "why"), report.change_rows(report.changes(before, run)))
         print(report.summary(before, run), file=sys.stderr)
     money = f"prices of {prices.as_of} ({prices.source})"
-    print(f"{config.chosen_model}: {len(attempts)} answers, {money}; {path}", file=sys.stderr)
+    print(f"{name}: {len(attempts)} answers, {money}; {path}", file=sys.stderr)
     return 1 if all(attempt.error for attempt in attempts) else 0
 
 
@@ -67,9 +71,8 @@ def _config(model: str) -> Settings:
     return config
 
 
-async def _run(config: Settings, questions: Sequence[Question], limits: Limits) -> list[Attempt]:
+async def _run(config: Settings, tools: ToolMap, questions: Sequence[Question], limits: Limits) -> list[Attempt]:
     metrics = Metrics()
-    tools = canned_tools(questions, load_results())
     async with open_models(config, metrics) as provider:
         agent = Agent(provider, tools, app.persona(config), metrics, config.max_tool_turns)
         return await run_questions(agent, questions, limits, _progress(len(questions) * limits.repeat))

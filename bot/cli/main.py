@@ -254,12 +254,13 @@ def evaluate(
     ] = None,
     parallel: Annotated[int, typer.Option(min=1, max=32, help="Questions asked at once.")] = 4,
     timeout: Annotated[float, typer.Option(min=1, max=900, help="Seconds for an answer.")] = 60,
+    by_search: Annotated[bool, typer.Option("--by-search", help="Declare no tool but find_tools.")] = False,
 ) -> None:
     """Ask a model the questions of evals/ and count right answers, tokens, money and seconds."""
     from bot.cli import evals
     from bot.evals.runner import Limits
 
-    raise typer.Exit(evals.evaluate(model, Limits(repeat, parallel, timeout), only or [], results))
+    raise typer.Exit(evals.evaluate(model, Limits(repeat, parallel, timeout), only or [], results, by_search=by_search))
 
 
 @cli.command()

@@ -48,16 +48,20 @@ class CannedTool:
         return filled
 
 
-def canned_tools(questions: Sequence[Question], shared: Mapping[str, Response]) -> ToolMap:
-    """All tools that come with Kaiwa, also those that need a setting, with fixed results."""
-    return ToolMap(_canned(tool, questions, shared) for tool in toolset.find())
+def canned_tools(questions: Sequence[Question], shared: Mapping[str, Response], *, by_search: bool = False) -> ToolMap:
+    """All tools that come with Kaiwa, also those that need a setting, with fixed results.
 
+    Args:
+        by_search: they are declared like many tools from elsewhere, as the model finds them by ``find_tools``.
+    """
 
-def _canned(tool: type[Tool], questions: Sequence[Question], shared: Mapping[str, Response]) -> ValidatedTool:
-    name = tool.name
-    own = {question.id: question.results[name] for question in questions if name in question.results}
-    canned: Any = CannedTool(tool, shared.get(name), own)
-    return ValidatedTool(canned, *read_schemas(name))
+    def canned(tool: type[Tool]) -> ValidatedTool:
+        name = tool.name
+        own = {question.id: question.results[name] for question in questions if name in question.results}
+        answering: Any = CannedTool(tool, shared.get(name), own)
+        return ValidatedTool(answering, *read_schemas(name), own=not by_search)
+
+    return ToolMap(canned(tool) for tool in toolset.find())
 
 
 def _fill(value: Any, arguments: Mapping[str, Any]) -> Any:

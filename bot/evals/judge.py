@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.evals.questions import ExpectedCall, Predicate, Question
 from bot.transcript import ToolCall, encode
+from toolset.tool_map import FIND_TOOLS
 
 SHOWN = 300  # characters of what is wrong
 MOST_CALLS = 40  # of one answer
@@ -18,10 +19,11 @@ def judge(question: Question, calls: Sequence[ToolCall], answer: str, acting: Co
     """What is wrong with an answer; empty if it is right.
 
     Args:
-        calls: all that were made.
+        calls: all that were made; a search for tools is none.
         acting: tools that change something; they are not called more often than expected.
     """
-    wrong = _wrong_calls(question, calls, acting) or _wrong_words(question, calls, answer)
+    made = [call for call in calls if call.name != FIND_TOOLS]
+    wrong = _wrong_calls(question, made, acting) or _wrong_words(question, calls, answer)
     return wrong if len(wrong) <= SHOWN else f"{wrong[: SHOWN - 1]}…"
 
 

@@ -44,6 +44,14 @@ def test_some_of_the_questions_are_asked_without_keeping_anything(call: Call, tm
     assert list(tmp_path.iterdir()) == []
 
 
+def test_runs_by_search_are_compared_with_each_other(call: Call, tmp_path: Path) -> None:
+    """They are kept beside the run of the same model that declares all tools."""
+    path = tmp_path / "results.json"
+    for options in ((), ("--by-search",)):
+        assert call("eval", "--model", "demo", "--repeat", "1", "--results", str(path), *options)[0] == 0
+    assert list(json.loads(path.read_text("utf-8"))["runs"]) == ["demo", "demo with find_tools"]
+
+
 def test_a_model_that_never_answers_is_an_error(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each question is wrong, and counted as not answered."""
     code, out, _ = call(

@@ -69,6 +69,19 @@ async def test_a_call_that_acts_is_approved_and_does_nothing() -> None:
     assert model.requests[1].messages[-1].results[0].response == {"path": "a", "bytes": 1}
 
 
+async def test_tools_may_be_found_by_a_search() -> None:
+    """Nothing is declared but the search; a search is no call that counts."""
+    find = Step(calls=(ToolCall("", "find_tools", {"query": "weather"}),))
+    model = Scripted([find, weather("Kobe"), Step("9 °C")])
+    tools = canned_tools([ASKED], {"get_weather": WEATHER}, by_search=True)
+    agent = Agent(model, tools, "SYSTEM", Metrics())
+    (attempt,) = await run_questions(agent, [ASKED], Limits(repeat=1), lambda _attempt: None)
+    assert attempt.wrong == ""
+    offered = [[tool.name for tool in request.tools] for request in model.requests]
+    assert offered[0] == ["find_tools"]
+    assert "get_weather" in offered[1]
+
+
 async def test_an_error_of_the_model_fails_its_question_alone() -> None:
     """A refusal, an answer that cannot be used; they are told apart from wrong answers."""
     refused = Step(error=RequestRefused("failed", "too much of it"))
