@@ -1,7 +1,8 @@
 """Kaiwa's bot. Imports run from the top of this map to the bottom; ``docs/architecture.md`` explains it.
 
-    bot/cli               main commands new_tool add_api
+    bot/cli               main commands evals new_tool add_api
     bot                   supervisor processes app worker plugins hooks
+    bot/evals             questions judge canned runner report results
     bot/ops               doctor startup dead_letters usage eviction call_tool mcp_servers
     bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health

@@ -120,7 +120,7 @@ class ListFiles(_InWorkspace):
     name: ClassVar[str] = "list_files"
     description: ClassVar[str] = (
         "Files and folders in this conversation's workspace, with sizes in bytes. Use it to find out what is there, "
-        "before you read or write. Without `path` it lists everything."
+        "before you read or write. Without `path` and `glob` it lists everything."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "List files", "ja": "ファイル一覧"}
@@ -129,10 +129,10 @@ class ListFiles(_InWorkspace):
         """List a folder.
 
         Raises:
-            ToolError: no such folder.
+            ToolError: no such folder, or a wrong glob.
         """
-        path = arguments.get("path", "")
-        entries, more = await self._with_folder(context, lambda folder: files.list_entries(folder, path))
+        path, glob = arguments.get("path", ""), arguments.get("glob", "")
+        entries, more = await self._with_folder(context, lambda folder: files.list_entries(folder, path, glob))
         shown = [
             {"path": entry.path, "kind": entry.kind} | ({"bytes": entry.size} if entry.kind == "file" else {})
             for entry in entries
@@ -141,12 +141,12 @@ class ListFiles(_InWorkspace):
 
 
 class SearchFiles(_InWorkspace):
-    """Searches files for a plain text."""
+    """Searches files for a text or a regular expression."""
 
     name: ClassVar[str] = "search_files"
     description: ClassVar[str] = (
-        "Lines in the files of this conversation's workspace that contain a text, word for word; no patterns. Use it "
-        "to find where something stands. Without `path` it searches everything."
+        "Lines in the files of this conversation's workspace that contain a text, word for word, or with `regex` fit a "
+        "regular expression. Use it to find where something stands. Without `path` it searches everything."
     )
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Search files", "ja": "ファイルを検索"}
@@ -155,11 +155,15 @@ class SearchFiles(_InWorkspace):
         """Search a folder.
 
         Raises:
-            ToolError: no such folder.
+            ToolError: no such folder, no regular expression, or the search takes too long.
         """
-        path, text = arguments.get("path", ""), arguments["text"]
-        ignore_case = arguments.get("ignore_case", False)
-        matches = await self._with_folder(context, lambda folder: files.search(folder, path, text, ignore_case))
+        ignore_case, is_regex = arguments.get("ignore_case", False), arguments.get("regex", False)
+
+        def search(folder: int) -> files.Matches:
+            fits = files.line_matcher(arguments["text"], ignore_case=ignore_case, is_regex=is_regex)
+            return files.search(folder, arguments.get("path", ""), fits)
+
+        matches = await self._with_folder(context, search)
         found = [{"path": match.path, "line": match.line, "text": match.text} for match in matches.found]
         return {"matches": found, "skipped_files": matches.skipped, "more": matches.more}
 

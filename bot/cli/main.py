@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | doctor``.
+"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | eval | doctor``.
 
 The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help`` needs none of them.
 """
@@ -240,6 +240,27 @@ def usage(
     from bot.cli import commands
 
     commands.show_usage(days, as_json=as_json)
+
+
+@cli.command("eval")
+def evaluate(
+    model: Annotated[str, typer.Option(help="PROVIDER:MODEL or demo; by default the configured one.")] = "",
+    repeat: Annotated[int, typer.Option(min=1, max=20, help="How often each question is asked.")] = 3,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A category, en, ja, or how ids begin; then nothing is kept.")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="File of earlier runs; by default in KAIWA_DATA_DIR.", show_default=False)
+    ] = None,
+    parallel: Annotated[int, typer.Option(min=1, max=32, help="Questions asked at once.")] = 4,
+    timeout: Annotated[float, typer.Option(min=1, max=900, help="Seconds for an answer.")] = 60,
+    by_search: Annotated[bool, typer.Option("--by-search", help="Declare no tool but find_tools.")] = False,
+) -> None:
+    """Ask a model the questions of evals/ and count right answers, tokens, money and seconds."""
+    from bot.cli import evals
+    from bot.evals.runner import Limits
+
+    raise typer.Exit(evals.evaluate(model, Limits(repeat, parallel, timeout), only or [], results, by_search=by_search))
 
 
 @cli.command()

@@ -50,7 +50,9 @@ def test_help_names_every_command(call: Call) -> None:
     """Without arguments, too; then it is an error."""
     code, out, _ = call("--help")
     assert code == 0
-    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "doctor"))
+    assert all(
+        f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "eval", "doctor")
+    )
     code, out, err = call()
     assert code == 2
     assert "doctor" in out + err
