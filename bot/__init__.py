@@ -3,22 +3,23 @@
     bot/cli               main commands new_tool
     bot                   supervisor processes app worker plugins hooks
     bot/ops               doctor startup dead_letters usage eviction call_tool
-    bot/web               server port connections guard signin console_token page health
+    bot/web               server port connections guard signin console_token page health files
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns triage inbound media journal approvals commands history
                           summarizer edits memory lists limits admission cancellation delivery alerts reminders
+                          files
     bot/agent             loop turn tool_runner hooks
     bot/channels          registry traffic utf16
-    bot/channels/line     channel types events inbound client lookups files formatting text approvals delivery
-                          presence doctor
+    bot/channels/line     channel types events inbound client lookups files formatting text pictures approvals
+                          delivery presence doctor
     bot/channels/slack    channel types events inbound transport client lookups files formatting approvals messages
-                          delivery presence streaming assistant tasks doctor
+                          delivery uploads presence streaming assistant tasks doctor
     bot/channels/console  channel entries inbound live sse
     bot/providers         registry fallback retry_policy scripted
     bot/providers/shared  entry failures httpx2_client request response schema_dialect size_limits streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
                           facts lists reminders budget memory frames personal_data private rewriting embedded
-                          docket_keys
+                          docket_keys files
     bot/safe_text         arguments glyphs names
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
 

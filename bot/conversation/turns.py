@@ -36,6 +36,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.files import ToolFiles
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -435,6 +436,7 @@ class TurnRunner:
             tool_choice=choice_in(asked, self._agent.tools),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
+                ToolFiles(self._store.files, lease.conversation, author.id),
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
             ),
@@ -472,8 +474,8 @@ class TurnRunner:
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         if turn.stop_reason == "end_turn":
-            return Reply(answer.text)
-        return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}")
+            return Reply(answer.text, files=turn.files)
+        return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}", files=turn.files)
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
