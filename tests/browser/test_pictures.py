@@ -10,6 +10,7 @@ from bot.transcript import FileRef
 from tests.browser.visit import say, visit
 from tests.fakes.site import Site
 from tests.fakes.stored_files import CHART
+from toolset.charts.draw import DENSITY, WIDTH
 from toolset.charts.worker import Chart, ChartDrawer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -31,7 +32,7 @@ async def test_a_chart_stands_below_the_answer(browser: Browser) -> None:
         image = page.locator(".answer .files img")
         for _ in range(2):
             await expect(image).to_have_count(1)
-            await expect(image).to_have_js_property("naturalWidth", 960)
+            await expect(image).to_have_js_property("naturalWidth", WIDTH * DENSITY)
             assert await image.get_attribute("alt") == CHART.text
             await page.reload()
 

@@ -13,16 +13,17 @@ from typing import Any, TypeAlias
 
 from PIL import Image, ImageDraw, ImageFont
 
-FINE = 2  # drawn so many times larger, then reduced, which smooths the lines
-WIDTH, HEIGHT = 960, 540
-LEFT, RIGHT = 76, 28  # margins
-LINES = (44, 286)  # top and bottom of the panel of lines
-BARS = (338, 446)
-LABEL_Y, NOTE_Y, SOURCE_Y = 464, 492, 522
+DENSITY = 2  # pixels of the picture for each unit below: phones show it small, on fine screens
+FINE = 2 * DENSITY  # drawn so large, then reduced, which smooths the lines
+WIDTH, HEIGHT = 600, 470
+LEFT, RIGHT = 56, 18  # margins
+LINES = (46, 238)  # top and bottom of the panel of lines
+BARS = (292, 378)
+LABEL_Y, NOTE_Y, SOURCE_Y = 396, 422, 452
 PAPER, INK, SOFT, GRID = "#ffffff", "#1f2328", "#5b6470", "#dfe3e8"
 COLOURS, RAIN = ("#c8402a", "#3b5b92"), "#5f9fd0"
 FEW_TICKS = 5
-FEW_LABELS = 12  # more stand too close
+FEW_LABELS = 8  # more stand too close
 
 Values: TypeAlias = Sequence[float | None]
 
@@ -38,7 +39,7 @@ class Canvas:
     def x(self, point: int) -> float:
         return LEFT + self._step * (point + 0.5)
 
-    def text(self, x: float, y: float, words: str, size: int = 15, colour: str = SOFT, anchor: str = "mm") -> None:
+    def text(self, x: float, y: float, words: str, size: int = 16, colour: str = SOFT, anchor: str = "mm") -> None:
         font = ImageFont.load_default(size * FINE)
         self._draw.text((x * FINE, y * FINE), words, fill=colour, font=font, anchor=anchor)
 
@@ -47,7 +48,7 @@ class Canvas:
         self._draw.line(ends, fill=colour, width=round(width * FINE))
 
     def dot(self, x: float, y: float, colour: str) -> None:
-        self._draw.circle((x * FINE, y * FINE), 4 * FINE, fill=colour)
+        self._draw.circle((x * FINE, y * FINE), 3.5 * FINE, fill=colour)
 
     def bar(self, point: int, top: float, bottom: float) -> None:
         half = self._step * 0.32
@@ -91,9 +92,9 @@ def draw(chart: dict[str, Any]) -> Image.Image:
             canvas.text(canvas.x(point), LABEL_Y, label, colour=INK)
     for point, note in enumerate(chart["notes"]):
         if point % every == 0:
-            canvas.text(canvas.x(point), NOTE_Y, note, 13)
+            canvas.text(canvas.x(point), NOTE_Y, note, 14)
     canvas.text(WIDTH - RIGHT, SOURCE_Y, chart["source"], 12, anchor="rm")
-    return canvas.image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
+    return canvas.image.reduce(FINE // DENSITY)
 
 
 def _draw_lines(canvas: Canvas, lines: Sequence[Values], unit: str) -> None:
@@ -112,7 +113,7 @@ def _draw_lines(canvas: Canvas, lines: Sequence[Values], unit: str) -> None:
             if dot and value is not None:
                 canvas.dot(*dot, colour)
                 if point % every == 0:
-                    canvas.text(dot[0], dot[1] - 16, f"{value:.0f}", 15, INK)
+                    canvas.text(dot[0], dot[1] - 16, f"{value:.0f}", 16, INK)
 
 
 def _draw_bars(canvas: Canvas, bars: Values, unit: str) -> None:
@@ -130,8 +131,8 @@ def _draw_axis(canvas: Canvas, scale: Scale, unit: str, top: int) -> None:
     for tick in scale.ticks():
         y = scale.y(tick)
         canvas.line((LEFT, y), (WIDTH - RIGHT, y), GRID, 1)
-        canvas.text(LEFT - 12, y, f"{tick:g}", 14, anchor="rm")
-    canvas.text(LEFT - 12, top - 24, unit, 15, INK, "rm")
+        canvas.text(LEFT - 10, y, f"{tick:g}", 15, anchor="rm")
+    canvas.text(LEFT - 10, top - 24, unit, 16, INK, "rm")
 
 
 def main() -> None:

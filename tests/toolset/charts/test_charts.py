@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from toolset.charts.draw import HEIGHT, WIDTH, draw
+from toolset.charts.draw import DENSITY, HEIGHT, WIDTH, draw
 from toolset.charts.worker import MAX_POINTS, Chart, ChartDrawer
 from toolset.tool import ToolError
 
+SIZE = (WIDTH * DENSITY, HEIGHT * DENSITY)
 HOURS = Chart(
     labels=tuple(f"{hour:02}:00" for hour in range(MAX_POINTS)),
     lines=(tuple(None if hour == 7 else 10.0 + hour / 3 for hour in range(MAX_POINTS)),),
@@ -30,7 +31,7 @@ EXTREME = Chart(("1", "2"), ((-1e6, 1e6),), "°C", (0.0, 1e9), "mm")
 
 
 def colours(image: Image.Image) -> set[tuple[int, ...]]:
-    found = image.convert("RGB").getcolors(WIDTH * HEIGHT) or []
+    found = image.convert("RGB").getcolors(image.width * image.height) or []
     return {colour for _, colour in found if isinstance(colour, tuple)}
 
 
@@ -38,7 +39,7 @@ async def test_a_chart_is_a_small_png() -> None:
     """LINE shows a preview of at most a megabyte."""
     picture = await ChartDrawer().draw(HOURS, 20)
     image = Image.open(io.BytesIO(picture))
-    assert (image.format, image.size, len(picture) < 200_000) == ("PNG", (WIDTH, HEIGHT), True)
+    assert (image.format, image.size, len(picture) < 200_000) == ("PNG", SIZE, True)
     assert {(200, 64, 42), (95, 159, 208)} <= colours(image)
 
 
@@ -46,7 +47,7 @@ async def test_a_chart_is_a_small_png() -> None:
 def test_any_figures_can_be_drawn(chart: Chart) -> None:
     """Missing, negative, single and absurd ones."""
     image = draw(asdict(chart))
-    assert image.size == (WIDTH, HEIGHT)
+    assert image.size == SIZE
     assert len(colours(image)) > 1
 
 
