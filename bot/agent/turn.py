@@ -111,9 +111,9 @@ class ToolStores:
     """What the tools of a turn may keep in the store, each bound to the asker and the place."""
 
     facts: Facts | None = None
-    files: KeepFiles | None = None
     lists: Lists | None = None
     reminders: Reminders | None = None
+    files: KeepFiles | None = None
 
 
 NOTHING_STORED = ToolStores()

@@ -436,9 +436,9 @@ class TurnRunner:
             tool_choice=choice_in(asked, self._agent.tools),
             stores=ToolStores(
                 ToolFacts(memory) if memory else None,
-                ToolFiles(self._store.files, lease.conversation, author.id),
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
+                ToolFiles(self._store.files, lease.conversation, author.id),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)

@@ -15,6 +15,7 @@ from toolset.charts.worker import Chart, ChartDrawer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+SMALL = {"width": 800, "height": 700}  # a chart nearly fills it
 FIGURES = Chart(
     ("09:00", "10:00"), ((18.0, 21.0),), "°C", (0.0, 1.5), "mm", ("10%", "60%"), "Open-Meteo.com (CC BY 4.0)"
 )
@@ -22,7 +23,7 @@ FIGURES = Chart(
 
 async def test_a_chart_stands_below_the_answer(browser: Browser) -> None:
     """It stays when the turn becomes history, and after a reload."""
-    async with Site().open() as site, visit(browser, site.url) as page:
+    async with Site().open() as site, visit(browser, site.url, viewport=SMALL) as page:
         site.files.kept[CHART.id] = await ChartDrawer().draw(FIGURES, 20)
         await say(page, "A chart, please")
         turn = await site.turn()
@@ -34,6 +35,7 @@ async def test_a_chart_stands_below_the_answer(browser: Browser) -> None:
             await expect(image).to_have_count(1)
             await expect(image).to_have_js_property("naturalWidth", WIDTH * DENSITY)
             assert await image.get_attribute("alt") == CHART.text
+            await expect(image).to_be_in_viewport(ratio=1)
             await page.reload()
 
 
