@@ -26,7 +26,7 @@ from benchmarks.task import PARAMETERS, RESPONSE, SYSTEM, Turn
 from bot import log
 from bot.agent.loop import Agent
 from bot.channels import InboundEvent
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
@@ -61,8 +61,8 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             agent = Agent(provider, tools, SYSTEM, metrics)
             texts = load()
             intake = Intake(store, process_later, SpokenCommands(texts), metrics)
-            reads = partial(read_history, store), partial(read_open_question, store)
-            console = Console(intake, store.live, *reads, texts, "en")
+            reads = Reads(partial(read_history, store), partial(read_open_question, store))
+            console = Console(intake, store.live, reads, texts, "en")
             runner = build(store, agent, {"console": console}, texts, metrics)
 
             numbers = count()

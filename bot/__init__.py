@@ -5,24 +5,24 @@
     bot/evals             questions judge canned runner report results
     bot/ops               doctor startup dead_letters usage eviction call_tool mcp_servers
     bot/mcp_server        server route
-    bot/web               server port connections guard signin console_token page health
+    bot/web               server port connections guard signin console_token page health files
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns sources triage inbound media journal approvals review quoting
                           commands history summarizer edits memory lists limits admission cancellation delivery
-                          alerts reminders
+                          alerts reminders files
     bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16
-    bot/channels/line     channel types events inbound client lookups files formatting text approvals delivery
-                          presence doctor
+    bot/channels/line     channel types events inbound client lookups files formatting text pictures approvals
+                          delivery presence doctor
     bot/channels/slack    channel types events inbound transport client lookups files formatting approvals messages
-                          delivery presence streaming assistant tasks doctor
+                          delivery uploads presence streaming assistant tasks doctor
     bot/channels/console  channel entries inbound live sse
     bot/providers         registry fallback retry_policy scripted
     bot/providers/shared  entry failures httpx2_client request response schema_dialect server_tools size_limits
                           streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
                           facts lists tool_pins reminders budget memory frames personal_data private rewriting embedded
-                          docket_keys
+                          docket_keys files
     bot/safe_text         arguments glyphs names quotations
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
 

@@ -18,7 +18,7 @@ from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.channels.line.doctor import set_webhook
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -41,8 +41,10 @@ from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
+from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
+from bot.web.files import SignedFiles
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
@@ -80,6 +82,7 @@ class Runtime:
 
     Attributes:
         reminders: moves them into inboxes at their time.
+        files: of tool calls.
         store_full: alerts the operator.
     """
 
@@ -89,6 +92,7 @@ class Runtime:
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
     reminders: ReminderClock
+    files: SignedFiles
     store_full: Callable[[str], Awaitable[None]]
 
 
@@ -110,7 +114,12 @@ async def open_store_of(settings: Settings) -> AsyncIterator[Store]:
 
 
 def _open_store(url: str, settings: Settings) -> AbstractAsyncContextManager[Store]:
-    return open_store(url, history_days=settings.history_days, max_connections=settings.store_connections)
+    return open_store(
+        url,
+        history_days=settings.history_days,
+        max_connections=settings.store_connections,
+        files_bytes=OWN_SERVER_FILES_BYTES if settings.store_url else FILES_BYTES,
+    )
 
 
 @asynccontextmanager
@@ -184,12 +193,13 @@ async def open_runtime(
     options = ConversationSettings.of(settings)
     intake = Intake(store, start, SpokenCommands(texts), services.metrics)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
-    reads = partial(read_history, store), partial(read_open_question, store)
-    console = Console(intake, store.live, *reads, texts, settings.language)
+    signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
+    reads = Reads(partial(read_history, store), partial(read_open_question, store), signed)
+    console = Console(intake, store.live, reads, texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:
-            host = _host(services, intake, alerts, listens=listens)
+            host = _host(services, intake, alerts, signed, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
         parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
         runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
@@ -199,10 +209,10 @@ async def open_runtime(
             await stack.enter_async_context(runner.cancellations.listen())
         clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
-        yield Runtime(store, intake, console, runner.services.channels, runner, clock, store_full)
+        yield Runtime(store, intake, console, runner.services.channels, runner, clock, signed, store_full)
 
 
-def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
+def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:
     settings, store = services.settings, services.store
     lock = services.shared / "listens.lock" if services.shared else None
     listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
@@ -216,6 +226,7 @@ def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens:
         alerts.notice,
         services.tools.commands,
         listening if listens else None,
+        signed,
     )
 
 
@@ -298,7 +309,8 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
     mcp = mcp_route(services.tools, settings, guard)
-    routes = [*health_routes(ready), *webhooks, mcp, Mount("/", routes=guarded, middleware=[guard])]
+    files = runtime.files.route()
+    routes = [*health_routes(ready), *webhooks, mcp, files, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
 
 

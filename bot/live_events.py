@@ -82,6 +82,21 @@ class Noticed(Struct, frozen=True, tag="noticed"):
     text: str
 
 
+class ShownFile(Struct, frozen=True):
+    """A file of the answer.
+
+    Attributes:
+        path: on this server; empty if there are only words.
+        text: the content in words.
+        url: the whole address; empty without PUBLIC_URL.
+    """
+
+    path: str
+    name: str
+    text: str
+    url: str = ""
+
+
 class Answered(Struct, frozen=True, tag="answered"):
     """The turn is over; ``text`` is the whole answer, ``note`` cause and fix for an operator after a failure."""
 
@@ -89,6 +104,7 @@ class Answered(Struct, frozen=True, tag="answered"):
     text: str
     failed: bool = False
     note: str = ""
+    files: tuple[ShownFile, ...] = ()
 
 
 LiveEvent = (

@@ -212,6 +212,7 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65_535)
     console_token: Secret = NO_SECRET
     secret_key: Secret = NO_SECRET
+    public_url: BaseURL | Literal[""] = ""
 
     bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
     persona_file: Path | None = None

@@ -44,14 +44,36 @@ class ToolCall(Struct, frozen=True, tag="call"):
     arguments: dict[str, Any]
 
 
-class ToolResult(Struct, frozen=True, tag="result"):
-    """The one result every call gets: ``response`` is the tool's object, or ``{"error": "…"}``."""
+class FileRef(Struct, frozen=True, omit_defaults=True):
+    """A file of a tool call, which the store keeps for a day.
+
+    Attributes:
+        id: in the store; empty if the file was not stored, and only its text is left.
+        name: with its extension.
+        size: bytes.
+        text: the content in words, where the file cannot be shown.
+    """
+
+    id: str
+    name: str
+    mime: str
+    text: str
+    size: int = 0
+
+
+class ToolResult(Struct, frozen=True, tag="result", omit_defaults=True):
+    """The one result every call gets: ``response`` is the tool's object, or ``{"error": "…"}``.
+
+    Attributes:
+        files: shown with the answer; the model does not get them.
+    """
 
     call_id: str
     name: str
     response: dict[str, Any]
     is_error: bool = False
     is_rejected: bool = False
+    files: tuple[FileRef, ...] = ()
 
 
 Part = Text | Media | ToolCall | ToolResult

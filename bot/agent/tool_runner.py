@@ -83,8 +83,11 @@ class ToolRunner:
             outcome = await self._hooks.after(made, context, outcome)
             result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
             ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
+        keep = turn.context.stores.files
+        # Before the result is recorded: after a crash in between, the repeated call stores the same files again.
+        files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
         await turn.record_result(
-            ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected)
+            ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected, files)
         )
         await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
-from bot.transcript import NOT_GROUNDED, Author, Grounding, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Lists, Reminders, ToolDefinition
+from bot.transcript import NOT_GROUNDED, Author, FileRef, Grounding, Message, Spending, ToolCall, ToolResult, Usage
+from toolset.tool import Facts, Lists, Reminders, ToolDefinition, ToolFile
 
 NOBODY = Author()
 
@@ -115,6 +115,14 @@ class TurnPorts(Protocol):
         ...
 
 
+class KeepFiles(Protocol):
+    """Stores the files of a call. Never raises: of a file that cannot be stored the text is left."""
+
+    async def __call__(self, idempotency_key: str, files: Sequence[ToolFile], /) -> tuple[FileRef, ...]:
+        """Store files; the same call's again change nothing."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolStores:
     """What the tools of a turn may keep in the store, each bound to the asker and the place."""
@@ -122,6 +130,7 @@ class ToolStores:
     facts: Facts | None = None
     lists: Lists | None = None
     reminders: Reminders | None = None
+    files: KeepFiles | None = None
 
 
 NOTHING_STORED = ToolStores()
@@ -229,6 +238,11 @@ class Turn:
         """The model's answer; None while the turn goes on."""
         last = self.added[-1] if self.added else None
         return last if last and last.is_answer else None
+
+    @property
+    def files(self) -> tuple[FileRef, ...]:
+        """The files of all calls that have their results."""
+        return tuple(file for message in self.added for result in message.results for file in result.files)
 
     @property
     def withdrawn(self) -> bool:

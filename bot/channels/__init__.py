@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute
 from bot.live_events import Watcher
 from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
-from bot.transcript import Media, Message
+from bot.transcript import FileRef, Media, Message
 
 
 class Question(Struct, frozen=True, omit_defaults=True):
@@ -68,6 +68,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
             message sends nothing.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+        files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
     """
 
@@ -79,6 +80,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     private: bool = False
     kind: Literal["", "greeting", "help"] = ""
     fleeting: bool = False
+    files: tuple[FileRef, ...] = ()
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -178,6 +180,41 @@ class KeyValue(Protocol):
         ...
 
 
+class Files(Protocol):
+    """The files of tool calls, for a day.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def read(self, file: FileRef) -> bytes | None:
+        """The content; None if it is gone."""
+        ...
+
+    async def path(self, file: FileRef) -> str:
+        """Where this server serves the file; empty if it was not stored."""
+        ...
+
+    async def url(self, file: FileRef) -> str:
+        """The same for everybody on the internet; empty without PUBLIC_URL."""
+        ...
+
+
+class NoFiles:
+    """Has no file (``Files``)."""
+
+    async def read(self, file: FileRef) -> bytes | None:
+        return None
+
+    async def path(self, file: FileRef) -> str:
+        return ""
+
+    async def url(self, file: FileRef) -> str:
+        return ""
+
+
+NO_FILES = NoFiles()
+
+
 class Accept(Protocol):
     """Takes an event in: durable before it returns, then enqueued."""
 
@@ -222,6 +259,7 @@ class Host:
         tool_commands: the words that call a tool after a slash.
         listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
+        files: of tool calls.
     """
 
     accept: Accept
@@ -233,6 +271,7 @@ class Host:
     notify: Notify = notify_nobody
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
+    files: Files = NO_FILES
 
 
 class Recipient(NamedTuple):

@@ -38,6 +38,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.files import ToolFiles
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -442,6 +443,7 @@ class TurnRunner:
                 ToolFacts(memory) if memory else None,
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
+                ToolFiles(self._store.files, lease.conversation, author.id),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
@@ -480,7 +482,7 @@ class TurnRunner:
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))))
+        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files)
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))

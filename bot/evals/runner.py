@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from bot.agent.loop import Agent
-from bot.agent.turn import ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
+from bot.agent.turn import ActingCall, ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.inbound import context_line
 from bot.conversation.memory import facts_message
@@ -20,7 +20,7 @@ from bot.evals.judge import judge
 from bot.evals.questions import Question
 from bot.live_events import LiveEvent
 from bot.store import Fact
-from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, new_id
+from bot.transcript import Author, Message, Spending, Text, Usage, new_id
 
 NOW = datetime(2026, 11, 20, 9, 30)  # a Friday, on the clock of whoever asks
 CHANNEL = "line"
@@ -70,8 +70,8 @@ class _Ports:
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return TurnUpdate()
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
-        return ApprovalDecision(call.id, approved=True, arguments=call.arguments)
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        return ApprovalDecision(acting.call.id, approved=True, arguments=acting.call.arguments)
 
     async def spend(self, spending: Spending) -> None:
         self.usage += spending.usage

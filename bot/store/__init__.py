@@ -11,7 +11,8 @@
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
     reminders   what comes at its time            facts            what people want remembered
-    lists       what the people of a place share  tool_pins    what MCP servers said of their tools
+    lists       what the people of a place share  tool_pins        what MCP servers said of their tools
+    files       of tool calls, for a day
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -30,6 +31,7 @@ from bot.store.clients import Client, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
+from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
@@ -63,6 +65,8 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Fact",
+    "FileOwner",
+    "Files",
     "Freed",
     "InboxEntry",
     "JournalledTurn",
@@ -77,6 +81,7 @@ __all__ = [
     "ShownQuestion",
     "Spent",
     "Store",
+    "StoredFile",
     "StoredHistory",
     "StoredItem",
     "ToolPins",
@@ -132,7 +137,7 @@ class Store:
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
-    def __init__(self, client: Client, priority: Client, live: Live, history_s: int) -> None:
+    def __init__(self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
         self._priority = priority
@@ -148,6 +153,7 @@ class Store:
         self.person_facts = PersonFacts(client)
         self.place_lists = PlaceLists(client)
         self.tool_pins = ToolPins(client)
+        self.files = Files(client, files_bytes)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)
@@ -207,13 +213,16 @@ def _facts(info: Mapping[str, Any]) -> ServerFacts:
 
 
 @asynccontextmanager
-async def open_store(url: str, *, history_days: int, max_connections: int = CONNECTIONS) -> AsyncIterator[Store]:
+async def open_store(
+    url: str, *, history_days: int, max_connections: int = CONNECTIONS, files_bytes: int = FILES_BYTES
+) -> AsyncIterator[Store]:
     """Open the store of a URL: ``redis://``, ``rediss://``, ``unix://``, for a cluster ``redis+cluster://`` or
     ``rediss+cluster://``. It connects on first use.
 
     Args:
         max_connections: to the server, or to each node; at least 3: one for live events while somebody watches, the
             others for turns and ``priority``.
+        files_bytes: of all files of tool calls together.
 
     Raises:
         SettingsError: the URL cannot be read.
@@ -223,7 +232,7 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
     live = Live(client)
     try:
         async with run_beside(live.run()):
-            yield Store(client, priority, live, history_days * DAY_S)
+            yield Store(client, priority, live, history_days * DAY_S, files_bytes)
     finally:
         await client.aclose()
         await priority.aclose()

@@ -23,6 +23,8 @@ DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
+FILES_S = DAY_S  # files of tool calls
+FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
@@ -36,6 +38,8 @@ INBOX_BYTES = 512 * 1024
 INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
+
+FILES_SHARD = crc32(b"files") % SHARDS
 
 CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting", "reminders")
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
@@ -131,6 +135,17 @@ def pins_key(server: str) -> str:
     number of keys is that of the servers an operator names, and each has a limit.
     """
     return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}{LASTING_KIND}:{server}"
+
+
+def file_key(file_id: str) -> str:
+    """The key of a file; all files share a slot."""
+    return f"{_shard_prefix(FILES_SHARD)}file:{file_id}"
+
+
+def files_keys() -> tuple[str, str]:
+    """The index of all files, and the key that signs their addresses."""
+    prefix = _shard_prefix(FILES_SHARD)
+    return f"{prefix}files", f"{prefix}files_key"
 
 
 def lists_pattern(channel: str) -> str:

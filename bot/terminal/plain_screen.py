@@ -16,7 +16,7 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, printable, rest_of, result_text
+from bot.terminal import Drawing, call_text, clock_time, files_text, printable, rest_of, result_text
 
 
 class PlainScreen:
@@ -86,6 +86,7 @@ class _PlainDrawing:
                 self._screen.show_error(text, note)
             case Answered(_, text):
                 self._write(rest_of(text, "".join(self._shown)))
+                self._write(files_text(event.files))
 
     def tick(self) -> None:
         """Draw nothing: a pipe has no spinner."""

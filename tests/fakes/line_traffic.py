@@ -38,13 +38,19 @@ class Sent:
 
     @property
     def texts(self) -> list[str]:
-        """Their words, a bubble each."""
-        return [message["text"] if "text" in message else message["template"]["text"] for message in self.messages]
+        """Their words, a bubble each; of a picture, its address."""
+        return [_words(message) for message in self.messages]
 
     @property
     def buttons(self) -> dict[str, JSON]:
         """What can be pressed, by what stands on it."""
         return {action["label"]: action for message in self.messages for action in _actions(message)}
+
+
+def _words(message: JSON) -> str:
+    if message["type"] == "image":
+        return str(message["originalContentUrl"])
+    return str(message["text"] if "text" in message else message["template"]["text"])
 
 
 @dataclass(slots=True)

@@ -7,12 +7,14 @@ import re
 import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 from starlette.routing import BaseRoute
 
-from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Question
+from bot.channels import NO_FILES, Accept, AssertLease, Channel, Delivery, Files, InboundEvent, Question
+from bot.channels.console.entries import shown_files
 from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
@@ -28,12 +30,25 @@ MAX_CHARACTERS = 8_000
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What the console reads.
+
+    Attributes:
+        history: the committed messages of a conversation, oldest first.
+        question: the open question of a conversation.
+        files: of tool calls.
+    """
+
+    history: ReadHistory
+    question: ReadQuestion
+    files: Files = NO_FILES
+
+
 class Console(Channel):
     """The channel of page and terminal (``bot.channels.Channel``).
 
     Args:
-        read_history: reads the committed messages of a conversation, oldest first.
-        read_question: reads the open question of a conversation.
         language: of catalogue sentences, where the sender names none that the catalogue has.
     """
 
@@ -41,19 +56,10 @@ class Console(Channel):
     style = STYLE
     is_prompt = True
 
-    def __init__(
-        self,
-        accept: Accept,
-        live: Live,
-        read_history: ReadHistory,
-        read_question: ReadQuestion,
-        texts: Texts,
-        language: str,
-    ) -> None:
+    def __init__(self, accept: Accept, live: Live, reads: Reads, texts: Texts, language: str) -> None:
         self._accept = accept
         self._live = live
-        self._read_history = read_history
-        self._read_question = read_question
+        self._reads = reads
         self._texts = texts
         self._language = language
         self._watchers: WeakValueDictionary[str, BufferedWatcher] = WeakValueDictionary()
@@ -97,7 +103,7 @@ class Console(Channel):
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        question = await self._read_question(conversation)
+        question = await self._reads.question(conversation)
         return _approval_asked(question) if question else None
 
     async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool:
@@ -106,7 +112,7 @@ class Console(Channel):
         Raises:
             StoreUnavailable: nothing was stored.
         """
-        question = await self._read_question(conversation)
+        question = await self._reads.question(conversation)
         if question is None or question.id != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
@@ -147,7 +153,8 @@ class Console(Channel):
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
         """Show the reply to all viewers. An answer without viewers is delivered too: the history holds it."""
         reply, shown_at = delivery.reply, now_ms()
-        event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note)
+        files = await shown_files(reply.files, self._reads.files)
+        event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note, files)
         if reply.question is not None:
             event = _approval_asked(reply.question)
         elif reply.settles:
@@ -163,7 +170,7 @@ class Console(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions and stops in; history and live events out."""
-        return Endpoints(self, self._live, self._read_history, self._closing).routes()
+        return Endpoints(self, self._live, self._reads.history, self._reads.files, self._closing).routes()
 
     def sentence(self, key: str, languages: str) -> str:
         """A sentence of the catalogue.

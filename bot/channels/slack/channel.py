@@ -27,6 +27,7 @@ from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
 from bot.channels.slack.types import Address, Chat, Command, Envelope, chat_of, read, read_address, write_address
+from bot.channels.slack.uploads import Uploads
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -70,7 +71,8 @@ class Slack(Channel):
         messages = Messages(self._client, timing.settle_s)
         stream_delivery = StreamDelivery(self._client, streaming, self.identity, messages)
         self._approvals = Approvals(self._client, messages, host)
-        self._sender = Sender(self._client, messages, stream_delivery, self._approvals)
+        uploads = Uploads(self._client, config, messages, host.files, host.kv)
+        self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads)
         self._files = Files(self._client, config)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
@@ -139,8 +141,9 @@ class Slack(Channel):
         return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
-        """The reply in messages of Slack's size."""
-        return [replace(reply, text=piece) for piece in split(reply.text)]
+        """The reply in messages of Slack's size; each file is one of its own."""
+        pieces = [replace(reply, text=piece, files=()) for piece in split(reply.text)]
+        return [*pieces, *(Reply(file.text, private=reply.private, files=(file,)) for file in reply.files)]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())

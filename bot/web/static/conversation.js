@@ -177,10 +177,10 @@ export class Conversation {
     return turn;
   }
 
-  end({ turn_id: id, text, failed, note }) {
+  end({ turn_id: id, text, failed, note, files }) {
     const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
     const { users } = turn ?? { users: this.pending.map((message) => message.id) };
-    const ending = { text, failed: Boolean(failed), note: note ?? "" };
+    const ending = { text, failed: Boolean(failed), note: note ?? "", files: files ?? [] };
     if (users.length) this.endings.set(users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
     else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
@@ -201,7 +201,7 @@ export class Conversation {
       }
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
-      if (text) items.push({ kind: "answer", text, ...(last && ending ? endingOf(ending) : {}) });
+      if (text) items.push({ kind: "answer", text, files: entry.files, ...(last && ending ? endingOf(ending) : {}) });
       for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
     return items;
@@ -282,7 +282,7 @@ function finishCall(turn, { call_id: id, name, response, is_error: isError, is_r
   if (!known) turn.segments.push({ call });
 }
 
-const endingOf = ({ failed, note }) => ({ failed, note });
+const endingOf = ({ failed, note, files }) => ({ failed, note, files });
 
 function keyed(items) {
   let anchor = "";

@@ -16,7 +16,7 @@ from bot import texts
 from bot.channels import Channel, Delivery, Host, InboundEvent, Question, Reply
 from bot.channels import line as line_package
 from bot.channels import slack as slack_package
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.errors import DeliverLater
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
@@ -43,7 +43,7 @@ async def nothing(conversation: str) -> list[Message]:
 
 @asynccontextmanager
 async def console() -> AsyncIterator[Channel]:
-    yield Console(take, LocalLive(), nothing, no_question, texts.load(), "en")
+    yield Console(take, LocalLive(), Reads(nothing, no_question), texts.load(), "en")
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from bot import texts
 from bot.channels import InboundEvent, Question
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
@@ -80,7 +80,7 @@ class ChatHarness:
         self.away = False
         self.out = io.StringIO()
         self.err = io.StringIO()
-        console = Console(self._accept, self.live, self._past, self._question, texts.load(), "en")
+        console = Console(self._accept, self.live, Reads(self._past, self._question), texts.load(), "en")
         session = ChatSession(HERE, console, self._past, "en-GB", "Asia/Tokyo", poll_s=0.05)
         self.chat = Chat(
             session,

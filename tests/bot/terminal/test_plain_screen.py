@@ -11,6 +11,7 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    ShownFile,
     ToolFinished,
     ToolStarted,
 )
@@ -96,3 +97,10 @@ def test_control_characters_do_not_get_through() -> None:
     pipe.screen.show_last_turn("before", "that")
     assert pipe.out.getvalue() == "a[31mb\tc\n"
     assert pipe.err.getvalue() == ""
+
+
+def test_a_picture_is_told_in_words() -> None:
+    """With its address, where it has one for everybody."""
+    files = (ShownFile("/files/1", "a.png", "20 °C", "https://kaiwa.example/files/1"), ShownFile("", "b.png", "9 °C"))
+    out, _ = Pipe().draw(AnswerText("Here."), Answered("t1", "Here.", files=files))
+    assert out == "Here.\n\n20 °C\nhttps://kaiwa.example/files/1\n\n9 °C\n"

@@ -16,6 +16,7 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    ShownFile,
     ToolFinished,
     ToolStarted,
     TurnStarted,
@@ -274,3 +275,9 @@ def test_sentences_of_ours_stand_apart(display: Display) -> None:
     told = display.terminal.text.split("\n")
     assert told[:10] == ["Told", "", "Refused", "  because", "", " • an", " • answer", "", "› question", ""]
     assert "".join(told[10:]) == "x" * 600 + "…"
+
+
+def test_a_picture_is_told_in_words(display: Display) -> None:
+    """Below the answer, and with nothing that turns text round."""
+    lines = display.draw(Answered("t1", "Here.", files=(ShownFile("/files/1", "a.png", "20 \u202e°C"),)))
+    assert lines[-3:] == ["Here.", "", "20 °C"]

@@ -9,7 +9,7 @@ import pytest
 
 from bot import texts
 from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
-from bot.channels.console.channel import Console
+from bot.channels.console.channel import Console, Reads
 from bot.errors import BadInput
 from bot.live_events import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed
 from bot.store import Store
@@ -27,7 +27,7 @@ class Rig:
         self.live = LocalLive()
         self.accepted: list[tuple[str, InboundEvent]] = []
         self.question: Question | None = None
-        self.console = Console(self._accept, self.live, self._past, self._question, texts.load(), "en")
+        self.console = Console(self._accept, self.live, Reads(self._past, self._question), texts.load(), "en")
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         self.accepted.append((conversation, arrival))
@@ -143,7 +143,7 @@ async def test_watchers_are_kept_as_long_as_somebody_uses_them(rig: Rig) -> None
 async def test_the_console_works_over_the_store(store: Store) -> None:
     """Redis carries the events to another process, and back to the words that were sent."""
     rig = Rig()
-    console = Console(rig._accept, store.live, rig._past, rig._question, texts.load(), "en")
+    console = Console(rig._accept, store.live, Reads(rig._past, rig._question), texts.load(), "en")
     async with AsyncExitStack() as stack:
         events = await stack.enter_async_context(console.watch(HERE))
         await console.deliver(HERE, Delivery("delivery_1", "turn_1", Reply("Hello")), ours)
