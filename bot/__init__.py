@@ -9,20 +9,20 @@
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns sources triage inbound media journal approvals review quoting
                           commands history summarizer edits memory lists limits admission cancellation delivery
-                          alerts reminders files
+                          alerts reminders files polls
     bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text pictures approvals
-                          delivery presence doctor
-    bot/channels/slack    channel types events inbound transport client lookups files formatting approvals messages
-                          delivery uploads presence streaming assistant tasks doctor
+                          polls delivery presence doctor
+    bot/channels/slack    channel types events inbound transport client lookups files formatting approvals polls
+                          messages delivery uploads presence streaming assistant tasks doctor
     bot/channels/console  channel entries inbound live sse
     bot/providers         registry fallback retry_policy scripted
     bot/providers/shared  entry failures httpx2_client request response schema_dialect server_tools size_limits
                           streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
-                          facts lists tool_pins reminders budget memory frames personal_data private rewriting embedded
-                          docket_keys files
+                          facts lists polls tool_pins reminders budget memory frames personal_data private rewriting
+                          embedded docket_keys files
     bot/safe_text         arguments glyphs names quotations
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
 

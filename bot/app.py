@@ -27,6 +27,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
+from bot.conversation.polls import Votes, read_open_polls
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
@@ -191,10 +192,12 @@ async def open_runtime(
     """
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    intake = Intake(store, start, SpokenCommands(texts), services.metrics)
+    votes = Votes(store, texts, start, settings.language)
+    intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    reads = Reads(partial(read_history, store), partial(read_open_question, store), signed)
+    history, question = partial(read_history, store), partial(read_open_question, store)
+    reads = Reads(history, question, partial(read_open_polls, store), signed)
     console = Console(intake, store.live, reads, texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:

@@ -76,6 +76,21 @@ class ApprovalSettled(Struct, frozen=True, tag="settled"):
     text: str
 
 
+class PollShown(Struct, frozen=True, tag="poll"):
+    """A poll as it stands; ``counts`` are those of the options, and ``status`` is the sentence below them.
+
+    Attributes:
+        close: what the button that closes the poll says; empty where it is closed.
+    """
+
+    id: str
+    question: str
+    options: tuple[str, ...]
+    counts: tuple[int, ...]
+    status: str
+    close: str = ""
+
+
 class Noticed(Struct, frozen=True, tag="noticed"):
     """A sentence outside of turns, such as that a question was decided already."""
 
@@ -116,6 +131,7 @@ LiveEvent = (
     | ToolFinished
     | ApprovalAsked
     | ApprovalSettled
+    | PollShown
     | Noticed
     | Answered
 )

@@ -181,6 +181,18 @@ class Lists(Protocol):
         ...
 
 
+class Polls(Protocol):
+    """Polls among the people of a place, started by the person who asked."""
+
+    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
+        """Start a poll, which is shown below the answer; its id, the same for the same key.
+
+        Raises:
+            ToolError: too many polls are open, or the store cannot take it.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """The caller and the circumstances of a call; never part of the schema that the model sees.
@@ -195,6 +207,7 @@ class ToolContext:
         reminders: None where there is no conversation, as on the command line.
         facts: of the user in this place; None where nobody is known to ask, or nothing is stored.
         lists: of this place; None where nothing is stored.
+        polls: of this place; None where nobody is known to ask, or nothing is stored.
     """
 
     call_id: str
@@ -209,6 +222,7 @@ class ToolContext:
     reminders: Reminders | None = None
     facts: Facts | None = None
     lists: Lists | None = None
+    polls: Polls | None = None
 
 
 class NoConfig(BaseModel):

@@ -128,4 +128,5 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         reminders=context.stores.reminders,
         facts=context.stores.facts,
         lists=context.stores.lists,
+        polls=context.stores.polls,
     )

@@ -14,7 +14,7 @@ from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
 from bot.transcript import NOT_GROUNDED, Author, FileRef, Grounding, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Lists, Reminders, ToolDefinition, ToolFile
+from toolset.tool import Facts, Lists, Polls, Reminders, ToolDefinition, ToolFile
 
 NOBODY = Author()
 
@@ -131,6 +131,7 @@ class ToolStores:
     lists: Lists | None = None
     reminders: Reminders | None = None
     files: KeepFiles | None = None
+    polls: Polls | None = None
 
 
 NOTHING_STORED = ToolStores()

@@ -56,6 +56,28 @@ class Question(Struct, frozen=True, omit_defaults=True):
         return render_arguments(self.arguments, self.labels)
 
 
+class Poll(Struct, frozen=True, omit_defaults=True):
+    """A poll as it stands.
+
+    Attributes:
+        kept_in: the conversation whose outbox shows it anew; a press carries it.
+        options: each with its number of votes in ``counts``, in the same order.
+        voters: number of people.
+        multiple: a voter may choose several options.
+        language: of the sentences around it.
+    """
+
+    id: str
+    kept_in: str
+    question: str
+    options: tuple[str, ...]
+    counts: tuple[int, ...] = ()
+    voters: int = 0
+    multiple: bool = False
+    is_closed: bool = False
+    language: str = "en"
+
+
 class Reply(Struct, frozen=True, omit_defaults=True):
     """One answer of a turn, before the channel formats it.
 
@@ -65,7 +87,8 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         note: cause and fix, for channels whose reader is the operator.
         question: the text asks it; a channel with buttons adds them. A typed yes or no answers it too.
         settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
-            message sends nothing.
+            message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is sent.
+        poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         files: shown below the text, or told in words where that is impossible.
@@ -81,6 +104,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     kind: Literal["", "greeting", "help"] = ""
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
+    poll: Poll | None = None
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -117,7 +141,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         event: ``message`` is for the model; ``edited`` replaces the text of message ``target``; ``unsent`` deletes
             message ``target``; ``told`` gets the canned answer ``target`` (a key of the catalogue); ``left`` deletes
             the conversation and everything stored of it; ``stop`` ends the turn under way; ``decision`` answers
-            question ``target`` with ``approved``.
+            question ``target`` with ``approved``; ``vote`` presses a button of poll ``target``, and never gets into an
+            inbox.
         album: id of a set of ``album_size`` images that were sent together; they make one question.
         reminder: the event is a reminder of the author whose time has come. The text of one that is ``due``, ``late``
             or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a message for the model. ``target`` is the
@@ -125,12 +150,13 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         planned_at: of a reminder, milliseconds since the epoch.
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
+        choice: of a vote, the number of an option, from 1; 0 closes the poll.
     """
 
     message: Message
     address: str = ""
     group: bool = False
-    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision"] = "message"
+    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision", "vote"] = "message"
     target: str = ""
     approved: bool = False
     album: str = ""
@@ -138,6 +164,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     left_out: bool = False
     reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
     planned_at: int = 0
+    choice: int = 0
 
     @property
     def is_routine(self) -> bool:
@@ -294,11 +321,13 @@ class Channel(Protocol):
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
         is_prompt: a message that arrives while a question is open answers it, as at a terminal's prompt. Elsewhere
             people may write it before they see the question.
+        poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
     """
 
     name: str
     style: str
     is_prompt: bool = False
+    poll_pause_s: float = 0.0
 
     @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:
@@ -327,6 +356,13 @@ class Channel(Protocol):
 
     def place(self, conversation: str) -> str:
         """Where a conversation is held, by which a person's facts are kept: conversations beside it may share it."""
+        return conversation
+
+    def polls_of(self, conversation: str) -> str:
+        """The conversation that keeps the polls of a place, and whose outbox shows their votes.
+
+        Where answers must not wait for these it is one in which nobody writes.
+        """
         return conversation
 
     def prefetch(self, conversation: str, author: str) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, Question
 from bot.conversation.journal import DECIDED, read_open_question
+from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.store import RELEASED, Lease
@@ -96,6 +97,13 @@ class OutboxRelay:
             return await self._store.outbox.move_head_to_dead_letters(lease, b"cannot be read")
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
+        if (channel := self._services.channel(lease.conversation)) is not None:
+            reply = await fill_in(self._store, channel, lease.conversation, delivery.reply)
+            if isinstance(reply, int):
+                return reply
+            if reply is None:
+                return await self._store.outbox.remove_head(lease)
+            delivery = replace(delivery, reply=reply)
         if delivery.attempts > delivery.refusals and not delivery.not_before:
             self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)

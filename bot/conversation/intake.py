@@ -7,7 +7,7 @@ from collections.abc import Callable
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
+from bot.channels import Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import TOPIC
@@ -33,13 +33,17 @@ class Intake:
     Args:
         start: called with a conversation that is due, so that it need not wait for a worker's sweep, and with the id of
             the person who waits for an answer, empty if nobody does.
+        votes: takes presses of polls' buttons.
     """
 
-    def __init__(self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics) -> None:
+    def __init__(
+        self, store: Store, start: Start, commands: SpokenCommands, metrics: Metrics, votes: Accept | None = None
+    ) -> None:
         self._store = store
         self._commands = commands
         self._start = start
         self._metrics = metrics
+        self._votes = votes
         self.closed = False
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
@@ -52,6 +56,8 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down")
+        if event.event == "vote":
+            return self._votes is not None and await self._votes(conversation, event)
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)

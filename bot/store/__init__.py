@@ -12,7 +12,7 @@
     private     its folder's permissions          docket_keys      keys of earlier versions
     reminders   what comes at its time            facts            what people want remembered
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
-    files       of tool calls, for a day
+    files       of tool calls, for a day          polls            what people vote on
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -44,6 +44,7 @@ from bot.store.live import Live
 from bot.store.memory import Freed, MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Outbox
 from bot.store.personal_data import PersonalData
+from bot.store.polls import Outcome, Polls, StoredPoll
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
 from bot.store.tool_pins import ToolPins
@@ -75,8 +76,10 @@ __all__ = [
     "MemoryUse",
     "Next",
     "Opened",
+    "Outcome",
     "PersonFacts",
     "PlaceLists",
+    "Polls",
     "ServerFacts",
     "ShownQuestion",
     "Spent",
@@ -84,6 +87,7 @@ __all__ = [
     "StoredFile",
     "StoredHistory",
     "StoredItem",
+    "StoredPoll",
     "ToolPins",
     "Totals",
     "Unit",
@@ -154,6 +158,7 @@ class Store:
         self.place_lists = PlaceLists(client)
         self.tool_pins = ToolPins(client)
         self.files = Files(client, files_bytes)
+        self.polls = Polls(client, scripts)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

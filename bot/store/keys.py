@@ -26,9 +26,12 @@ FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
+POLL_S = 30 * DAY_S  # a poll, after its last vote
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 LIST_ITEMS = 300  # of all lists of one place
+OPEN_POLLS = 20  # of one place
+VOTERS = 10_000  # of one poll
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
 PINS = 1_000  # of one MCP server
@@ -41,7 +44,18 @@ HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a hi
 
 FILES_SHARD = crc32(b"files") % SHARDS
 
-CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting", "reminders")
+CONVERSATION_KINDS = (
+    "lease",
+    "inbox",
+    "turn",
+    "journal",
+    "history",
+    "summary",
+    "outbox",
+    "forgetting",
+    "reminders",
+    "polls",
+)
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
 LASTING_KIND = "pins"
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
@@ -104,6 +118,10 @@ class Keys:
         """
         return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
 
+    def poll(self, poll_id: str) -> str:
+        """One poll of this conversation; the key ``polls`` tells which are open."""
+        return f"{self._own('poll')}:{poll_id}"
+
     def _own(self, kind: str) -> str:
         return f"{self._shard}{kind}:{self._conversation}"
 
@@ -153,6 +171,17 @@ def lists_pattern(channel: str) -> str:
     return f"kaiwa:{{*}}:lists:{channel}:*"
 
 
+def polls_pattern(channel: str) -> str:
+    """A pattern for the keys of all polls of a channel; ``open_polls_of`` parses them."""
+    return f"kaiwa:{{*}}:poll:{channel}:*"
+
+
+def open_polls_of(poll_key: str) -> tuple[str, str]:
+    """The key that tells which polls are open where this one is, and the poll's id."""
+    conversation_key, _, poll_id = poll_key.rpartition(":")
+    return conversation_key.replace("}:poll:", "}:polls:", 1), poll_id
+
+
 def history_pattern() -> str:
     """A pattern for the keys of all histories; ``conversation_of`` parses them."""
     return "kaiwa:{*}:history:*"
@@ -190,7 +219,7 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence", "facts", "lists") and {channel, name} <= set(parts)
+    return kind in ("seen", "note", "fence", "facts", "lists", "poll", "polls") and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:

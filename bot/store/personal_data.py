@@ -16,7 +16,9 @@ from bot.store.keys import (
     kv_name,
     kv_pattern,
     lists_pattern,
+    open_polls_of,
     personal_pattern,
+    polls_pattern,
 )
 from bot.store.lists import digest_of
 
@@ -29,6 +31,26 @@ for index = 1, #stored, 2 do
     if string.sub(stored[index + 1], 20, 35) == ARGV[1] then
         redis.call('HDEL', KEYS[1], stored[index])
     end
+end
+"""
+
+# A poll that somebody has started goes; of another one, what they have voted.
+TAKE_BACK_VOTE = """#!lua flags=allow-oom
+local poll, open, person, id = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+if redis.call('HGET', poll, 'creator') == person then
+    redis.call('DEL', poll)
+    redis.call('ZREM', open, id)
+    return
+end
+local chosen = redis.call('HGET', poll, 'by:' .. person)
+if chosen then
+    for option = 1, #chosen do
+        if string.sub(chosen, option, option) == '1' then
+            redis.call('HINCRBY', poll, 'count:' .. option, -1)
+        end
+    end
+    redis.call('HINCRBY', poll, 'voters', -1)
+    redis.call('HDEL', poll, 'by:' .. person)
 end
 """
 
@@ -58,8 +80,8 @@ class PersonalData:
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
-        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, and seen-keys of earlier
-        versions, with one in the key; what they have added to other lists.
+        """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls, and seen-keys of
+        earlier versions, with one in the key; what they have added to other lists; their polls and votes.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
@@ -70,6 +92,7 @@ class PersonalData:
         async with self._erasing, translate_errors(ERASE_S):
             gone = [await self._erase_named(channel, name) for name in names]
             await self._take_back_items(channel, names)
+            await self._take_back_votes(channel, names)
             return sum(gone) + await self._erase_holding(channel, names)
 
     async def compact(self) -> None:
@@ -88,6 +111,16 @@ class PersonalData:
         """Delete what they have added to lists that others use too."""
         lists = [key async for key in self._client.scan_iter(lists_pattern(channel), count=1_000)]
         takes = [("EVAL", TAKE_BACK, 1, key, digest_of(name)) for key in lists for name in names]
+        for start in range(0, len(takes), BATCH):
+            await self._client.execute_each(takes[start : start + BATCH])
+
+    async def _take_back_votes(self, channel: str, names: Collection[str]) -> None:
+        """Delete the polls that they have started, and their votes in others."""
+        polls = [key.decode() async for key in self._client.scan_iter(polls_pattern(channel), count=1_000)]
+        takes = []
+        for key in polls:
+            open_polls, poll_id = open_polls_of(key)
+            takes += [("EVAL", TAKE_BACK_VOTE, 2, key, open_polls, digest_of(name), poll_id) for name in names]
         for start in range(0, len(takes), BATCH):
             await self._client.execute_each(takes[start : start + BATCH])
 

@@ -4,8 +4,8 @@ A script is put together from its file's first line, local names of keys and con
 ``shared.lua`` and the rest of its file; it gets only what it uses. ``ARGV[1]`` is the conversation, ``ARGV[2]`` the
 fencing token of a fenced script.
 
-A full store refuses a script without the flag ``allow-oom``. Only ``accept``, ``remind`` and ``summarise`` lack it: a
-full store accepts nothing new, but accepted work is finished.
+A full store refuses a script without the flag ``allow-oom``. Only ``accept``, ``remind``, ``summarise``, ``start_poll``
+and ``vote`` lack it: a full store accepts nothing new, but accepted work is finished.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from bot.store.keys import (
     INBOX_ENTRIES,
     INBOX_FEW,
     INDEX_S,
+    POLL_S,
     REMINDER_S,
     SCRIPT_KINDS,
     SEEN_S,
@@ -64,9 +65,12 @@ Name = Literal[
     "ring",
     "amend_reminder",
     "drop_reminders",
+    "start_poll",
+    "vote",
+    "show_poll",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
-SEEN = "seen"  # the key of a message id
+SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
 
 Argument = str | int | bytes
 
@@ -89,18 +93,22 @@ class Scripts:
         self._client = client
         self._scripts = {name: _read(name, history_s) for name in NAMES}
 
-    async def run(self, name: Name, conversation: str, *arguments: Argument, message_id: str = "") -> Any:
+    async def run(
+        self, name: Name, conversation: str, *arguments: Argument, message_id: str = "", poll_id: str = ""
+    ) -> Any:
         """Run a script on a conversation.
 
         Args:
             message_id: for scripts that use its seen-key.
+            poll_id: for scripts that use its key.
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
             StoreUnavailable: see ``translate_errors``.
         """
         script, keys = self._scripts[name], Keys(conversation)
-        names = [keys.seen(message_id) if kind == SEEN else keys.of(kind) for kind in script.kinds]
+        others = {SEEN: keys.seen(message_id), POLL: keys.poll(poll_id)}
+        names = [others.get(kind) or keys.of(kind) for kind in script.kinds]
         async with translate_errors():
             try:
                 return await self._client.eval(script.text, len(names), *names, conversation, *arguments)
@@ -118,6 +126,7 @@ def _read(name: Name, history_s: int) -> Script:
         "WORK_S": WORK_S,
         "INDEX_S": INDEX_S,
         "REMINDER_S": REMINDER_S,
+        "POLL_S": POLL_S,
         "HISTORY_S": history_s,
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,
@@ -131,7 +140,7 @@ def _read(name: Name, history_s: int) -> Script:
     for definition in reversed((folder / "shared.lua").read_text("utf-8").split("\n\n")):
         if _defined_by(definition) in _words(body):
             body = f"{definition}\n{body}"
-    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN) if kind in _words(body)]
+    kinds = [kind for kind in (*SCRIPT_KINDS, SEEN, POLL) if kind in _words(body)]
     values = [f"local {constant} = {value}" for constant, value in constants.items() if constant in _words(body)]
     return Script("\n".join([first_line, f"local {', '.join(kinds)} = unpack(KEYS)", *values, body]), kinds)
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.live_events import LiveEvent, ShownFile
+from bot.live_events import LiveEvent, PollShown, ShownFile
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
@@ -71,6 +71,12 @@ def result_text(response: dict[str, Any]) -> str:
     """A tool's result on one line; of an error, its text."""
     error = response.get("error")
     return _line(error if isinstance(error, str) and len(response) == 1 else _json(response))
+
+
+def poll_text(poll: PollShown) -> str:
+    """A poll as lines: its question, each option with its count, and how it stands."""
+    lines = [f"· {option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
+    return "\n".join([poll.question, *lines, poll.status])
 
 
 def clock_time(at: int) -> str:

@@ -13,10 +13,11 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    PollShown,
     ToolFinished,
     ToolStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, files_text, printable, rest_of, result_text
+from bot.terminal import Drawing, call_text, clock_time, files_text, poll_text, printable, rest_of, result_text
 
 
 class PlainScreen:
@@ -81,6 +82,9 @@ class _PlainDrawing:
             case Noticed(text):
                 self.end_line()
                 self._screen.show_notice(text)
+            case PollShown():
+                self.end_line()
+                self._screen.show_notice(poll_text(event))
             case Answered(_, text, True, note):
                 self.end_line()
                 self._screen.show_error(text, note)

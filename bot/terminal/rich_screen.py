@@ -18,11 +18,12 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    PollShown,
     ToolFinished,
     ToolStarted,
     TurnStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, files_text, printable, rest_of, result_text
+from bot.terminal import Drawing, call_text, clock_time, files_text, poll_text, printable, rest_of, result_text
 from bot.terminal.markdown import ChatMarkdown, split_finished
 
 OFTEN = 1_000  # characters: up to here a block is redrawn with every piece, beyond with every tenth of its length
@@ -124,6 +125,8 @@ class _RichDrawing:
                 self._ask(event)
             case Noticed(text):
                 self._print(Text(printable(text), style="dim"))
+            case PollShown():
+                self._print(Text(printable(poll_text(event)), style="dim"))
             case Answered(_, text, True, note):
                 self.flush()
                 self._print(_complaint(text, note))

@@ -19,6 +19,7 @@ from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.limits import Limits
+from bot.conversation.polls import Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
@@ -110,7 +111,8 @@ class Harness:
         parts = store, agent, channels, catalogue, self.metrics, options
         self.runner = build(*parts, summarizer=summarizer, reviewers=reviewers, clock=clock)
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
-        self.intake = Intake(store, process_later, SpokenCommands(catalogue), self.metrics)
+        votes = Votes(store, catalogue, process_later)
+        self.intake = Intake(store, process_later, SpokenCommands(catalogue), self.metrics, votes)
 
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))

@@ -57,7 +57,7 @@ def template_errors(message: JSON, where: str) -> Errors:
         yield "Size must be between 2 and 2", f"{where}.template.actions"
         return
     for index, action in enumerate(actions):
-        yield from _action_errors(action, f"{where}.template.actions[{index}]")
+        yield from action_errors(action, f"{where}.template.actions[{index}]")
 
 
 def quick_reply_errors(value: Any, where: str) -> Errors:
@@ -71,10 +71,11 @@ def quick_reply_errors(value: Any, where: str) -> Errors:
         yield from unknown(item, {"type", "imageUrl", "action"}, here)
         if item.get("type") != "action":
             yield "Must be one of the following values: [action]", f"{here}.type"
-        yield from _action_errors(item.get("action"), f"{here}.action")
+        yield from action_errors(item.get("action"), f"{here}.action")
 
 
-def _action_errors(action: Any, where: str) -> Errors:
+def action_errors(action: Any, where: str) -> Errors:
+    """What a button does."""
     if not isinstance(action, dict) or action.get("type") not in ACTIONS:
         yield f"Must be one of the following values: [{', '.join(ACTIONS)}]", f"{where}.type"
         return

@@ -11,6 +11,7 @@ import msgspec
 from jsonschema import Draft7Validator
 
 from tests.fakes.line_buttons import quick_reply_errors, template_errors, text_errors, unknown
+from tests.fakes.line_flex import flex_errors
 from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
@@ -119,6 +120,8 @@ def _message_errors(messages: Any) -> Iterator[tuple[str, str]]:
             yield from unknown(message, IMAGE_FIELDS, where)
         elif message.get("type") == "template":
             yield from template_errors(message, where)
+        elif message.get("type") == "flex":
+            yield from flex_errors(message, where)
         else:
             yield f"Must be one of the following values: [{TYPES}]", f"{where}.type"
         if "quickReply" in message:

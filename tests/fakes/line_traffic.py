@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.fakes.line_events import JSON
+from tests.fakes.line_flex import flex_actions, flex_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,6 @@ class Sent:
         return {action["label"]: action for message in self.messages for action in _actions(message)}
 
 
-def _words(message: JSON) -> str:
-    if message["type"] == "image":
-        return str(message["originalContentUrl"])
-    return str(message["text"] if "text" in message else message["template"]["text"])
-
-
 @dataclass(slots=True)
 class Token:
     """A reply token: where it leads, when it was given, by ``time.monotonic()``."""
@@ -73,4 +68,13 @@ class Image:
 
 def _actions(message: JSON) -> list[JSON]:
     quick = [item["action"] for item in message.get("quickReply", {}).get("items", [])]
-    return [*message.get("template", {}).get("actions", []), *quick]
+    return [*message.get("template", {}).get("actions", []), *flex_actions(message), *quick]
+
+
+def _words(message: JSON) -> str:
+    if message["type"] == "flex":
+        return flex_words(message)
+    if message["type"] == "image":
+        return str(message["originalContentUrl"])
+    words: str = message["text"] if "text" in message else message["template"]["text"]
+    return words

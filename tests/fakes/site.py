@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from bot import texts
-from bot.channels import Delivery, InboundEvent, Question, Reply
+from bot.channels import Delivery, InboundEvent, Poll, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
@@ -55,6 +55,7 @@ class Site:
         self.files = LocalFiles("")
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self.questions: dict[str, Question] = {}
+        self.polls: list[Poll] = []
         self._arrivals: asyncio.Queue[tuple[str, InboundEvent]] = asyncio.Queue()
         self._seen: set[str] = set()
         self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", signs_out=bool(token))
@@ -69,7 +70,8 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        console = Console(self._accept, self.live, Reads(self._past, self._question, self.files), catalogue, "en")
+        reads = Reads(self._past, self._question, self._open_polls, self.files)
+        console = Console(self._accept, self.live, reads, catalogue, "en")
         guard = Middleware(
             Guard,
             signin=SignIn(SecretStr(self._token), SecretStr(""), catalogue, self._info.bot_name),
@@ -132,6 +134,9 @@ class Site:
         if self.away:
             raise StoreUnavailable("away")
         return self.questions.get(conversation)
+
+    async def _open_polls(self, conversation: str) -> list[Poll]:
+        return self.polls
 
 
 class Letters:

@@ -24,6 +24,15 @@ YES = {"type": "postback", "label": "Yes", "data": "yes", "displayText": "Yes"}
 NO = {"type": "message", "label": "No", "text": "no"}
 CONFIRM = {"type": "confirm", "text": "Sure?", "actions": [YES, NO]}
 ASKED = {"type": "template", "altText": "Sure?", "template": CONFIRM}
+WORDS = {"type": "text", "text": "Where?"}
+SUSHI = {"type": "postback", "label": "Sushi", "data": "1"}
+BUTTON: JSON = {"type": "button", "action": SUSHI}
+
+
+def flex(*contents: JSON, **box: Any) -> JSON:
+    """A Flex Message with one box."""
+    body = {"type": "box", "layout": "vertical", "contents": list(contents), **box}
+    return {"type": "flex", "altText": "Where?", "contents": {"type": "bubble", "body": body}}
 
 
 def quick(*actions: JSON) -> JSON:
@@ -111,6 +120,22 @@ async def test_a_retry_key_belongs_to_a_push_and_counts_once(fake: LineFake, cli
             "Length must be between 0 and 300",
         ),
         ([ASKED | {"template": CONFIRM | {"actions": [YES, {"type": "clipboard"}]}}], "Must be one of the following"),
+        ([flex(WORDS) | {"altText": ""}], "May not be empty"),
+        ([flex(WORDS) | {"text": "a"}], "Unknown property"),
+        ([flex(WORDS) | {"contents": {"type": "carousel"}}], "Must be one of the following values: [bubble]"),
+        ([flex(WORDS) | {"contents": {"type": "bubble"}}], "At least one block must be specified"),
+        ([flex(*[WORDS | {"text": "a" * 1_900}] * 16)], "too large"),
+        ([flex(WORDS, layout="grid")], "Must be one of the following values: [vertical]"),
+        ([flex(WORDS, spacing="wide")], "Invalid value"),
+        ([flex(contents=None)], "May not be empty"),
+        ([flex(WORDS | {"text": ""})], "May not be empty"),
+        ([flex(WORDS | {"size": "huge"})], "Invalid value"),
+        ([flex(WORDS | {"displayText": "a"})], "Unknown property"),
+        ([flex({"type": "table"})], "Must be one of the following values: [text, button]"),
+        ([flex(BUTTON | {"style": "danger"})], "Must be one of the following values: [primary"),
+        ([flex(BUTTON | {"height": "lg"})], "Must be one of the following values: [sm, md]"),
+        ([flex(BUTTON | {"action": SUSHI | {"label": "a" * 21}})], "Length must be between 0 and 20"),
+        ([flex(BUTTON | {"action": SUSHI | {"data": "a" * 301}})], "Length must be between 0 and 300"),
         ([quick()], "Size must be between 1 and 13"),
         ([quick(*[NO] * 14)], "Size must be between 1 and 13"),
         ([quick(NO | {"text": ""})], "May not be empty"),

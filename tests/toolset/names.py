@@ -20,6 +20,7 @@ ALWAYS_ON = [
     "remember",
     "set_reminder",
     "show_list",
+    "start_poll",
     "tick",
     "wikipedia",
 ]

@@ -7,19 +7,20 @@ import re
 import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
+from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
-from bot.channels import NO_FILES, Accept, AssertLease, Channel, Delivery, Files, InboundEvent, Question
+from bot.channels import NO_FILES, Accept, AssertLease, Channel, Delivery, Files, InboundEvent, Poll, Question, Reply
 from bot.channels.console.entries import shown_files
 from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput
-from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, Watcher
+from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, PollShown, Watcher
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Message, Text, new_id
 
@@ -28,20 +29,26 @@ LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
+ReadPolls = Callable[[str], Awaitable[Sequence[Poll]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
+async def _no_polls(conversation: str) -> Sequence[Poll]:
+    return ()
+
+
+class Reads(NamedTuple):
     """What the console reads.
 
     Attributes:
         history: the committed messages of a conversation, oldest first.
         question: the open question of a conversation.
+        polls: its open polls.
         files: of tool calls.
     """
 
     history: ReadHistory
     question: ReadQuestion
+    polls: ReadPolls = _no_polls
     files: Files = NO_FILES
 
 
@@ -119,6 +126,26 @@ class Console(Channel):
         await self._accept(conversation, InboundEvent(press, event="decision", target=question_id, approved=approved))
         return True
 
+    async def open_polls(self, conversation: str) -> list[PollShown]:
+        """The open polls of a conversation, those with the newest votes last.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        return [self._poll_shown(poll) for poll in await self._reads.polls(conversation)]
+
+    async def vote(self, conversation: str, poll_id: str, choice: int) -> None:
+        """Accept a vote, durably; what comes of it is shown to all viewers.
+
+        Args:
+            choice: the number of an option, from 1; 0 closes the poll.
+
+        Raises:
+            StoreUnavailable: nothing was stored.
+        """
+        press = _message(new_id("press"), Author(_person(conversation)))
+        await self._accept(conversation, InboundEvent(press, event="vote", target=poll_id, choice=choice))
+
     async def stop(self, conversation: str) -> None:
         """Accept a stop of the turn under way, durably.
 
@@ -157,6 +184,8 @@ class Console(Channel):
         event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note, files)
         if reply.question is not None:
             event = _approval_asked(reply.question)
+        elif reply.poll is not None:
+            event = self._poll_shown(reply.poll)
         elif reply.settles:
             event = ApprovalSettled(reply.settles, reply.text)
         elif reply.private:
@@ -164,12 +193,22 @@ class Console(Channel):
         await self.watcher(conversation).show(event)
         return shown_at
 
+    def split(self, reply: Reply) -> list[Reply]:
+        """A poll is shown before the answer, which ends the turn for whoever watches."""
+        return [Reply("", poll=reply.poll), replace(reply, poll=None)] if reply.poll else [reply]
+
+    def _poll_shown(self, poll: Poll) -> PollShown:
+        key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
+        status = self._texts.get(f"poll.{key}", poll.language, voters=poll.voters)
+        close = "" if poll.is_closed else self._texts.get("poll.close", poll.language)
+        return PollShown(poll.id, poll.question, poll.options, poll.counts, status, close)
+
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""
         self._closing.set()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions and stops in; history and live events out."""
+        """Messages, decisions, votes and stops in; history and live events out."""
         return Endpoints(self, self._live, self._reads.history, self._reads.files, self._closing).routes()
 
     def sentence(self, key: str, languages: str) -> str:

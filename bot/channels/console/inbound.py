@@ -6,9 +6,9 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,7 +21,7 @@ from bot.channels.console.live import Live
 from bot.channels.console.sse import EventStream
 from bot.errors import BadInput, KaiwaError, StoreUnavailable
 from bot.http import read_body
-from bot.live_events import ApprovalAsked
+from bot.live_events import ApprovalAsked, PollShown
 from bot.transcript import Message, encode
 
 T = TypeVar("T")
@@ -57,12 +57,20 @@ class PostedDecision(Struct):
     approved: bool
 
 
+class PostedVote(Struct):
+    """A pressed button of a poll: the number of an option, from 1; 0 closes the poll."""
+
+    poll: Annotated[str, Meta(max_length=64)]
+    choice: Annotated[int, Meta(ge=0, le=10)]
+
+
 class PostedStop(Struct):
     """A stop of the page."""
 
 
 decode_message = Decoder(PostedMessage).decode
 decode_decision = Decoder(PostedDecision).decode
+decode_vote = Decoder(PostedVote).decode
 decode_stop = Decoder(PostedStop).decode
 
 
@@ -102,6 +110,10 @@ class ConsoleActions(Protocol):
 
     async def decide(self, conversation: str, question_id: str, *, approved: bool, locale: str = "") -> bool: ...
 
+    async def open_polls(self, conversation: str) -> list[PollShown]: ...
+
+    async def vote(self, conversation: str, poll_id: str, choice: int) -> None: ...
+
     async def stop(self, conversation: str) -> None: ...
 
     def sentence(self, key: str, languages: str) -> str: ...
@@ -125,12 +137,13 @@ class Endpoints:
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions and stops in; history and live events out."""
+        """Messages, decisions, votes and stops in; history and live events out."""
         return (
             Route("/console/{id}", self._answer_errors(self._history)),
             Route("/console/{id}/events", self._answer_errors(self._events)),
             Route("/console/{id}/messages", self._answer_errors(self._take), methods=["POST"]),
             Route("/console/{id}/decisions", self._answer_errors(self._decide), methods=["POST"]),
+            Route("/console/{id}/votes", self._answer_errors(self._vote), methods=["POST"]),
             Route("/console/{id}/stop", self._answer_errors(self._stop), methods=["POST"]),
         )
 
@@ -160,7 +173,8 @@ class Endpoints:
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
         asked = await self._console.open_question(conversation)
-        return _json({"messages": entries[first:], "whole": first == 0, "asked": asked})
+        polls = await self._console.open_polls(conversation)
+        return _json({"messages": entries[first:], "whole": first == 0, "asked": asked, "polls": polls})
 
     async def _events(self, request: Request) -> ASGIApp:
         resources = AsyncExitStack()
@@ -182,6 +196,11 @@ class Endpoints:
             _conversation(request), decision.question, approved=decision.approved, locale=locale
         ):
             raise Refused(409, "not_open")
+        return _json({}, 202)
+
+    async def _vote(self, request: Request) -> Response:
+        vote = await read_posted(request, decode_vote, "no_vote")
+        await self._console.vote(_conversation(request), vote.poll, vote.choice)
         return _json({}, 202)
 
     async def _stop(self, request: Request) -> Response:

@@ -18,6 +18,7 @@ from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import Enricher, People
 from bot.channels.line.pictures import append_pictures, find_pictures
+from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
 from bot.channels.line.types import KINDS, Chat, chat_of, read_address
 from bot.channels.traffic import TrafficRecorder
@@ -43,6 +44,7 @@ class Line(Channel):
 
     name = "line"
     style = STYLE
+    poll_pause_s = PAUSE_S
 
     def __init__(
         self, config: Config, host: Host, *, clock: Callable[[], int] = now_ms, timeout_s: float = 10.0
@@ -80,7 +82,7 @@ class Line(Channel):
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
         """Send one reply as one to three messages, with up to two pictures below."""
         reply = delivery.reply
-        if reply.settles:  # LINE cannot change a sent message, and one more would cost money
+        if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
         reply, pictures = await find_pictures(reply, self._shown_files)
@@ -88,6 +90,10 @@ class Line(Channel):
         outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
         await self._sender.send(outbound, assert_lease)
         self._traffic.record_delivery(self._clock())
+
+    def polls_of(self, conversation: str) -> str:
+        """One beside the chat: an answer about votes waits, and no other answer waits for it."""
+        return kept_in(chat_of(conversation))
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile."""

@@ -21,7 +21,17 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from bot.channels import Take
-from bot.channels.line.types import BotInfo, Button, Chat, LineMessage, Person, Quota, WebhookEndpoint, WebhookTest
+from bot.channels.line.types import (
+    BotInfo,
+    Button,
+    Card,
+    Chat,
+    LineMessage,
+    Person,
+    Quota,
+    WebhookEndpoint,
+    WebhookTest,
+)
 from bot.http import open_session, read_beginning
 
 if TYPE_CHECKING:
@@ -230,6 +240,8 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
     if message.choice:
         template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
         return sdk.TemplateMessage(altText=message.text, template=template)
+    if message.card:
+        return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card))
     items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
     quick_reply = sdk.QuickReply(items=items) if items else None
     if message.image:
@@ -237,9 +249,23 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
     return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)
 
 
+def _bubble(sdk: Any, card: Card) -> Any:
+    """A card as a Flex Message: https://developers.line.biz/en/reference/messaging-api/#bubble"""
+    body = [
+        sdk.FlexText(text=card.title, weight="bold", wrap=True),
+        sdk.FlexText(text=card.lines, size="sm", wrap=True),
+        sdk.FlexText(text=card.note, size="xs", wrap=True),
+    ]
+    buttons = [sdk.FlexButton(action=_action(sdk, button), style="secondary", height="sm") for button in card.buttons]
+    return sdk.FlexBubble(
+        body=sdk.FlexBox(layout="vertical", spacing="md", contents=body),
+        footer=sdk.FlexBox(layout="vertical", spacing="sm", contents=buttons),
+    )
+
+
 def _action(sdk: Any, button: Button) -> Any:
     if button.data:
-        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.text)
+        return sdk.PostbackAction(label=button.label, data=button.data, displayText=button.text or None)
     return sdk.MessageAction(label=button.label, text=button.text)
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bot.channels import InboundEvent
 from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
+from bot.channels.line.polls import kept_in, read_vote
 from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
@@ -36,7 +37,9 @@ class Reader:
         if chat is None:
             return None
         arrival = self._read(event, chat, received_at)
-        return (chat.conversation, arrival) if arrival else None
+        if arrival is None:
+            return None
+        return kept_in(chat) if arrival.event == "vote" else chat.conversation, arrival
 
     def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
@@ -48,13 +51,18 @@ class Reader:
             return replace(_bare_event(event, chat, received_at), event="left")
         if event.type == "messageEdited":
             return _edit(event, content, chat, received_at)
-        decision = read_press(event.postback.data) if event.type == "postback" and event.postback else None
-        if event.mode == "standby" or not (decision or event.type in ("message", "follow", "join")):
+        pressed = event.postback.data if event.type == "postback" and event.postback else ""
+        decision, vote = read_press(pressed), read_vote(pressed)
+        if event.mode == "standby" or not (decision or vote or event.type in ("message", "follow", "join")):
             return None
         if not self._is_allowed(event, chat):
             return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", once="daily")
         if decision:
             return _decision(event, chat, received_at, *decision)
+        if vote:
+            poll, choice = vote
+            pressing = _message_event(event, chat, received_at, ())
+            return replace(pressing, event="vote", target=poll, choice=choice)
         if event.type != "message":
             return _canned(event, chat, received_at, "greeting", once="ever")
         return _message(event, content, chat, received_at)

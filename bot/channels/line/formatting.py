@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bot.channels import Reply
 from bot.channels.line.approvals import approval_messages
+from bot.channels.line.polls import poll_card, poll_counts
 from bot.channels.line.text import LIMIT, MAX_MESSAGES, plain_text, split, split_messages
 from bot.channels.line.types import Button, Chat, LineMessage
 from bot.errors import DeliveryRefused
@@ -31,6 +34,12 @@ class Formatter:
         Raises:
             DeliveryRefused: the reply is empty.
         """
+        if reply.poll and reply.settles:
+            return [poll_counts(reply.poll, self._texts)]
+        if reply.poll:
+            card = poll_card(reply.poll, self._texts)
+            is_alone = reply.text == reply.poll.question
+            return [*([] if is_alone else self.messages(replace(reply, poll=None), chat)), card]
         whole = reply.text.strip()
         written = next(split(whole, MOST))
         text = plain_text(written) or written

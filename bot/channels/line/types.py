@@ -72,13 +72,22 @@ class Button(NamedTuple):
 
     Attributes:
         label: 20 characters at most.
-        text: what a press posts in the person's name.
+        text: what a press posts in the person's name; empty: nothing.
         data: of the postback that a press sends to the webhook; without it the webhook gets ``text`` as a message.
     """
 
     label: str
     text: str
     data: str = ""
+
+
+class Card(NamedTuple):
+    """A title, lines, a small sentence and buttons, which stay in the chat."""
+
+    title: str
+    lines: str
+    note: str
+    buttons: tuple[Button, ...]
 
 
 class LineMessage(NamedTuple):
@@ -89,12 +98,14 @@ class LineMessage(NamedTuple):
         choice: two buttons below a text of at most 240 characters; they stay in the chat.
         quick: at most 13 buttons above the keyboard; they disappear with the next message.
         image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
+        card: is shown in place of the text, which stands in notifications.
     """
 
     text: str
     choice: tuple[Button, ...] = ()
     quick: tuple[Button, ...] = ()
     image: str = ""
+    card: Card | None = None
 
 
 class Person(Struct, frozen=True):

@@ -9,7 +9,7 @@
 
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the assistant's pane
-    tasks       background tasks
+    tasks       background tasks            polls      votes by button
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """
@@ -54,6 +54,14 @@ class Config(BaseModel):
     def is_on(self) -> bool:
         """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
+
+    def allows_user(self, user: str) -> bool:
+        """Whether this person may use the bot."""
+        return not self.allowed_users or user in self.allowed_users
+
+    def allows_channel(self, channel: str) -> bool:
+        """Whether the bot answers in this channel."""
+        return not self.allowed_channels or channel in self.allowed_channels
 
     def is_slack_url(self, url: str) -> bool:
         """Whether a URL belongs to Slack, so that it may receive the token or an answer."""

@@ -228,7 +228,7 @@ def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | No
     message_id = f"{action.value}:{user.id}:{action.action_id}"
     arrival = InboundEvent(
         Message(message_id, "user", (), ms(action.action_ts), author=author),
-        write_address(_address(pressed, config)),
+        write_address(press_address(pressed, config)),
         group=chat_of(action.block_id).is_group,
         event="decision",
         target=action.value,
@@ -237,7 +237,7 @@ def read_press(payload: dict[str, object], config: Config) -> ReceivedEvent | No
     return ReceivedEvent(action.block_id, arrival)
 
 
-def _address(pressed: Press, config: Config) -> Address:
+def press_address(pressed: Press, config: Config) -> Address:
     """Where the answer goes: below the question."""
     container, user = pressed.container, pressed.user
     return Address(

@@ -22,6 +22,7 @@ from bot.channels.slack.formatting import split
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.messages import Messages
+from bot.channels.slack.polls import PAUSE_S, Polls, kept_in, read_vote
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
@@ -54,6 +55,7 @@ class Slack(Channel):
 
     name = "slack"
     style = STYLE
+    poll_pause_s = PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
         self._config = config
@@ -72,7 +74,8 @@ class Slack(Channel):
         stream_delivery = StreamDelivery(self._client, streaming, self.identity, messages)
         self._approvals = Approvals(self._client, messages, host)
         uploads = Uploads(self._client, config, messages, host.files, host.kv)
-        self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads)
+        polls = Polls(self._client, messages, host.texts)
+        self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads, polls)
         self._files = Files(self._client, config)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
@@ -117,6 +120,10 @@ class Slack(Channel):
         """The channel, for all its threads."""
         return chat_of(conversation)._replace(thread="").conversation
 
+    def polls_of(self, conversation: str) -> str:
+        """One beside the channel and all its threads: a change of a message waits for no answer there."""
+        return kept_in(chat_of(conversation).channel)
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)
@@ -141,9 +148,10 @@ class Slack(Channel):
         return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
-        """The reply in messages of Slack's size; each file is one of its own."""
-        pieces = [replace(reply, text=piece, files=()) for piece in split(reply.text)]
-        return [*pieces, *(Reply(file.text, private=reply.private, files=(file,)) for file in reply.files)]
+        """The reply in messages of Slack's size; each file and a poll are messages of their own."""
+        pieces = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
+        files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
+        return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
@@ -164,7 +172,7 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
-        await self._accept_received(read_press(payload, self._config))
+        await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:
         if received is None or not await self._is_for_bot(received):

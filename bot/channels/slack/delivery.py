@@ -16,6 +16,7 @@ from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.polls import Polls
 from bot.channels.slack.streaming import Stream, Streaming
 from bot.channels.slack.types import Address
 from bot.channels.slack.uploads import Uploads
@@ -43,12 +44,14 @@ class Sender:
         stream_delivery: StreamDelivery,
         approvals: Approvals,
         uploads: Uploads,
+        polls: Polls,
     ) -> None:
         self._client = client
         self._messages = messages
         self._stream_delivery = stream_delivery
         self._approvals = approvals
         self._uploads = uploads
+        self._polls = polls
 
     async def send(
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
@@ -77,7 +80,11 @@ class Sender:
         if reply.question is not None:
             await self._stream_delivery.discard(address, delivery.turn_id)
             return await self._approvals.ask(conversation, address, delivery, reply.question, assert_lease)
-        if reply.settles:
+        if reply.poll and reply.settles:
+            await self._polls.update(address, reply.poll, assert_lease)
+        elif reply.poll:
+            await self._polls.post(address, delivery, reply.poll, assert_lease)
+        elif reply.settles:
             await self._approvals.settle(conversation, reply, assert_lease)
         elif reply.private:
             await self._post_privately(address, without_broadcasts(reply.text), assert_lease)

@@ -85,7 +85,9 @@ class Reader:
         response_url = command.response_url if self._config.is_slack_url(command.response_url) else ""
         address = Address(recipient, response_url=response_url, language=self._language(text))
         arrival = InboundEvent(message, write_address(address))
-        if not self._allows_user(command.user_id) or not (is_direct or self._allows_channel(command.channel_id)):
+        if not self._config.allows_user(command.user_id) or not (
+            is_direct or self._config.allows_channel(command.channel_id)
+        ):
             arrival = replace(arrival, event="told", target="slack.not_allowed")
         return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
@@ -212,13 +214,9 @@ class Reader:
 
     def _is_allowed(self, event: Event, posted: SlackMessage) -> bool:
         """Whether the settings allow this user and this channel."""
-        return self._allows_user(posted.user or "") and (_is_direct(event) or self._allows_channel(event.channel or ""))
-
-    def _allows_user(self, user: str) -> bool:
-        return not self._config.allowed_users or user in self._config.allowed_users
-
-    def _allows_channel(self, channel: str) -> bool:
-        return not self._config.allowed_channels or channel in self._config.allowed_channels
+        return self._config.allows_user(posted.user or "") and (
+            _is_direct(event) or self._config.allows_channel(event.channel or "")
+        )
 
     def _language(self, text: str) -> str:
         return language_of(text, self._host.language)

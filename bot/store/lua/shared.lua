@@ -107,3 +107,9 @@ local function alarm_at(id, ms)
     keep_for(alarms, left)
     keep_for(reminders, left)
 end
+
+local function keep_poll(id)
+    redis.call('EXPIRE', poll, POLL_S)
+    redis.call('ZADD', polls, now_ms() + POLL_S * 1000, id)
+    redis.call('EXPIRE', polls, POLL_S)
+end

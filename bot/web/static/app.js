@@ -3,8 +3,9 @@
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Letters } from "./letters.js";
+import { voteIn } from "./poll.js";
 import { decisionIn } from "./question.js";
-import { Server } from "./server.js";
+import { Server, fetchJSON } from "./server.js";
 import { Stream } from "./stream.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
@@ -192,8 +193,13 @@ class Page {
   }
 
   clicked(target) {
-    const decision = decisionIn(target);
+    const [decision, vote] = [decisionIn(target), voteIn(target)];
     if (decision) this.decide(decision);
+    if (vote) this.vote(vote);
+  }
+
+  async vote(vote) {
+    this.notify("send", await this.server.vote(this.conversation.id, vote));
   }
 
   async decide(decision) {
@@ -289,11 +295,6 @@ class Page {
     if (this.pinned) scroller.scrollTop = scroller.scrollHeight;
     this.scrolled();
   }
-}
-
-async function fetchJSON(url) {
-  const response = await fetch(url);
-  return response.json();
 }
 
 const [info, catalogue] = await Promise.all(["/console/info", "/static/texts.json"].map(fetchJSON));

@@ -1,6 +1,8 @@
 // What is known of a conversation: the server's history, the turns seen live, and the words sent but not yet answered.
 // The history is the truth; everything else gives way to it.
 
+import { addCall, addWords, breakOff, dropWords, finishCall, withoutTail } from "./turn.js";
+
 export const STORED = "kaiwa.sent.";
 const KEEP_MS = 3_600_000; // how long a sent message is waited for after the page was closed
 const GOES_ON = new Set(["started", "text", "tool_started", "tool_finished", "answered"]); // no question is open then
@@ -14,6 +16,7 @@ export class Conversation {
     this.durations = new Map(); // tool call id → ms
     this.sent = readSent(id); // { id, text, at, accepted, dismissed }
     this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
+    this.polls = new Map(); // id → { id, question, options, counts, status, close }
   }
 
   send(message) {
@@ -38,8 +41,9 @@ export class Conversation {
   }
 
   /** Take what the server knows: what it has committed, or what came of that after the last entry known here, and the
-      open question. One that was open here already when the server was asked, and is not there, is decided. */
-  learn({ messages, whole, asked }, wasOpen) {
+      open question, and the open polls. A question that was open here already when the server was asked, and is not there, is decided. */
+  learn({ messages, whole, asked, polls = [] }, wasOpen) {
+    for (const poll of polls) this.polls.set(poll.id, poll);
     const present = new Set(whole ? [] : this.history.map((entry) => entry.id));
     this.history = [...(whole ? [] : this.history), ...messages.filter((entry) => !present.has(entry.id))];
     const known = new Set(this.history.map((entry) => entry.id));
@@ -93,6 +97,9 @@ export class Conversation {
       case "settled":
         this.settle(event);
         break;
+      case "poll":
+        this.polls.set(event.id, event);
+        break;
       case "answered":
         this.end(event);
         break;
@@ -139,6 +146,8 @@ export class Conversation {
   get items() {
     const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
+    const shown = new Set(items.map((item) => item.poll));
+    items.push(...[...this.polls.values()].filter((poll) => !shown.has(poll)).map((poll) => ({ kind: "poll", poll })));
     const { question } = this;
     const isShown = items.some((item) => item.question === question);
     if (question && !isShown) items.push({ kind: "question", question }); // the turn was not seen, as after a reload
@@ -216,11 +225,13 @@ export class Conversation {
     return items;
   }
 
-  /** A call stands beneath the question about it, and not before that is decided. */
+  /** A call stands beneath the question about it, and not before that is decided; above the poll that it has started. */
   callItems(call) {
     const question = this.questions.get(call.id);
-    if (!question) return [{ kind: "tool", call }];
-    return [{ kind: "question", question }, ...(question.over ? [{ kind: "tool", call }] : [])];
+    const poll = this.polls.get(call.response?.poll);
+    const items = [{ kind: "tool", call }, ...(poll ? [{ kind: "poll", poll }] : [])];
+    if (!question) return items;
+    return [{ kind: "question", question }, ...(question.over ? items : [])];
   }
 
   /** Another tab with the same conversation has sent something. */
@@ -250,38 +261,6 @@ function readSent(id) {
   }
 }
 
-function addWords(turn, text) {
-  const newest = turn.segments.at(-1);
-  if (newest?.text !== undefined) newest.text += text;
-  else turn.segments.push({ text });
-}
-
-function dropWords(turn) {
-  turn.segments = withoutTail(turn.segments);
-  turn.gap = false;
-}
-
-function withoutTail(segments) {
-  return segments.at(-1)?.text === undefined ? segments : segments.slice(0, -1);
-}
-
-function breakOff(turn) {
-  dropWords(turn);
-  turn.gap = true;
-}
-
-function addCall(turn, { call_id: id, name, arguments: given }) {
-  turn.gap = false;
-  turn.segments.push({ call: { id, name, arguments: given, response: null, is_error: false, running: true } });
-}
-
-function finishCall(turn, { call_id: id, name, response, is_error: isError, is_rejected: isRejected, ms }) {
-  const known = turn.segments.find((segment) => segment.call?.id === id);
-  const call = known?.call ?? { id, name, arguments: {} };
-  Object.assign(call, { response, is_error: isError, is_rejected: isRejected, ms, running: false });
-  if (!known) turn.segments.push({ call });
-}
-
 const endingOf = ({ failed, note, files }) => ({ failed, note, files });
 
 function keyed(items) {
@@ -291,6 +270,7 @@ function keyed(items) {
   return items.flatMap((item) => {
     if (item.kind === "tool") return { ...item, key: `tool ${item.call.id}` };
     if (item.kind === "question") return { ...item, key: `question ${item.question.id}` };
+    if (item.kind === "poll") return { ...item, key: `poll ${item.poll.id}` };
     if (item.kind === "answer") return { ...item, key: `answer ${anchor} ${(answers += 1)}` };
     [anchor, answers] = [item.id, 0];
     const user = { ...item, key: `user ${item.id}` };

@@ -9,7 +9,8 @@ export class Server {
     this.signIn = signIn;
   }
 
-  /** { messages, whole, asked }: what was committed after the message known already, and the open question; else null. */
+  /** { messages, whole, asked, polls }: what was committed after the message known already, the open question and polls;
+      else null. */
   async history(conversation, after) {
     const response = await this.ask(`/console/${conversation}${after ? `?after=${encodeURIComponent(after)}` : ""}`);
     return response?.ok ? response.json() : null;
@@ -34,6 +35,11 @@ export class Server {
   /** Returns what went wrong, in words; nothing where the decision was accepted. */
   async decide(conversation, { id, approved }) {
     return this.order(`/console/${conversation}/decisions`, { question: id, approved });
+  }
+
+  /** Returns what went wrong, in words; nothing where the vote was accepted. */
+  async vote(conversation, { poll, choice }) {
+    return this.order(`/console/${conversation}/votes`, { poll, choice });
   }
 
   /** Returns what went wrong, in words; nothing where the turn under way is going to end. */
@@ -69,6 +75,11 @@ export class Server {
     if (response?.status === 401) this.signIn();
     return response;
   }
+}
+
+export async function fetchJSON(url) {
+  const response = await fetch(url);
+  return response.json();
 }
 
 /** What the server says is wrong, where it says so in words for whoever reads the page. */

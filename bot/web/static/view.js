@@ -1,6 +1,7 @@
 // The thread on the screen: one element per item, made once and then only changed.
 
 import { renderMarkdown } from "./markdown.js";
+import { createPoll, updatePoll } from "./poll.js";
 import { createQuestion, updateQuestion } from "./question.js";
 import { unturned, unturnedJSON } from "./turning.js";
 
@@ -48,6 +49,7 @@ const create = {
   answer: () => [make("span", "mark"), make("div", "markdown"), make("div", "files"), make("p", "note")],
   tool: () => [make("span", "node"), toolDetails()],
   question: () => createQuestion(make),
+  poll: () => createPoll(make),
 };
 
 const update = {
@@ -89,6 +91,11 @@ const update = {
 
   question(element, { question }, words) {
     updateQuestion(element, question, words, make, setText);
+  },
+
+  poll(element, { poll }) {
+    updatePoll(element, poll, make, setText);
+    setLanguage(element, poll.question);
   },
 };
 

@@ -27,7 +27,13 @@ def test_only_what_takes_something_in_is_refused_by_a_full_store() -> None:
     first_lines = {
         name: (files("bot.store") / "lua" / f"{name}.lua").read_text().splitlines()[0] for name in (*NAMES, *SCRIPTS)
     }
-    assert {name for name, line in first_lines.items() if line == "#!lua"} == {"accept", "remind", "summarise"}
+    assert {name for name, line in first_lines.items() if line == "#!lua"} == {
+        "accept",
+        "remind",
+        "start_poll",
+        "summarise",
+        "vote",
+    }
     assert set(first_lines.values()) == {"#!lua", "#!lua flags=allow-oom"}
 
 

@@ -11,6 +11,7 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    PollShown,
     ShownFile,
     ToolFinished,
     ToolStarted,
@@ -104,3 +105,10 @@ def test_a_picture_is_told_in_words() -> None:
     files = (ShownFile("/files/1", "a.png", "20 °C", "https://kaiwa.example/files/1"), ShownFile("", "b.png", "9 °C"))
     out, _ = Pipe().draw(AnswerText("Here."), Answered("t1", "Here.", files=files))
     assert out == "Here.\n\n20 °C\nhttps://kaiwa.example/files/1\n\n9 °C\n"
+
+
+def test_a_poll_is_told_beside_the_answer() -> None:
+    """With its counts."""
+    poll = PollShown("poll_1", "Where?", ("Sushi", "Curry"), (2, 0), "Votes: 2.", "Close")
+    told = "Where?\n· Sushi: 2\n· Curry: 0\nVotes: 2.\n"
+    assert Pipe().draw(AnswerText("Please"), poll, Answered("t1", "Please vote.")) == ("Please\nPlease vote.\n", told)

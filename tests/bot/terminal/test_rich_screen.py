@@ -16,6 +16,7 @@ from bot.live_events import (
     ApprovalAsked,
     LiveEvent,
     Noticed,
+    PollShown,
     ShownFile,
     ToolFinished,
     ToolStarted,
@@ -281,3 +282,10 @@ def test_a_picture_is_told_in_words(display: Display) -> None:
     """Below the answer, and with nothing that turns text round."""
     lines = display.draw(Answered("t1", "Here.", files=(ShownFile("/files/1", "a.png", "20 \u202e°C"),)))
     assert lines[-3:] == ["Here.", "", "20 °C"]
+
+
+def test_a_poll_is_shown_with_its_counts(display: Display) -> None:
+    """Its options are lines; its control characters do not get through."""
+    poll = PollShown("poll_1", "Where?\u202e", ("Sushi", "Curry"), (2, 0), "Votes: 2.", "Close")
+    lines = display.draw(poll, Answered("t1", "Please vote."))
+    assert lines == ["", "Where?", "· Sushi: 2", "· Curry: 0", "Votes: 2.", "", "Please vote."]

@@ -6,12 +6,13 @@ import time
 from contextlib import AsyncExitStack
 
 import pytest
+from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
+from bot.channels import Channel, Delivery, InboundEvent, Poll, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.errors import BadInput
-from bot.live_events import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed
+from bot.live_events import Answered, AnswerText, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, PollShown
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.harness import ours
@@ -180,6 +181,22 @@ async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
             Noticed("Only the person who asked can decide this."),
             ApprovalSettled("question_1", "Allowed: launch."),
         ]
+
+
+async def test_a_poll_is_shown_before_the_answer(rig: Rig) -> None:
+    """The answer ends the turn for whoever watches; then it is shown again as it stands, and without a button once it
+    is closed."""
+    poll = Poll("poll_1", HERE, "Where?", ("Sushi", "Curry"), (1, 0), voters=1)
+    shown, answer = rig.console.split(Reply("Please vote.", poll=poll))
+    assert (shown.poll, answer) == (poll, Reply("Please vote."))
+    closed = Reply("", settles="poll_1", poll=replace(poll, multiple=True, is_closed=True))
+    async with rig.console.watch(HERE) as events:
+        for reply in (shown, closed):
+            await rig.console.deliver(HERE, Delivery("d1", "t1", reply), ours)
+        now, then = [await anext(events) for _ in range(2)]
+    assert isinstance(now, PollShown)
+    assert (now.counts, now.close, now.status[:9]) == ((1, 0), "Close", "Votes: 1.")
+    assert then == PollShown("poll_1", "Where?", ("Sushi", "Curry"), (1, 0), "This poll is closed. People who voted: 1")
 
 
 async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> None:

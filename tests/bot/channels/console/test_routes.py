@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.channels import Question
+from bot.channels import Poll, Question
 from bot.live_events import Answered, AnswerText, TurnStarted
 from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded
@@ -147,11 +147,12 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
         ],
         "whole": True,
         "asked": None,
+        "polls": [],
     }
     newer = (await client.get(HERE, params={"after": "m4"})).json()
     assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
     nothing_new = await client.get(HERE, params={"after": "reminder_r1_2"})
-    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None}
+    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "polls": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
 
@@ -173,7 +174,7 @@ LAUNCH = Question("question_1", "call_1", "launch", {"what": "rocket"}, until=AT
 
 async def test_an_open_question_comes_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
     """Whoever loads the page later is asked too."""
-    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None}
+    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "asked": None, "polls": []}
     site.questions["console:conversation"] = LAUNCH
     assert (await client.get(HERE)).json()["asked"] == {
         "type": "asked",
@@ -246,3 +247,34 @@ async def test_a_server_that_stops_ends_its_streams_cleanly() -> None:
             request = client.build_request("GET", f"{site.url}{HERE}/events")
             response = await client.send(request, stream=True)
         assert await response.aread() == b":\n\n"
+
+
+VOTES = f"{HERE}/votes"
+
+
+async def test_a_vote_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
+    """By the conversation's one person; what comes of it is shown live."""
+    assert (await client.post(VOTES, json={"poll": "poll_1", "choice": 2})).status_code == 202
+    arrival = await site.arrival()
+    assert (arrival.event, arrival.target, arrival.choice) == ("vote", "poll_1", 2)
+    assert arrival.message.author == Author("conversation")
+
+
+@pytest.mark.parametrize("vote", [{"poll": "poll_1"}, {"poll": "p" * 65, "choice": 1}, {"poll": "p", "choice": 11}, []])
+async def test_what_is_no_vote_is_refused(client: httpx.AsyncClient, vote: object) -> None:
+    """The answer shows the form."""
+    response = await client.post(VOTES, json=vote)
+    assert response.status_code == 400
+    assert '"choice": 1' in response.json()["error"]
+
+
+async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
+    """Whoever loads the page later can vote too."""
+    site.polls = [Poll("poll_1", "console:conversation", "食べる？", ("寿司", "カレー"), (1, 0), 1, language="ja")]
+    [poll] = (await client.get(HERE)).json()["polls"]
+    assert (poll["id"], poll["options"], poll["counts"], poll["close"]) == (
+        "poll_1",
+        ["寿司", "カレー"],
+        [1, 0],
+        "締め切る",
+    )

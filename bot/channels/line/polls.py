@@ -1,0 +1,57 @@
+"""Polls: the card with their buttons, the vote a press makes, and the text that says how they stand.
+
+LINE cannot change a sent message. A press is answered by its reply token, at most every ``PAUSE_S`` for each poll: that
+costs nothing, and a group in which many vote at once gets few messages. A vote that is not answered counts as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.channels import Poll
+from bot.channels.line.types import Button, Card, Chat, LineMessage
+from bot.channels.utf16 import fits, head
+from bot.texts import Texts
+
+BOT = "polls"  # in place of a bot, in ids of conversations in which nobody writes
+PAUSE_S = 10.0
+LABEL = 20  # UTF-16 code units
+VOTE = re.compile(r"vote:(poll_[0-9a-f]{32}):(\d{1,2})")
+
+
+def kept_in(chat: Chat) -> str:
+    """The conversation that keeps the polls of a chat."""
+    return chat._replace(bot=BOT).conversation
+
+
+def poll_card(poll: Poll, texts: Texts) -> LineMessage:
+    """A poll with a button for each option, and one that closes it."""
+    options = [
+        Button(_label(f"{number} {option}"), "", f"vote:{poll.id}:{number}")
+        for number, option in enumerate(poll.options, 1)
+    ]
+    close = Button(texts.get("poll.close", poll.language), "", f"vote:{poll.id}:0")
+    lines = [f"{number} {option}" for number, option in enumerate(poll.options, 1)]
+    card = Card(poll.question, "\n".join(lines), _status(poll, texts), (*options, close))
+    return LineMessage(poll.question, card=card)
+
+
+def poll_counts(poll: Poll, texts: Texts) -> LineMessage:
+    """How a poll stands."""
+    lines = [f"・{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
+    return LineMessage("\n".join([poll.question, *lines, _status(poll, texts)]))
+
+
+def read_vote(data: str) -> tuple[str, int] | None:
+    """The poll and the number of the option that a postback votes for (0 closes it); None for another button."""
+    vote = VOTE.fullmatch(data)
+    return (vote[1], int(vote[2])) if vote else None
+
+
+def _status(poll: Poll, texts: Texts) -> str:
+    key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
+    return texts.get(f"poll.{key}", poll.language, voters=poll.voters)
+
+
+def _label(text: str) -> str:
+    return text if fits(text, LABEL) else f"{head(text, LABEL - 1)}…"

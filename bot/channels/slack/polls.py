@@ -1,0 +1,134 @@
+"""Polls: their blocks, their buttons, the vote a press makes, and the message that shows how they stand."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import structlog
+
+from bot.channels import AssertLease, Delivery, InboundEvent, Poll
+from bot.channels.slack import Config
+from bot.channels.slack.approvals import press_address
+from bot.channels.slack.client import Client
+from bot.channels.slack.events import ReceivedEvent
+from bot.channels.slack.formatting import escape
+from bot.channels.slack.messages import Messages
+from bot.channels.slack.types import Address, Chat, Press, ms, read, write_address
+from bot.texts import Texts
+from bot.transcript import Author, Message
+
+log = structlog.stdlib.get_logger(__name__)
+
+Block = dict[str, Any]
+TEAM = "polls"  # in place of a team, in ids of conversations in which nobody writes
+PAUSE_S = 2.0  # Slack takes about 50 changes of messages a minute
+LABEL = 75  # characters of a button
+BUTTON = re.compile(r"kaiwa_vote_(\d{1,2})")
+POLL = re.compile(r"poll_[0-9a-f]{32}")
+KEPT_IN = re.compile(rf"slack:{TEAM}:[A-Z0-9]+")
+
+
+def kept_in(channel: str) -> str:
+    """The conversation that keeps the polls of a channel."""
+    return Chat(TEAM, channel).conversation
+
+
+class Polls:
+    """Posts polls, and changes their messages."""
+
+    def __init__(self, client: Client, messages: Messages, texts: Texts) -> None:
+        self._client = client
+        self._messages = messages
+        self._texts = texts
+
+    async def post(self, address: Address, delivery: Delivery, poll: Poll, assert_lease: AssertLease) -> None:
+        """Post a poll.
+
+        Raises:
+            DeliverLater: passing failure.
+            DeliveryRefused: final failure.
+            LeaseLost: from ``assert_lease``.
+        """
+        await self._messages.send(address, delivery, self._content(poll), assert_lease)
+
+    async def update(self, address: Address, poll: Poll, assert_lease: AssertLease) -> None:
+        """Show how a poll stands, in the message whose button was pressed.
+
+        Raises:
+            DeliverLater: passing failure.
+            LeaseLost: from ``assert_lease``.
+        """
+        await assert_lease()
+        content = self._content(poll)
+        updated = await self._client.post_checked("chat.update", channel=address.channel, ts=address.ts, **content)
+        if not updated.ok:
+            log.warning("poll.not_updated", cause=updated.error)
+
+    def _content(self, poll: Poll) -> dict[str, object]:
+        blocks = [_counts(poll), {"type": "context", "elements": [_plain(status(poll, self._texts))]}]
+        if not poll.is_closed:
+            blocks.append(_buttons(poll, self._texts))
+        return {"text": escape(poll.question), "blocks": blocks}
+
+
+def status(poll: Poll, texts: Texts) -> str:
+    """The sentence below the counts."""
+    key = "closed" if poll.is_closed else "votes_multiple" if poll.multiple else "votes"
+    return texts.get(f"poll.{key}", poll.language, voters=poll.voters)
+
+
+def _counts(poll: Poll) -> Block:
+    """Question and counts, in a block that Slack reads no mention, link or format into."""
+    lines = [f"{option}: {count}" for option, count in zip(poll.options, poll.counts, strict=True)]
+    return {
+        "type": "rich_text",
+        "elements": [
+            {"type": "rich_text_section", "elements": [_text(poll.question) | {"style": {"bold": True}}]},
+            {"type": "rich_text_section", "elements": [_text("\n".join(lines))]},
+        ],
+    }
+
+
+def _buttons(poll: Poll, texts: Texts) -> Block:
+    """A button for each option, and the one that closes. The block's id says where the poll is kept."""
+    labels = [*enumerate(poll.options, 1), (0, texts.get("poll.close", poll.language))]
+    elements = [
+        {"type": "button", "action_id": f"kaiwa_vote_{choice}", "text": _plain(label[:LABEL]), "value": poll.id}
+        for choice, label in labels
+    ]
+    elements[-1]["style"] = "danger"
+    return {"type": "actions", "block_id": poll.kept_in, "elements": elements}
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def read_vote(payload: dict[str, object], config: Config) -> ReceivedEvent | None:
+    """The vote a press makes; None for a button that is no poll's, and for people who may not use the bot."""
+    pressed = read(payload, Press)
+    if pressed is None:
+        return None
+    action, user, container = pressed.actions[0], pressed.user, pressed.container
+    button = BUTTON.fullmatch(action.action_id)
+    if not button or not POLL.fullmatch(action.value) or not KEPT_IN.fullmatch(action.block_id):
+        return None
+    is_direct = container.channel_id.startswith("D")
+    if not (config.allows_user(user.id) and (is_direct or config.allows_channel(container.channel_id))):
+        return None
+    # A second press counts too: it takes the vote back. Slack sends the same press with the same time again.
+    message_id = f"{action.value}:{user.id}:{action.action_id}:{action.action_ts}"
+    arrival = InboundEvent(
+        Message(message_id, "user", (), ms(action.action_ts), author=Author(user.id, user.name or user.username or "")),
+        write_address(press_address(pressed, config)),
+        group=not is_direct,
+        event="vote",
+        target=action.value,
+        choice=int(button[1]),
+    )
+    return ReceivedEvent(action.block_id, arrival)

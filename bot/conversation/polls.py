@@ -1,0 +1,180 @@
+"""Polls: a tool starts them, presses of buttons are counted without a turn, and the outbox shows how they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+import structlog
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
+from bot.channels import Channel, Delivery, InboundEvent, Poll, Reply
+from bot.conversation.intake import Start
+from bot.conversation.memory import one_line, store_errors_for_model
+from bot.store import Store, StoredPoll
+from bot.store.keys import OPEN_POLLS
+from bot.texts import Texts, language_of
+from bot.transcript import UNREADABLE, Author, Message, encode
+from toolset.tool import ToolError
+
+log = structlog.stdlib.get_logger(__name__)
+
+TOOL = "start_poll"
+PREFIX = "poll_"
+MINUTE_MS = 60_000
+NO_WORDS = "invalid parameters: write the question and at least two different options in words"
+FULL = f"not started: {OPEN_POLLS} polls are open here already; who started one can close it by its button"
+
+_decode = Decoder(Poll).decode
+
+
+class ToolPolls:
+    """The polls of one place for tools (``toolset.tool.Polls``).
+
+    Args:
+        kept_in: see ``Channel.polls_of``.
+        language: where the question shows none.
+    """
+
+    def __init__(self, store: Store, kept_in: str, author: str, language: str) -> None:
+        self._store = store
+        self._kept_in = kept_in
+        self._author = author
+        self._language = language
+
+    async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
+        """Start a poll; its id.
+
+        Raises:
+            ToolError: no visible words, an option twice, too many open polls, or the store cannot take it.
+        """
+        asked, lines = one_line(question), tuple(one_line(option) for option in options)
+        if not asked or not all(lines) or len({line.casefold() for line in lines}) < len(lines):
+            raise ToolError(NO_WORDS)
+        poll_id = f"{PREFIX}{sha256(idempotency_key.encode()).hexdigest()[:32]}"
+        language = language_of(asked, self._language)
+        body = encode(Poll(poll_id, self._kept_in, asked, lines, multiple=multiple, language=language))
+        async with store_errors_for_model():
+            is_kept = await self._store.polls.start(
+                self._kept_in, poll_id, self._author, body, options=len(lines), multiple=multiple
+            )
+        if not is_kept:
+            raise ToolError(FULL)
+        return poll_id
+
+
+def polls_of(store: Store, channel: Channel, conversation: str, author: Author, language: str) -> ToolPolls | None:
+    """The polls of a place; None for somebody unknown, who could not close one."""
+    return ToolPolls(store, channel.polls_of(conversation), author.id, language) if author.id else None
+
+
+async def show_polls(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> list[Reply]:
+    """The reply of a turn with the first poll that its calls have started, then a reply for each further one.
+
+    Raises:
+        StoreUnavailable: they cannot be read.
+    """
+    results = [result for message in messages for result in message.results if result.name == TOOL]
+    ids = dict.fromkeys(str(result.response["poll"]) for result in results if not result.is_error)
+    found = [poll for poll_id in ids if isinstance(poll := await read_poll(store, kept_in, poll_id), Poll)]
+    replies = [replace(reply, poll=found[0]) if found else reply]
+    return replies + [Reply(poll.question, poll=poll) for poll in found[1:]]
+
+
+async def read_poll(store: Store, kept_in: str, poll_id: str, pause_s: float | None = None) -> Poll | int | None:
+    """A poll as it stands; None if it is gone.
+
+    Args:
+        pause_s: given where a delivery shows it.
+
+    Returns:
+        A time (ms of the store's clock) where it was shown less than ``pause_s`` ago: then it may be shown again.
+
+    Raises:
+        StoreUnavailable: it cannot be read.
+    """
+    pause_ms = None if pause_s is None else round(pause_s * 1000)
+    stored = await store.polls.show(kept_in, poll_id, pause_ms)
+    return _filled(stored) if isinstance(stored, StoredPoll) else stored
+
+
+async def read_open_polls(store: Store, kept_in: str) -> list[Poll]:
+    """The open polls of a place, those with the newest votes last.
+
+    Raises:
+        StoreUnavailable: they cannot be read.
+    """
+    found = [await read_poll(store, kept_in, poll_id) for poll_id in await store.polls.open_ids(kept_in)]
+    return [poll for poll in found if isinstance(poll, Poll)]
+
+
+def _filled(stored: StoredPoll) -> Poll | None:
+    try:
+        poll = _decode(stored.body)
+    except UNREADABLE:
+        log.error("poll.unreadable")
+        return None
+    return replace(poll, counts=stored.counts, voters=stored.voters, is_closed=stored.is_closed)
+
+
+class Votes:
+    """Counts presses of polls' buttons (``bot.channels.Accept``). Each is one script, and starts no turn.
+
+    Args:
+        start: tells this process's worker of a conversation that is due.
+        language: of sentences about a poll that is gone.
+    """
+
+    def __init__(self, store: Store, texts: Texts, start: Start, language: str = "en") -> None:
+        self._store = store
+        self._texts = texts
+        self._start = start
+        self._language = language
+
+    async def __call__(self, conversation: str, event: InboundEvent) -> bool:
+        """Count one press, or tell that person alone why it does not count; a known id counts nothing.
+
+        Args:
+            conversation: the one that keeps the poll.
+
+        Raises:
+            StoreUnavailable: nothing is counted, and the platform must send it again.
+        """
+        poll_id, press_id = event.target, event.message.id
+        if not event.author_id:
+            return False
+        # Older versions send nothing for a question they do not know.
+        shows = Reply("", settles=poll_id, private=True, fleeting=True)
+        delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
+        outcome = await self._store.polls.press(
+            conversation, poll_id, press_id, event.author_id, event.choice, encode(delivery)
+        )
+        if outcome != "taken":
+            await self._refuse(conversation, event, outcome)
+        self._start(conversation, "")
+        return outcome == "taken"
+
+    async def _refuse(self, conversation: str, event: InboundEvent, outcome: str) -> None:
+        poll = await read_poll(self._store, conversation, event.target)
+        language = poll.language if isinstance(poll, Poll) else self._language
+        reply = Reply(self._texts.get(f"poll.{outcome}", language), private=True, fleeting=True)
+        # Once a minute for each person: in a LINE group everybody reads it.
+        told = f"{event.target}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
+        delivery = Delivery(told, event.message.id, reply, event.address)
+        await self._store.outbox.post(conversation, delivery.id, encode(delivery))
+
+
+async def fill_in(store: Store, channel: Channel, conversation: str, reply: Reply) -> Reply | int | None:
+    """The reply that shows a poll anew, with the poll as it stands now; other replies as they are.
+
+    Returns:
+        None where the poll is gone; a time (ms of the store's clock) before which it is not to be shown again.
+
+    Raises:
+        StoreUnavailable: the poll cannot be read.
+    """
+    if not reply.settles.startswith(PREFIX):
+        return reply
+    poll = await read_poll(store, conversation, reply.settles, channel.poll_pause_s)
+    return replace(reply, text=poll.question, poll=poll) if isinstance(poll, Poll) else poll

@@ -1,0 +1,93 @@
+"""Polls: each a hash with its body, the count of each option, and what each voter has chosen."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, cast
+
+from bot.store.clients import Client, translate_errors
+from bot.store.keys import OPEN_POLLS, VOTERS, Keys
+from bot.store.lists import digest_of
+from bot.store.scripts import Scripts
+
+Outcome = Literal["taken", "gone", "over", "not_yours", "full"]
+CLOSE = 0  # in place of an option's number
+
+
+class StoredPoll(NamedTuple):
+    """A poll as it stands; ``counts`` are those of the options, in their order."""
+
+    body: bytes
+    is_closed: bool
+    voters: int
+    counts: tuple[int, ...]
+
+
+class Polls:
+    """Polls by conversation and id. They expire ``POLL_S`` after their last vote. Bodies are the caller's."""
+
+    def __init__(self, client: Client, scripts: Scripts) -> None:
+        self._client = client
+        self._scripts = scripts
+
+    async def start(
+        self, conversation: str, poll_id: str, creator: str, body: bytes, *, options: int, multiple: bool
+    ) -> bool:
+        """Keep a poll; a known id changes nothing.
+
+        Returns:
+            False where ``OPEN_POLLS`` are open.
+        """
+        arguments = (poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS)
+        return bool(await self._scripts.run("start_poll", conversation, *arguments, poll_id=poll_id))
+
+    async def press(
+        self, conversation: str, poll_id: str, press_id: str, person: str, choice: int, delivery: bytes
+    ) -> Outcome:
+        """Record a press of a button, once for each ``press_id``.
+
+        Args:
+            choice: number of an option, from 1, or ``CLOSE``.
+            delivery: goes into the outbox if the poll has changed and no such delivery waits there; it shows the poll.
+
+        Returns:
+            ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody else closes it.
+        """
+        arguments = (poll_id, digest_of(person), choice, VOTERS, delivery)
+        outcome: bytes = await self._scripts.run("vote", conversation, *arguments, message_id=press_id, poll_id=poll_id)
+        return _outcome(outcome)
+
+    async def show(self, conversation: str, poll_id: str, pause_ms: int | None = None) -> StoredPoll | int | None:
+        """The poll as it stands; None if it is gone.
+
+        Args:
+            pause_ms: given where a delivery shows the poll: what changes from now on is for the next one.
+
+        Returns:
+            A time (ms of the store's clock) where it was shown less than ``pause_ms`` ago: then it may be shown again.
+        """
+        pause = "" if pause_ms is None else pause_ms
+        found = await self._scripts.run("show_poll", conversation, pause, poll_id=poll_id)
+        if not isinstance(found, list):
+            return found if found is None else int(found)
+        body, closed, voters, counts = found
+        return StoredPoll(body, bool(closed), voters, tuple(counts))
+
+    async def open_ids(self, conversation: str) -> list[str]:
+        """The ids of the open polls, those with the newest votes last."""
+        async with translate_errors():
+            ids = cast("list[bytes]", await self._client.zrange(Keys(conversation).of("polls"), 0, -1))
+        return [poll_id.decode() for poll_id in ids]
+
+
+def _outcome(found: bytes) -> Outcome:
+    match found:
+        case b"taken":
+            return "taken"
+        case b"over":
+            return "over"
+        case b"not_yours":
+            return "not_yours"
+        case b"full":
+            return "full"
+        case _:
+            return "gone"

@@ -1,0 +1,202 @@
+"""Polls as people see them in LINE: the whole path, on a real store, with presses through the signed webhook."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from bot.agent.loop import Agent
+from bot.channels import Host, Poll
+from bot.channels.line.channel import Line
+from bot.channels.line.polls import poll_card, read_vote
+from bot.commands import SpokenCommands
+from bot.conversation.intake import Intake
+from bot.conversation.polls import Votes
+from bot.conversation.runner import build
+from bot.providers.scripted import Scripted, Step
+from bot.store import Store
+from bot.telemetry import Metrics
+from bot.transcript import ToolCall
+from tests.bot.channels.line.pipeline import LinePipeline
+from tests.bot.channels.line.rig import IN_GROUP, line_config
+from tests.bot.harness import texts
+from tests.fakes.line import LineFake
+from tests.fakes.line_buttons import LABEL, units
+from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
+from tests.waiting import until_true
+from toolset.poll import StartPoll
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
+
+FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
+KEPT_IN = f"line:polls:group:{GROUP}"
+OTHER = f"U{'2' * 32}"
+BELOW = "Press a button to vote, and the same one again to take your vote back."
+
+
+@asynccontextmanager
+async def open_poll(store: Store, fake: LineFake, pause_s: float = 0, **settings: Any) -> AsyncIterator[LinePipeline]:
+    """A poll in a group."""
+    given = {name: settings.pop(name, FOOD.get(name)) for name in ("question", "options", "multiple")}
+    arguments = {name: value for name, value in given.items() if value is not None}
+    model = Scripted([Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")])
+    metrics, catalogue, due = Metrics(), texts(), list[str]()
+
+    def start(conversation: str, _author: str) -> None:
+        due.append(conversation)
+
+    accept = Intake(store, start, SpokenCommands(catalogue), metrics, Votes(store, catalogue, start))
+    line = Line(line_config(fake.base_url, **settings), Host(accept, store.kv, store.priority_kv, catalogue))
+    line.poll_pause_s = pause_s
+    tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
+    runner = build(store, Agent(model, tools, "SYSTEM", metrics), {"line": line}, catalogue, metrics)
+    transport = httpx.ASGITransport(Starlette(routes=line.routes()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
+        here = LinePipeline(model, runner, http, due)
+        await here.hear(fake.event(place=GROUP, message=addressed_message("a poll, please")))
+        yield here
+
+
+@pytest.fixture
+async def poll(store: Store, fake: LineFake) -> AsyncIterator[LinePipeline]:
+    async with open_poll(store, fake) as here:
+        yield here
+
+
+async def test_a_poll_is_a_card_below_the_answer(poll: LinePipeline, fake: LineFake) -> None:
+    """Both go by the one reply token; a press posts nothing in the person's name."""
+    [sent] = fake.sent
+    assert (sent.call, sent.to) == ("reply", GROUP)
+    assert sent.texts == ["Please vote.", f"Where do we eat?\n1 Sushi\n2 Curry\nVotes: 0. {BELOW}"]
+    assert list(sent.buttons) == ["1 Sushi", "2 Curry", "Close"]
+    assert {frozenset(action) for action in sent.buttons.values()} == {frozenset({"type", "label", "data"})}
+    assert sent.messages[1]["altText"] == "Where do we eat?"
+
+
+async def test_a_press_is_answered_by_its_own_token(poll: LinePipeline, fake: LineFake) -> None:
+    """Counts without names; no turn, and nothing is pushed."""
+    await poll.hear(fake.press("1 Sushi"))
+    await poll.hear(fake.press("2 Curry", OTHER))
+    assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [
+        ("reply", [f"Where do we eat?\n・Sushi: 1\n・Curry: 0\nVotes: 1. {BELOW}"]),
+        ("reply", [f"Where do we eat?\n・Sushi: 1\n・Curry: 1\nVotes: 2. {BELOW}"]),
+    ]
+    assert (len(poll.model.requests), fake.calls("push")) == (2, [])
+
+
+async def test_a_redelivered_press_counts_once(poll: LinePipeline, fake: LineFake) -> None:
+    """Otherwise it would take the vote back."""
+    press = fake.press("1 Sushi")
+    for redelivered in (False, True):
+        await poll.receive(press | {"deliveryContext": {"isRedelivery": redelivered}})
+    await poll.process()
+    assert [sent.texts[0].split("\n")[1] for sent in fake.sent[1:]] == ["・Sushi: 1"]
+
+
+async def test_a_group_that_votes_at_once_gets_few_messages(store: Store, fake: LineFake) -> None:
+    """One at once, and one later that shows all votes."""
+    async with open_poll(store, fake, pause_s=0.5) as poll:
+        for number in range(10):
+            await poll.hear(fake.press("1 Sushi", f"U{number:032}"))
+        assert len(fake.sent) == 2
+
+        async def all_shown() -> bool:
+            await poll.runner.process(KEPT_IN)
+            return "・Sushi: 10\n" in fake.texts[-1][0]
+
+        await until_true(all_shown)
+        assert len(fake.sent) == 3
+
+
+async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(poll: LinePipeline, fake: LineFake) -> None:
+    """A push would cost a message for each member."""
+    press = fake.press("1 Sushi")
+    fake.expire(press["replyToken"])
+    await poll.hear(press)
+    await poll.hear(fake.press("2 Curry", OTHER))
+    assert fake.calls("push") == []
+    assert "・Sushi: 1\n・Curry: 1\n" in fake.texts[-1][0]
+
+
+async def test_only_its_creator_closes_a_poll(poll: LinePipeline, fake: LineFake) -> None:
+    """The result is shown; the buttons stay in the chat, and say that it is closed."""
+    await poll.hear(fake.press("Close", OTHER))
+    await poll.hear(fake.press("1 Sushi", OTHER))
+    await poll.hear(fake.press("Close"))
+    await poll.hear(fake.press("2 Curry", OTHER))
+    assert [sent.texts for sent in fake.sent[1:]] == [
+        ["Only the person who started this poll can close it."],
+        [f"Where do we eat?\n・Sushi: 1\n・Curry: 0\nVotes: 1. {BELOW}"],
+        ["Where do we eat?\n・Sushi: 1\n・Curry: 0\nThis poll is closed. People who voted: 1"],
+        ["This poll is closed."],
+    ]
+
+
+async def test_a_poll_goes_when_the_bot_leaves(store: Store, poll: LinePipeline, fake: LineFake) -> None:
+    """Nothing is kept of it."""
+    await poll.hear(fake.press("1 Sushi"))
+    assert len(await store.polls.open_ids(KEPT_IN)) == 1
+    await poll.hear(event("leave", GROUP, None))
+    assert await store.polls.open_ids(KEPT_IN) == []
+
+
+async def test_forget_me_takes_a_vote(store: Store, poll: LinePipeline, fake: LineFake) -> None:
+    """Others' votes stay; of its creator, the poll goes."""
+    await poll.hear(fake.press("1 Sushi", OTHER))
+    await poll.hear(fake.press("2 Curry"))
+    await store.personal_data.erase("line", [OTHER])
+    await poll.hear(fake.press("2 Curry", f"U{'3' * 32}"))
+    assert "・Sushi: 0\n・Curry: 2\n" in fake.texts[-1][0]
+    await store.personal_data.erase("line", [USER])
+    await poll.hear(fake.press("2 Curry", OTHER))
+    assert fake.texts[-1] == ["This poll is over and no longer kept."]
+
+
+async def test_who_may_not_use_the_bot_does_not_vote(store: Store, fake: LineFake) -> None:
+    """Nor does somebody whom LINE does not name, nor anybody without LINE's signature."""
+    async with open_poll(store, fake, allowed_users=(USER,)) as poll:
+        press = fake.press("1 Sushi")
+        await poll.hear(fake.press("1 Sushi", OTHER), fake.press("1 Sushi", None))
+        body, _ = webhook(press)
+        refused = await poll.http.post("/webhooks/line", content=body, headers={"x-line-signature": "no"})
+        assert (refused.status_code, poll.due, len(fake.sent)) == (400, [], 1)
+
+
+async def test_ten_long_options_in_japanese(store: Store, fake: LineFake) -> None:
+    """Whole on the card, cut on the buttons; several may be chosen."""
+    options = [f"候補の{'店' * 40}{number}" for number in range(1, 11)]
+    async with open_poll(store, fake, question="どこで食べますか。", options=options, multiple=True) as poll:
+        buttons = list(fake.sent[0].buttons)
+        assert (len(buttons), buttons[9][:3], buttons[10]) == (11, "10 ", "締め切る")
+        assert max(map(units, buttons)) == LABEL
+        assert all(option in fake.texts[0][1] for option in options)
+        await poll.hear(fake.press(buttons[9]))
+        assert f"・{options[9]}: 1" in fake.texts[1][0]
+        assert "複数選べます" in fake.texts[1][0]
+
+
+async def test_answers_to_others_do_not_wait_for_counts(store: Store, poll: LinePipeline, fake: LineFake) -> None:
+    """What shows votes has an outbox of its own."""
+    await poll.receive(fake.press("1 Sushi"))
+    assert poll.due == [KEPT_IN]
+    assert await store.outbox.read(IN_GROUP) == []
+    assert len(await store.outbox.read(KEPT_IN)) == 1
+
+
+@pytest.mark.parametrize("data", ["", "vote:", "vote:poll_1:1", f"vote:poll_{'0' * 32}:x", f"vote:poll_{'0' * 32}:100"])
+def test_other_buttons_are_no_votes(data: str) -> None:
+    """A menu made in LINE's console sends its own data."""
+    assert read_vote(data) is None
+
+
+def test_a_label_is_never_cut_within_a_character() -> None:
+    """Emoji take two units each."""
+    poll = Poll("poll_1", KEPT_IN, "?", ("🍣" * 20, "a"))
+    card = poll_card(poll, texts()).card
+    assert card
+    assert card.buttons[0].label == f"1 {'🍣' * 8}…"

@@ -1,0 +1,273 @@
+"""Polls as people see them in Slack: the whole path, on a real store, with presses through the signed webhook."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from bot.agent.loop import Agent
+from bot.channels.slack.channel import Slack
+from bot.channels.slack.polls import PAUSE_S
+from bot.commands import SpokenCommands
+from bot.conversation.delivery import decode_delivery
+from bot.conversation.intake import Intake
+from bot.conversation.polls import Votes
+from bot.conversation.runner import build
+from bot.providers.scripted import Scripted, Step
+from bot.store import Store
+from bot.telemetry import Metrics
+from bot.texts import load
+from bot.transcript import ToolCall
+from tests.bot.channels.slack.rig import QUICK, TS, slack_config, slack_host
+from tests.fakes.slack import SlackFake
+from tests.fakes.slack_events import CHANNEL, DIRECT, USER, as_interaction, as_json, mention, message, press, signed
+from tests.waiting import until_true
+from toolset.poll import StartPoll
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
+
+UPDATE = "chat.update"
+OTHER = "U00000002"
+CLOSE = "kaiwa_vote_0"
+KEPT_IN = f"slack:polls:{CHANNEL}"
+BELOW = "Press a button to vote, and the same one again to take your vote back."
+
+
+class Poll:
+    """One process with Slack's channel, and a model that starts a poll and says so.
+
+    Attributes:
+        due: conversations to process.
+    """
+
+    def __init__(self, fake: SlackFake, store: Store, arguments: dict[str, Any], **settings: Any) -> None:
+        self.fake = fake
+        self.store = store
+        self.due: list[str] = []
+        texts, metrics = load(), Metrics()
+        steps = [Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")]
+        tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
+        votes = Votes(store, texts, self._start)
+        intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
+        self.slack = Slack(slack_config(fake.api_base_url, **settings), slack_host(intake, store.kv), timing=QUICK)
+        self.slack.poll_pause_s = 0
+        self.model = Scripted(steps)
+        self.runner = build(store, Agent(self.model, tools, "SYSTEM", metrics), {"slack": self.slack}, texts, metrics)
+        transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
+
+    def _start(self, conversation: str, _author: str) -> None:
+        self.due.append(conversation)
+
+    async def post(self, body: bytes) -> int:
+        """A signed webhook; the status of the answer."""
+        return (await self.http.post("/webhooks/slack", content=body, headers=signed(body))).status_code
+
+    async def work(self) -> None:
+        """Do what a worker does."""
+        due, self.due = list(dict.fromkeys(self.due)), []
+        for conversation in due:
+            await self.runner.process(conversation)
+
+    def pressed(self, action: str, channel: str = CHANNEL, **fields: Any) -> bytes:
+        """A press of a button of the poll as it stands there."""
+        asked = next(one for one in self.fake.messages[channel] if len(one.get("blocks", ())) >= 2)
+        first = next(one for one in self.fake.posted if one.get("metadata") == asked.get("metadata"))
+        url = f"{self.fake.origin}/actions/1"
+        shown = {**asked, "blocks": first["blocks"]}
+        return as_interaction(press(shown, action, channel=channel, response_url=url, **fields))
+
+    async def press(self, action: str, **fields: Any) -> None:
+        """Somebody presses a button, and what comes of it is shown."""
+        assert await self.post(self.pressed(action, **fields)) == 200
+        await self.work()
+
+    @property
+    def shown(self) -> str:
+        """The poll's message."""
+        return self.fake.shown[-1]
+
+
+@asynccontextmanager
+async def open_poll(fake: SlackFake, store: Store, opening: bytes | None = None, **given: Any) -> AsyncIterator[Poll]:
+    """A poll in a channel, posted."""
+    settings = {name: given.pop(name) for name in ("allowed_users", "allowed_channels") if name in given}
+    arguments = {"question": "Where do we eat?", "options": ["Sushi", "Curry"], **given}
+    poll = Poll(fake, store, arguments, **settings)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(poll.http)
+        await stack.enter_async_context(poll.slack)
+        assert await poll.post(opening or as_json(mention("a poll, please", TS))) == 200
+        await poll.work()
+        yield poll
+
+
+@pytest.fixture
+async def poll(fake: SlackFake, store: Store) -> AsyncIterator[Poll]:
+    fake.add_user(OTHER, "Taro")
+    async with open_poll(fake, store) as poll:
+        yield poll
+
+
+async def test_a_poll_stands_below_the_answer(poll: Poll) -> None:
+    """In the thread, with a button for each option and one that closes it."""
+    answer, shown = poll.fake.shown
+    assert answer == "Please vote."
+    assert shown == f"Where do we eat?\nSushi: 0\nCurry: 0\nVotes: 0. {BELOW}\n[Sushi] [Curry] [Close]"
+    posted = poll.fake.posted[-1]
+    assert (posted["thread_ts"], posted["text"]) == (TS, "Where do we eat?")
+    assert posted["blocks"][2]["block_id"] == KEPT_IN
+
+
+async def test_votes_are_counted_in_the_message(poll: Poll) -> None:
+    """Without names, and without a turn; a vote moves, and is taken back."""
+    await poll.press("kaiwa_vote_1")
+    await poll.press("kaiwa_vote_2", user=OTHER)
+    assert poll.shown.startswith("Where do we eat?\nSushi: 1\nCurry: 1\nVotes: 2.")
+    await poll.press("kaiwa_vote_2")
+    await poll.press("kaiwa_vote_2", user=OTHER)
+    assert poll.shown.startswith("Where do we eat?\nSushi: 0\nCurry: 1\nVotes: 1.")
+    assert (len(poll.model.requests), len(poll.fake.posted), poll.fake.responses) == (2, 2, {})
+    assert all("Taro" not in str(update) and OTHER not in str(update) for update in poll.fake.called(UPDATE))
+
+
+async def test_a_press_that_slack_sends_again_counts_once(poll: Poll) -> None:
+    """Otherwise it would take the vote back."""
+    body = poll.pressed("kaiwa_vote_1")
+    assert [await poll.post(body) for _ in range(3)] == [200] * 3
+    await poll.work()
+    assert "Sushi: 1\n" in poll.shown
+    assert len(poll.fake.called(UPDATE)) == 1
+
+
+async def test_a_burst_of_presses_makes_few_updates(poll: Poll) -> None:
+    """One shows all votes that have come; the next waits a while."""
+    poll.slack.poll_pause_s = 0.3
+    for number in range(20):
+        assert await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}")) == 200
+    await poll.work()
+    assert "Curry: 20\n" in poll.shown
+    for number in range(20):
+        await poll.press("kaiwa_vote_1", user=f"U8{number:07}")
+    assert len(poll.fake.called(UPDATE)) <= 3
+    poll.due = [KEPT_IN]
+
+    async def all_shown() -> bool:
+        await poll.runner.process(KEPT_IN)
+        return "Sushi: 20\n" in poll.shown
+
+    await until_true(all_shown)
+    assert len(poll.fake.called(UPDATE)) <= 5
+    assert PAUSE_S >= 1.2  # Slack takes 50 a minute
+
+
+async def test_only_its_creator_closes_a_poll(poll: Poll) -> None:
+    """Others are told so alone; then the buttons are gone, and who presses one that is still shown is told."""
+    await poll.press("kaiwa_vote_1", user=OTHER)
+    await poll.press(CLOSE, user=OTHER)
+    await poll.press(CLOSE)
+    assert poll.shown == "Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"
+    await poll.press("kaiwa_vote_2", user=OTHER)
+    told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
+    assert told == ["Only the person who started this poll can close it.", "This poll is closed."]
+    assert "Curry: 0\n" in poll.shown
+
+
+async def test_a_poll_that_is_gone_is_not_voted_on(poll: Poll) -> None:
+    """Its creator had everything forgotten."""
+    await poll.store.personal_data.erase("slack", [USER])
+    await poll.press("kaiwa_vote_1", user=OTHER)
+    told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
+    assert told == ["This poll is over and no longer kept."]
+    assert "Sushi: 0\n" in poll.shown
+
+
+async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: Poll) -> None:
+    """The delivery is dropped."""
+    assert await poll.post(poll.pressed("kaiwa_vote_1")) == 200
+    await poll.store.personal_data.erase("slack", [USER])
+    await poll.work()
+    assert await poll.store.outbox.read(KEPT_IN) == []
+    assert poll.fake.called(UPDATE) == []
+
+
+async def test_an_update_that_fails_is_made_again(poll: Poll) -> None:
+    """Later, with the votes that came meanwhile."""
+    poll.fake.break_down(UPDATE)
+    for action in ("kaiwa_vote_1", "kaiwa_vote_2"):
+        await poll.press(action)
+    assert "Sushi: 0\nCurry: 0\n" in poll.shown
+    first, second = (decode_delivery(raw) for raw in await poll.store.outbox.read(KEPT_IN))
+    assert (first.attempts, first.not_before > 0, second.attempts) == (1, True, 0)
+    assert first.reply.poll
+    assert first.reply.poll.counts == (1, 0)
+
+
+async def test_a_message_that_is_gone_is_not_updated(poll: Poll) -> None:
+    """The vote counts, and nothing becomes a dead letter."""
+    body = poll.pressed("kaiwa_vote_1")
+    poll.fake.messages[CHANNEL].clear()
+    assert await poll.post(body) == 200
+    await poll.work()
+    assert await poll.store.outbox.read(KEPT_IN) == []
+    assert await poll.store.dead_letters.read() == []
+
+
+async def test_what_a_model_writes_is_only_text(fake: SlackFake, store: Store) -> None:
+    """No mention or link is rendered, and a long option is cut on its button alone."""
+    options = ["<!channel> <@U2>", "x" * 60]
+    async with open_poll(fake, store, question="*b* <https://evil.example|x>", options=options) as poll:
+        posted = poll.fake.posted[-1]
+        assert posted["text"] == "*b* &lt;https://evil.example|x&gt;"
+        assert [block["type"] for block in posted["blocks"]] == ["rich_text", "context", "actions"]
+        assert poll.shown.startswith(f"*b* <https://evil.example|x>\n<!channel> <@U2>: 0\n{'x' * 60}: 0\n")
+
+
+async def test_ten_options_in_japanese(fake: SlackFake, store: Store) -> None:
+    """With several votes a person; the sentences are in the question's language."""
+    options = [f"候補{number}" for number in range(1, 11)]
+    async with open_poll(fake, store, question="どこで食べますか。", options=options, multiple=True) as poll:
+        for action in ("kaiwa_vote_1", "kaiwa_vote_10"):
+            await poll.press(action)
+        lines = poll.shown.split("\n")
+        assert [lines[1], lines[10]] == ["候補1: 1", "候補10: 1"]
+        assert lines[11].startswith("投票 1 人。複数選べます。")
+        assert lines[12].endswith("[候補10] [締め切る]")
+
+
+async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
+    """It stands there without a thread."""
+    opening = as_json(message("a poll, please", TS, channel=DIRECT))
+    async with open_poll(fake, store, opening) as poll:
+        await poll.press("kaiwa_vote_1", channel=DIRECT)
+        assert "Sushi: 1\n" in poll.shown
+
+
+async def test_who_may_not_use_the_bot_does_not_vote(fake: SlackFake, store: Store) -> None:
+    """Nor in a channel where it does not answer."""
+    async with open_poll(fake, store, allowed_users=(USER,), allowed_channels=(CHANNEL,)) as poll:
+        await poll.press("kaiwa_vote_1", user=OTHER)
+        await poll.press("kaiwa_vote_2")
+        assert "Sushi: 0\nCurry: 1\n" in poll.shown
+
+
+async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: Poll) -> None:
+    """A poll's id alone lets nobody vote."""
+    body = poll.pressed("kaiwa_vote_1")
+    refused = await poll.http.post("/webhooks/slack", content=body, headers=signed(body, secret="other"))
+    assert refused.status_code == 401
+    for was, becomes in (
+        (b"kaiwa_vote_1", b"kaiwa_vote_x"),
+        (b"slack%3Apolls", b"slack%3Aother"),
+        (b"poll_", b"pool_"),
+    ):
+        assert was in body
+        assert await poll.post(body.replace(was, becomes)) == 200
+    unreadable = body.replace(b"%22container%22", b"%22holder%22")
+    assert await poll.post(unreadable) == 200
+    assert poll.due == []

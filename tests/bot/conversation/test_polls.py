@@ -1,0 +1,188 @@
+"""Polls in a conversation: what a tool starts is shown with the answer, and presses are counted beside the turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bot.channels import Delivery, InboundEvent, Poll, Reply
+from bot.commands import SpokenCommands
+from bot.conversation.intake import Intake
+from bot.conversation.polls import FULL, NO_WORDS, ToolPolls, read_open_polls, read_poll, show_polls
+from bot.errors import DeliverLater, DeliveryRefused
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import OPEN_POLLS
+from bot.telemetry import Metrics
+from bot.transcript import Author, Message, ToolCall, ToolResult, encode
+from tests.bot.harness import HERE, Harness, process_later, texts, words
+from toolset.poll import StartPoll
+from toolset.tool import ToolError, ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
+
+FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
+
+
+def talk(store: Store, *steps: Step) -> Harness:
+    """A conversation with the tool."""
+    return Harness(store, steps, tools=ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))]))
+
+
+def started(*calls: dict[str, Any]) -> list[Step]:
+    """A response that starts polls, and an answer."""
+    polls = tuple(ToolCall(f"c{number}", "start_poll", FOOD | call) for number, call in enumerate(calls))
+    return [Step(calls=polls), Step("Please vote.")]
+
+
+def pressing(poll: Poll, choice: int, author: str = "u2", press_id: str = "p1") -> InboundEvent:
+    """A press of a button."""
+    press = Message(press_id, "user", (), 0, Author(author))
+    return InboundEvent(press, "address", event="vote", target=poll.id, choice=choice)
+
+
+async def first_poll(harness: Harness) -> Poll:
+    """The poll of the first answer."""
+    await harness.receive("A poll, please", "m1")
+    await harness.runner.process(HERE, "u1")
+    poll = harness.box.delivered[0].reply.poll
+    assert poll
+    return poll
+
+
+async def test_the_answer_brings_the_poll(store: Store) -> None:
+    """The model reads its id; a second poll of the turn is a message of its own."""
+    harness = talk(store, *started({}, {"question": "When?", "multiple": True}))
+    poll = await first_poll(harness)
+    assert harness.box.texts == ["Please vote.", "When?"]
+    assert poll == Poll(poll.id, HERE, "Where do we eat?", ("Sushi", "Curry"), (0, 0))
+    second = harness.box.delivered[1].reply.poll
+    assert second
+    assert second.multiple
+    [first_result, second_result] = harness.model.requests[1].messages[-1].results
+    assert [first_result.response, second_result.response] == [{"poll": poll.id}, {"poll": second.id}]
+    assert {one.id: one for one in await read_open_polls(store, HERE)} == {poll.id: poll, second.id: second}
+
+
+async def test_a_press_starts_no_turn(store: Store) -> None:
+    """Counted once however often it comes; what it changed is shown to the place."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    assert [await harness.intake(HERE, pressing(poll, 2)) for _ in range(2)] == [True, True]
+    assert await store.inbox.read(HERE) == []
+    await harness.runner.process(HERE)
+    shown = harness.box.delivered[1].reply
+    assert shown.poll == replace(poll, counts=(0, 1), voters=1)
+    assert (shown.settles, shown.private, shown.fleeting) == (poll.id, True, True)
+    assert (len(harness.box.delivered), len(harness.model.requests)) == (2, 2)
+
+
+async def test_who_is_unknown_neither_votes_nor_starts_a_poll(store: Store) -> None:
+    """Several of them could not be told apart."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    assert not await harness.intake(HERE, pressing(poll, 1, author=""))
+    assert await store.outbox.read(HERE) == []
+    other = talk(store, *started({}))
+    nobody = replace(words("m2", "A poll", ""), author=None)
+    assert await other.intake("mailbox:group", InboundEvent(nobody, group=True))
+    await other.runner.process("mailbox:group")
+    assert "not known who asks" in str(other.model.requests[1].messages[-1].results[0].response)
+
+
+async def test_a_press_that_does_not_count_is_explained_once_a_minute(store: Store) -> None:
+    """In the poll's language; of a poll that is gone in the bot's."""
+    harness = talk(store, *started({"question": "どこで食べますか。"}))
+    poll = await first_poll(harness)
+    for press in ("p1", "p2"):
+        assert not await harness.intake(HERE, pressing(poll, 0, press_id=press))
+    assert not await harness.intake(HERE, pressing(replace(poll, id="poll_0"), 1, press_id="p3"))
+    await harness.runner.process(HERE)
+    assert harness.box.texts[1:] == [
+        "この投票を締め切れるのは、始めた本人だけです。",
+        "This poll is over and no longer kept.",
+    ]
+
+
+async def test_a_pause_delays_what_shows_votes(store: Store) -> None:
+    """The lease is given back meanwhile; the next change is shown with it."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    harness.box.poll_pause_s = 60
+    for number, author in enumerate(("u2", "u3", "u4")):
+        await harness.intake(HERE, pressing(poll, 1, author, f"p{number}"))
+        await harness.runner.process(HERE)
+    assert [reply.poll.counts for reply in (one.reply for one in harness.box.delivered) if reply.poll] == [
+        (0, 0),
+        (1, 0),
+    ]
+    harness.box.poll_pause_s = 0
+    await harness.runner.process(HERE)
+    shown = harness.box.delivered[-1].reply.poll
+    assert shown
+    assert (shown.counts, shown.voters) == ((3, 0), 3)
+    assert await store.outbox.read(HERE) == []
+
+
+@pytest.mark.parametrize("failure", [DeliverLater("away", 0.0), DeliveryRefused("gone")])
+async def test_a_show_that_fails_leaves_no_dead_letter(store: Store, failure: Exception) -> None:
+    """It comes again with the votes of that time, or is dropped."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    harness.box.failures = [failure]
+    await harness.intake(HERE, pressing(poll, 1))
+    await harness.runner.process(HERE)
+    await harness.intake(HERE, pressing(poll, 2, "u3", "p2"))
+    await harness.runner.process(HERE)
+    shown = harness.box.delivered[-1].reply.poll
+    assert shown
+    assert shown.counts == (1, 1)
+    assert await store.dead_letters.read() == []
+
+
+async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
+    """A creator's poll goes with its votes."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    await harness.intake(HERE, pressing(poll, 1))
+    assert await harness.intake(HERE, InboundEvent(words("m2", "/forget me"), "address"))
+    await harness.runner.process(HERE, "u1")
+    assert await read_poll(store, HERE, poll.id) is None
+
+
+async def test_a_process_without_votes_takes_none(store: Store) -> None:
+    """Nothing of them gets into an inbox."""
+    intake = Intake(store, process_later, SpokenCommands(texts()), Metrics())
+    assert not await intake(HERE, pressing(Poll("poll_1", HERE, "?", ("a", "b")), 1))
+    assert await store.inbox.read(HERE) == []
+
+
+async def test_what_cannot_be_asked_is_said(store: Store) -> None:
+    """No visible words, an option twice, too many open polls."""
+    polls = ToolPolls(store, HERE, "u1", "en")
+    for question, options in (("\u200b", ["a", "b"]), ("?", ["a", "\u200b"]), ("?", ["Sushi", "sushi "])):
+        with pytest.raises(ToolError) as told:
+            await polls.start(question, options, multiple=False, idempotency_key="k")
+        assert str(told.value) == NO_WORDS
+    for number in range(OPEN_POLLS):
+        await polls.start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
+    with pytest.raises(ToolError) as told:
+        await polls.start("?", ["a", "b"], multiple=False, idempotency_key="more")
+    assert str(told.value) == FULL
+
+
+async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
+    """A newer version may have written it."""
+    await store.polls.start(HERE, "poll_1", "u1", b"?", options=2, multiple=False)
+    failed = ToolResult("c1", "start_poll", {"error": "full"}, is_error=True)
+    result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
+    messages = [Message("m", "tool", (failed, result), 0)]
+    assert await show_polls(store, HERE, messages, Reply("Done")) == [Reply("Done")]
+
+
+def test_what_older_versions_read_of_it() -> None:
+    """A delivery that shows votes settles a question nobody knows, for which they send nothing."""
+    shows = encode(Delivery("d", "t", Reply("", settles="poll_1", private=True, fleeting=True)))
+    assert b"poll_1" in shows
+    assert b'"poll"' not in shows

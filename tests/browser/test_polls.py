@@ -1,0 +1,60 @@
+"""A poll on the page: a card with a button for each option, whose counts change while it is looked at."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from playwright.async_api import Browser, expect
+
+from bot.channels import Delivery, Poll, Reply
+from tests.bot.harness import ours
+from tests.browser.visit import expect_thread, say, visit
+from tests.fakes.site import Site
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+FOOD = Poll("poll_1", "console:x", "<b>Where</b> do we eat?", ("Sushi", "Curry"), (0, 0))
+BELOW = "Press a button to vote, and the same one again to take your vote back."
+
+
+async def show(site: Site, conversation: str, poll: Poll) -> None:
+    """Deliver the poll as it stands."""
+    await site.console.deliver(conversation, Delivery("d", "turn", Reply("", poll=poll)), ours)
+
+
+async def test_a_poll_is_voted_on_where_it_stands(browser: Browser) -> None:
+    """Above the answer; each press goes out, and the counts come back to whoever looks."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "A poll, please")
+        turn = await site.turn()
+        await turn.returns(await turn.calls("start_poll", {"question": "Where"}), {"poll": FOOD.id})
+        await show(site, turn.conversation, FOOD)
+        await turn.answers("Please vote.")
+        below = f"{BELOW} Close"
+        await expect_thread(
+            page,
+            "user: A poll, please",
+            "tool: start_poll Where 312 ms",
+            f"poll: <b>Where</b> do we eat? Sushi: 0 Curry: 0 Votes: 0. {below}",
+            "answer: Please vote.",
+        )
+        for name, choice in (("Curry: 0", 2), ("Close", 0)):
+            await page.get_by_role("button", name=name).click()
+            arrival = await site.arrival()
+            assert (arrival.event, arrival.target, arrival.choice) == ("vote", FOOD.id, choice)
+        await show(site, turn.conversation, replace(FOOD, counts=(0, 1), voters=1))
+        await expect(page.get_by_role("button", name="Curry: 1")).to_be_enabled()
+        await show(site, turn.conversation, replace(FOOD, counts=(0, 1), voters=1, is_closed=True))
+        await expect(page.get_by_role("button", name="Curry: 1")).to_be_disabled()
+        await expect(page.get_by_role("button", name="Close")).to_be_hidden()
+
+
+async def test_an_open_poll_is_there_after_a_reload(browser: Browser) -> None:
+    """With its counts of that time; a vote that cannot be stored is said."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        site.polls = [replace(FOOD, counts=(3, 1), voters=4)]
+        await page.reload()
+        await expect(page.get_by_role("button", name="Sushi: 3")).to_be_visible()
+        site.away = True
+        await page.get_by_role("button", name="Sushi: 3").click()
+        await expect(page.locator("#notice")).not_to_have_text("")

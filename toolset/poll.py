@@ -1,0 +1,47 @@
+"""``start_poll``: a question with a button for each option, on which the people of a place vote."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import httpx
+from pydantic import BaseModel
+
+from toolset.tool import NoConfig, Risk, ToolContext, ToolError
+
+NOWHERE = "no poll can be started here, as it is not known who asks"
+
+
+class StartPoll:
+    """A repeated call starts no second poll."""
+
+    name: ClassVar[str] = "start_poll"
+    description: ClassVar[str] = (
+        "Starts a poll in this chat, group or channel: everybody votes by buttons, and only who asked for it can close "
+        "it. Use it when somebody wants a vote, or people here have to choose a date, a place or the like. The poll is "
+        "shown below your answer with its options and counts, so answer in one short sentence and do not repeat them."
+    )
+    risk: ClassVar[Risk] = "low"
+    writes: ClassVar[bool] = True
+    Config: ClassVar[type[BaseModel]] = NoConfig
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
+        """Uses neither argument."""
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Start the poll.
+
+        Raises:
+            ToolError: too many are open, an option has no words or comes twice, or the store cannot take it.
+        """
+        if context.polls is None:
+            raise ToolError(NOWHERE)
+        poll_id = await context.polls.start(
+            arguments["question"],
+            arguments["options"],
+            multiple=arguments.get("multiple", False),
+            idempotency_key=context.idempotency_key,
+        )
+        return {"poll": poll_id}
