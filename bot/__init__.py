@@ -2,12 +2,13 @@
 
     bot/cli               main commands new_tool add_api
     bot                   supervisor processes app worker plugins hooks
-    bot/ops               doctor startup dead_letters usage eviction call_tool
+    bot/ops               doctor startup dead_letters usage eviction call_tool mcp_servers
     bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
-    bot/conversation      intake runner services turns triage inbound media journal approvals commands history
-                          summarizer edits memory lists limits admission cancellation delivery alerts reminders
+    bot/conversation      intake runner services turns sources triage inbound media journal approvals commands
+                          history summarizer edits memory lists limits admission cancellation delivery alerts
+                          reminders
     bot/agent             loop turn tool_runner hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text approvals delivery
@@ -16,9 +17,10 @@
                           delivery presence streaming assistant tasks doctor
     bot/channels/console  channel entries inbound live sse
     bot/providers         registry fallback retry_policy scripted
-    bot/providers/shared  entry failures httpx2_client request response schema_dialect size_limits streaming
+    bot/providers/shared  entry failures httpx2_client request response schema_dialect server_tools size_limits
+                          streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
-                          facts lists reminders budget memory frames personal_data private rewriting embedded
+                          facts lists tool_pins reminders budget memory frames personal_data private rewriting embedded
                           docket_keys
     bot/safe_text         arguments glyphs names
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors

@@ -34,7 +34,8 @@ from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
-from bot.plugins import load_hooks, open_tools
+from bot.ops.mcp_servers import check_servers
+from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers.registry import open_models
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
@@ -126,6 +127,7 @@ async def open_services(settings: Settings, shared: Path | None = None) -> Async
         store = await stack.enter_async_context(_open_store(url, settings))
         await _wait_for(store)
         tools = await stack.enter_async_context(open_tools(settings))
+        await stack.enter_async_context(open_mcp(settings, tools, store.tool_pins))
         metrics = Metrics(shared)
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
@@ -224,6 +226,20 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
             yield Host(_accept_nothing, store.kv, store.priority_kv, load(), settings.language, settings.bot_name)
 
     return channel_checks(settings, open_host)
+
+
+def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+    """The check of ``kaiwa doctor`` for MCP servers; none where MCP_SERVERS is empty.
+
+    Raises:
+        SettingsError: MCP_SERVERS or MCP_TRUST is wrong.
+    """
+
+    async def check() -> list[CheckResult]:
+        async with open_store_of(settings) as store:
+            return await check_servers(settings, store.tool_pins)
+
+    return {"mcp": check} if mcp_servers(settings) else {}
 
 
 async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:

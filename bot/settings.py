@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    DirectoryPath,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -21,6 +30,7 @@ SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="igno
 NO_SECRET = SecretStr("")
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans allow 20
+SERVER_TOOLS = {"google_search", "url_context", "code_execution", "web_search"}
 CONNECTIONS, FEWEST_CONNECTIONS = 6, 3  # of one process
 
 
@@ -94,6 +104,15 @@ def _names(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
+def _server_tools(value: tuple[str, ...]) -> tuple[str, ...]:
+    """``off`` is no tool; ``auto`` stands alone too."""
+    if value in (("auto",), ("off",)):
+        return value if value == ("auto",) else ()
+    if not set(value) <= SERVER_TOOLS:
+        raise ValueError(f"write auto, off, or some of {', '.join(sorted(SERVER_TOOLS))}, comma-separated")
+    return tuple(dict.fromkeys(value))
+
+
 def _language(value: str) -> str:
     """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``."""
     spoken = (tag[:2].lower() for tag in value.split(":"))
@@ -112,6 +131,7 @@ BaseURL = Annotated[str, AfterValidator(_base_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+ServerTools = Annotated[Names, AfterValidator(_server_tools)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
 RedisURL = Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)]
 SlackURL = Annotated[str, AfterValidator(_slack_url)]
@@ -130,6 +150,7 @@ class Settings(BaseSettings):
     fallback_models: ModelNames = ()
     max_output_tokens: int = Field(2048, ge=64, le=65_536)
     thinking_level: Literal["minimal", "low", "medium", "high"] = "low"
+    server_tools: ServerTools = ("auto",)
     max_tool_turns: int = Field(10, ge=1, le=50)
     read_only: bool = False
     approval_mode: Literal["ask", "auto_reject", "auto_approve"] = "ask"
@@ -137,7 +158,10 @@ class Settings(BaseSettings):
     approvers: Names = ()
     auto_approve_anyway: bool = False
     tools_dir: DirectoryPath | None = None
+    tools_allow: FilePath | None = None
     hooks: Names = ()
+    mcp_servers: FilePath | None = None
+    mcp_trust: Names = ()
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""

@@ -13,7 +13,8 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -325,6 +326,14 @@ class ValidatedTool:
             name = self.definition.name
             log.exception("tool.crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
+
+    def with_risk(self, risk: Risk) -> ValidatedTool:
+        """The same tool with another risk."""
+        if risk == self.definition.risk:
+            return self
+        other = copy(self)
+        other.definition = replace(self.definition, risk=risk)
+        return other
 
     async def forget(self, conversation: str) -> int:
         """Let the tool delete what it keeps of a conversation; returns the number of deleted files.

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from bot.clock import now_ms
 from bot.live_events import Watcher
-from bot.providers import AUTO, StopReason, ToolChoice
-from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
+from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
+from bot.transcript import NOT_GROUNDED, Author, Grounding, Message, Spending, ToolCall, ToolResult, Usage
 from toolset.tool import Facts, Lists, Reminders
 
 NOBODY = Author()
@@ -51,11 +51,12 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     message_id: str = ""
 
 
-class RecordedResponse(Struct, frozen=True):
+class RecordedResponse(Struct, frozen=True, omit_defaults=True):
     """A model response, recorded before any of its calls runs."""
 
     message: Message
     stop_reason: StopReason
+    grounding: Grounding = NOT_GROUNDED
 
 
 class StartedCall(Struct, frozen=True):
@@ -94,7 +95,7 @@ class TurnPorts(Protocol):
         ...
 
     async def spend(self, spending: Spending) -> None:
-        """Count the tokens of a model response, even one that cannot be used. Never raises."""
+        """Count what a model response has used, even one that cannot be used itself. Never raises."""
         ...
 
 
@@ -162,6 +163,7 @@ class Turn:
         self.added: list[Message] = list(asked)
         self.stop_reason: StopReason = "other"
         self.usage = Usage()
+        self.grounding = NOT_GROUNDED
         self.model = ""  # the one that answered last, where it was asked here
         self._history = tuple(history)
         self._ports = ports
@@ -231,17 +233,20 @@ class Turn:
         """The calls without a result, each with its index in the response."""
         return [(index, call) for index, call in enumerate(self.calls) if call.id not in self._results]
 
-    async def spend(self, model: str, usage: Usage) -> None:
-        """Count the tokens of a model response."""
-        self.usage += usage
+    async def spend(self, response: ModelResponse) -> None:
+        """Count what a model response has used."""
+        self.usage += response.usage
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
-        await self._ports.spend(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
+        used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
+        await self._ports.spend(Spending(*used, response.searches, response.refusal))
 
-    async def record_response(self, message: Message, stop_reason: StopReason) -> None:
+    async def record_response(
+        self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED
+    ) -> None:
         """Add a model response to the turn, then record it: after a cancellation in between its calls are open."""
-        self.restore_response(message, stop_reason)
-        await self._ports.record(RecordedResponse(message, stop_reason))
+        self.restore_response(message, stop_reason, grounding)
+        await self._ports.record(RecordedResponse(message, stop_reason, grounding))
 
     async def record_started(self, call: ToolCall) -> bool:
         """Record that a call which must not be made twice is made now; False if that is recorded already."""
@@ -270,9 +275,10 @@ class Turn:
         await self._ports.record(result)
         self.restore_result(result)
 
-    def restore_response(self, message: Message, stop_reason: StopReason) -> None:
+    def restore_response(self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED) -> None:
         """Add a recorded model response."""
         self.added.append(message)
+        self.grounding += grounding
         self.stop_reason = stop_reason
 
     def restore_started(self, call_id: str) -> None:

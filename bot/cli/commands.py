@@ -28,8 +28,9 @@ from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
+from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
-from bot.plugins import open_tools
+from bot.plugins import mcp_servers, open_mcp, open_tools
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
@@ -115,7 +116,9 @@ def list_tools() -> None:
     """Print every tool with its risk, parameters, origin and description."""
 
     async def load() -> ToolMap:
-        async with open_tools(_settings()) as tools:
+        config = _prepare("CRITICAL")
+        async with open_tools(config) as tools, open_mcp(config, tools, None) as servers:
+            await wait_for(servers)
             return tools
 
     rows = [
@@ -131,12 +134,25 @@ def call_tool(name: str, arguments: str) -> int:
     config = _prepare("ERROR")
 
     async def call() -> ToolOutcome:
-        async with open_tools(config) as tools:
+        async with open_tools(config) as tools, open_mcp(config, tools, None) as servers:
+            await wait_for([] if name in tools else servers)
             return await call_by_hand(tools, name, given, config)
 
     outcome = uvloop.run(call())
     print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
     return 1 if outcome.is_error else 0
+
+
+def accept_tools(server: str) -> None:
+    """Pin the tools of an MCP server as they are now, and print them."""
+
+    async def pin() -> list[tuple[str, str, str]]:
+        config = _prepare("ERROR")
+        async with app.open_store_of(config) as store:
+            return await accept(config, server, store.tool_pins)
+
+    print_table(("tool", "", "description"), uvloop.run(pin()))
+    print("Running processes know it within half a minute.", file=sys.stderr)
 
 
 def list_outbox(limit: int, *, as_json: bool) -> None:
@@ -250,6 +266,7 @@ def doctor() -> int:
         tools=lambda: open_tools(config),
         model=partial(open_model, config),
         channels=app.checks_of_channels(config),
+        mcp=app.checks_of_mcp(config),
     )
     return _report(uvloop.run(run_checks(config, openers)))
 
@@ -273,7 +290,8 @@ def _settings(processes: int | None = None) -> Settings:
 
 
 def _secrets(config: Settings) -> list[str]:
-    return [*config.secrets, *model_secrets(config), *channel_secrets(config)]
+    of_servers = [secret for server in mcp_servers(config) for secret in server.secrets]
+    return [*config.secrets, *model_secrets(config), *channel_secrets(config), *of_servers]
 
 
 def _prepare(log_level: str = "", processes: int | None = None) -> Settings:

@@ -150,6 +150,14 @@ def call(
     raise typer.Exit(commands.call_tool(name, arguments))
 
 
+@tools_cli.command()
+def accept(server: Annotated[str, typer.Argument(help="Name of the server in MCP_SERVERS.")]) -> None:
+    """Accept the tools of an MCP server as they are now, after one has changed its description."""
+    from bot.cli import commands
+
+    commands.accept_tools(server)
+
+
 @outbox_cli.callback()
 def outbox() -> None:
     """List dead letters, which could not be delivered or answered; retry or delete them."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -54,6 +55,7 @@ from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.reminders import note_outcome, reminders_of
 from bot.conversation.services import Services
+from bot.conversation.sources import source_lists
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
@@ -169,6 +171,8 @@ class ConversationPorts:
         return decision
 
     async def spend(self, spending: Spending) -> None:
+        if spending.refusal:
+            await self._services.alerts.notice("server_tools_refused", spending.refusal)
         await self._services.budgets.spend(self._lease.conversation, spending, self._turn_id)
 
 
@@ -445,8 +449,8 @@ class TurnRunner:
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""
         match step:
-            case RecordedResponse(message, stop_reason):
-                turn.restore_response(message, stop_reason)
+            case RecordedResponse(message, stop_reason, grounding):
+                turn.restore_response(message, stop_reason, grounding)
             case ToolResult():
                 turn.restore_result(step)
             case StartedCall(call_id):
@@ -471,9 +475,11 @@ class TurnRunner:
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
-        if turn.stop_reason == "end_turn":
-            return Reply(answer.text)
-        return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}")
+        sentence = partial(self._sentence, turn=turn)
+        cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
+        footer = "\n\n".join(source_lists(turn.grounding, sentence))
+        turn.added[-1] = replace(answer, footer=footer)
+        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))))
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))

@@ -14,7 +14,7 @@ from bot.store import Day, Store
 
 TOP = 5
 MILLION = 1_000_000
-KINDS = ("turns", "messages", "input", "cached", "output", "thinking")
+KINDS = ("turns", "messages", "input", "cached", "output", "thinking", "searches")
 VERSION = r"(-(preview|exp|\d)[\w.-]*)?"  # suffix of a model's name that does not change its price
 
 
@@ -44,6 +44,7 @@ class Line(Struct, frozen=True):
 
     Attributes:
         input: includes ``cached``, which cost less.
+        searches: of the vendor's own search; not in ``usd``.
         usd: estimated; None where the model's price is unknown.
     """
 
@@ -55,6 +56,7 @@ class Line(Struct, frozen=True):
     cached: int
     output: int
     thinking: int
+    searches: int
     usd: float | None
 
 

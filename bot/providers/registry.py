@@ -76,7 +76,8 @@ def _open(settings: Settings, name: str, registry: Registry) -> Provider:
     config = _config(settings, name, entry)
     asker = settings.asker(name)
     try:
-        options = Options(settings.max_output_tokens, settings.thinking_level, asker)
+        limits = settings.max_output_tokens, settings.thinking_level
+        options = Options(*limits, asker, server_tools=settings.server_tools)
         return entry.open(config, name.partition(":")[2], options)
     except ModuleNotFoundError as error:
         if not entry.sdk or error.name != entry.sdk:

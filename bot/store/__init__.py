@@ -11,7 +11,7 @@
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
     reminders   what comes at its time            facts            what people want remembered
-    lists       what the people of a place share
+    lists       what the people of a place share  tool_pins    what MCP servers said of their tools
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -44,6 +44,7 @@ from bot.store.outbox import RELEASED, Outbox
 from bot.store.personal_data import PersonalData
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
+from bot.store.tool_pins import ToolPins
 from bot.tasks import run_beside
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "Store",
     "StoredHistory",
     "StoredItem",
+    "ToolPins",
     "Totals",
     "Unit",
     "open_store",
@@ -145,6 +147,7 @@ class Store:
         self.kv = KeyValue(client)
         self.person_facts = PersonFacts(client)
         self.place_lists = PlaceLists(client)
+        self.tool_pins = ToolPins(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

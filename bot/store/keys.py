@@ -29,6 +29,7 @@ DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 LIST_ITEMS = 300  # of all lists of one place
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
+PINS = 1_000  # of one MCP server
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
 INBOX_BYTES = 512 * 1024
@@ -38,6 +39,7 @@ HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a hi
 
 CONVERSATION_KINDS = ("lease", "inbox", "turn", "journal", "history", "summary", "outbox", "forgetting", "reminders")
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
+LASTING_KIND = "pins"
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -120,6 +122,15 @@ def facts_keys(place: str, person: str) -> tuple[str, str]:
 def lists_key(place: str) -> str:
     """The key of all lists of a place."""
     return f"{_shard_prefix(shard_of(place))}lists:{place}"
+
+
+def pins_key(server: str) -> str:
+    """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never expires.
+
+    A pin that expired would let a server change what a tool says of itself, as if nobody had seen it before. The
+    number of keys is that of the servers an operator names, and each has a limit.
+    """
+    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}{LASTING_KIND}:{server}"
 
 
 def lists_pattern(channel: str) -> str:

@@ -36,6 +36,23 @@ def test_a_key_turns_gemini_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().chosen_model == "demo"
 
 
+@pytest.mark.parametrize(
+    ("value", "tools"),
+    [
+        ("", ("auto",)),
+        ("auto", ("auto",)),
+        ("off", ()),
+        ("url_context, google_search,url_context", ("url_context", "google_search")),
+    ],
+)
+def test_the_vendors_own_tools_are_named_or_chosen(
+    monkeypatch: pytest.MonkeyPatch, value: str, tools: tuple[str, ...]
+) -> None:
+    """Each once, in the order they are named in."""
+    monkeypatch.setenv("SERVER_TOOLS", value)
+    assert load().server_tools == tools
+
+
 def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`.env` in the working folder counts; an empty line in it changes nothing."""
     (tmp_path / ".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
@@ -57,6 +74,8 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("LOG_LEVEL", "LOUD"),
         ("HISTORY_DAYS", "0"),
         ("MAX_TOOL_TURNS", "0"),
+        ("SERVER_TOOLS", "auto,google_search"),
+        ("SERVER_TOOLS", "bing"),
         ("GOOGLE_GEMINI_BASE_URL", "https://host/v1beta"),
         ("GOOGLE_GEMINI_BASE_URL", "host"),
         ("GOOGLE_GEMINI_BASE_URL", "http://host:99999"),

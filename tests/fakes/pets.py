@@ -4,7 +4,7 @@ The document follows the OpenAPI specification 3.0.3 (https://spec.openapis.org/
 in "Parameter Object" and "Style Values", credentials in "Security Scheme Object".
 
 with pets_fake() as fake:
-    fake.fail("429")
+    fake.fail("status 429")
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from tests.fakes.failures import failed
+from tests.fakes.failures import Failing
 from tests.fakes.serving import serving
 
 TOKEN, KEY, USER, PASSWORD = "pets-bearer-token", "pets-api-key", "pets-user", "pets-password"
@@ -38,7 +38,7 @@ def document() -> dict[str, Any]:
 
 
 @dataclass
-class PetsFake:
+class PetsFake(Failing):
     """The API.
 
     Attributes:
@@ -52,26 +52,25 @@ class PetsFake:
     document: dict[str, Any] = field(default_factory=document)
     requests: list[str] = field(default_factory=list)
     body: Any = None
-    _failure: str | bytes = ""
-    _content_type: str = ""
+    _said: tuple[bytes, str] | None = None
 
-    def fail(self, failure: str) -> None:
-        """Fail in a way of ``tests.fakes.failures``."""
-        self._failure = failure
+    def __post_init__(self) -> None:
+        super().__init__()
 
     def say(self, body: bytes, content_type: str = "application/json") -> None:
         """Give this body to every request."""
-        self._failure, self._content_type = body, content_type
+        self._said = body, content_type
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         if request.path == "/openapi.json":
             return web.json_response(self.document)
         self.requests.append(f"{request.method} {request.raw_path}")
-        if isinstance(self._failure, bytes):
-            return web.Response(body=self._failure, headers={"Content-Type": self._content_type})
-        if self._failure:
-            return await failed(request, self._failure)
+        if failure := await self.failed(request):
+            return failure
+        if self._said:
+            body, content_type = self._said
+            return web.Response(body=body, headers={"Content-Type": content_type})
         method, path = request.method, request.raw_path.partition("?")[0].removeprefix("/v1")
         if request.cookies or request.headers.get("Accept-Encoding") != "identity":
             return _refusal(400, "cookies and compression are not known here")

@@ -22,7 +22,7 @@ class Call(Struct):
 
 
 class Entry(Struct):
-    """A message of the user or the model, each call with its result."""
+    """A message of the user, of the model or, not shown, of a reminder; each call with its result."""
 
     id: str
     role: str
@@ -42,5 +42,7 @@ def entries_of(messages: Iterable[Message]) -> list[Entry]:
         if message.role != "tool":
             made = [Call(call.id, call.name, call.arguments) for call in message.calls]
             calls |= {call.id: call for call in made}
-            entries.append(Entry(message.id, message.role, message.at, message.text, made))
+            role = "reminder" if message.is_reminder else message.role
+            text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
+            entries.append(Entry(message.id, role, message.at, text, made))
     return entries

@@ -195,6 +195,10 @@ export class Conversation {
         ending = this.endings.get(entry.id);
         return;
       }
+      if (entry.role === "reminder") {
+        ending = undefined;
+        return;
+      }
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
       if (text) items.push({ kind: "answer", text, ...(last && ending ? endingOf(ending) : {}) });

@@ -141,7 +141,7 @@ def test_a_document_that_cannot_be_read_is_one_line(pets: PetsFake, tmp_path: Pa
     ]:
         with pytest.raises(BadInput, match=reason):
             write_api(source, ["x"], name="x", server="", folder=tmp_path)
-    pets.fail("500")
+    pets.fail("status 500")
     with pytest.raises(BadInput, match=r"cannot be read \(status 500\)"):
         write_api(f"{pets.base_url}/v1/x", ["x"], name="x", server="", folder=tmp_path)
 

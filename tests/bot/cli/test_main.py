@@ -28,6 +28,7 @@ OFF = {
     "google.genai",
     "linebot",
     "markdown_it",
+    "mcp",
     "ollama",
     "openai",
     "slack_bolt",
