@@ -69,6 +69,7 @@ SAMPLED = {
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
 ALWAYS = (
     "tests/process/test_chaos.py",
+    "tests/process/test_mcp_server.py::test_a_client_starts_it_and_calls_a_tool",
     "tests/process/test_processes.py::test_one_process_listens_to_slack",
 )
 OTHER_SERVER = 4  # of the store's tests on servers other than the bundled one

@@ -128,6 +128,10 @@ class ToolMap(Mapping[str, ValidatedTool]):
         named = ((tool.definition.name, tool) for tool in self._sources.get(source, ()))
         return [name for name, tool in named if self._tools.get(name) is not tool]
 
+    def of_start(self) -> ToolMap:
+        """The tools that were given at the start, without those of sources that come and go."""
+        return ToolMap(self._fixed.values(), self.rules, only_reading=self._only_reading)
+
     def low_risk(self) -> ToolMap:
         """The tools that only read; it will offer no others."""
         read = (tool for tool in self._without_search() if tool.definition.only_reads)

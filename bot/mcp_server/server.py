@@ -23,26 +23,32 @@ from bot.ops.call_tool import context_by_hand
 from bot.plugins import load_hooks, open_tools
 from bot.settings import Settings
 from bot.transcript import ToolCall
-from toolset.schema import Schema
-from toolset.tool import ToolFile, ToolOutcome
+from toolset.schema import Schema, shortened
+from toolset.tool import NAME_CAP, ToolContext, ToolFile, ToolOutcome
 from toolset.tool_map import ToolMap
 
 BODY_CAP = 256 * 1024  # bytes of a request
+CHANNEL = "mcp"  # in TOOLS_ALLOW
 
 
 class ToolServer:
-    """Lists and calls the tools that only read and need no conversation.
+    """Lists and calls the tools that only read and need no conversation; none of other MCP servers.
 
     Args:
-        tools: looked through again for each request, for they may change.
+        tools: their rules hold, for a channel named ``mcp``. A rule makes no tool one that reads.
         hooks: run around each call, as in a turn.
+
+    Attributes:
+        server: the SDK's.
     """
 
     def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings) -> None:
-        self._tools = tools
+        read = tools.of_start().low_risk().of_place(CHANNEL, "operator")
+        served = (each for each in read.definitions if each.only_reads and not each.needs_conversation)
+        self._served = {each.name: read[each.name] for each in served}
         self._hooks = hooks
         self._settings = settings
-        self._server: Server[dict[str, Any]] = Server(
+        self.server: Server[dict[str, Any]] = Server(
             "kaiwa",
             version=version("kaiwa"),
             title=settings.bot_name,
@@ -63,7 +69,7 @@ class ToolServer:
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request with JSON; nothing of it is kept."""
         manager = StreamableHTTPSessionManager(
-            self._server, json_response=True, stateless=True, max_request_body_size=BODY_CAP
+            self.server, json_response=True, stateless=True, max_request_body_size=BODY_CAP
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)
@@ -72,14 +78,10 @@ class ToolServer:
         """Serve the program at the other end of stdin and stdout until it closes stdin."""
         async with stdio_server() as (read, write):
             with redirect_stdout(sys.stderr):  # what a tool prints is not the protocol
-                await self._server.run(read, write, self._server.create_initialization_options())
-
-    def _served(self) -> ToolMap:
-        tools = self._tools.low_risk().values()
-        return ToolMap(tool for tool in tools if not tool.definition.needs_conversation)
+                await self.server.run(read, write, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
-        tool = self._served().get(name)
+        tool = self._served.get(name)
         return dict(tool.definition.parameters) if tool else None
 
     async def _list(
@@ -94,24 +96,30 @@ class ToolServer:
                     output_schema=dict(definition.response),
                     annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=definition.idempotent),
                 )
-                for definition in self._served().definitions
+                for definition in (tool.definition for tool in self._served.values())
             ]
         )
 
     async def _call(
         self, _context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        served = self._served()
         context = context_by_hand(self._settings)
         call = ToolCall(context.call_id, params.name, params.arguments or {})
         try:
             made, outcome = await self._hooks.before(call, context)
-            outcome = outcome or await served.call(made.name, made.arguments, context)
+            outcome = outcome or await self._made(made, context)
             outcome = await self._hooks.after(made, context, outcome)
         except TurnFailed:  # a hook ends the turn, which is this call; its cause is for the operator
             outcome = ToolOutcome.error("refused")
-        tool = served.get(made.name) if not outcome.is_error else None
+        tool = self._served.get(params.name)
         return _result(outcome, tool.definition.response if tool else None)
+
+    async def _made(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
+        tool = self._served.get(call.name)
+        if tool is None:
+            known = ", ".join(self._served)
+            return ToolOutcome.error(f"unknown tool: {shortened(call.name, NAME_CAP)}. Available tools: {known}")
+        return await tool.call(call.arguments, context)
 
 
 async def serve_stdio(settings: Settings) -> None:

@@ -187,7 +187,8 @@ def _number_bounds(schema: Mapping[str, Any]) -> JSON:
     for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(exclusive) is True and inclusive in bounds:  # as version 3.0 has it
             bounds[exclusive] = bounds.pop(inclusive)
-    if bounds.get("multipleOf", 1) <= 0:
+    step = bounds.get("multipleOf", 1)
+    if not isinstance(step, int) or step < 1:  # a large number cannot be divided by a fraction
         del bounds["multipleOf"]
     return bounds
 

@@ -6,14 +6,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
@@ -28,6 +28,7 @@ from bot.web.port import listen
 from bot.web.server import serving
 from bot.web.signin import SignIn
 from tests.fakes.wttr import WttrFake
+from toolset.tool import NoConfig, Risk, ToolContext, ValidatedTool
 
 TOKEN = "a-long-token-of-the-console"
 JSON_TYPES = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -97,6 +98,22 @@ class Strict(Hook):
             return Refuse("no pictures")
         return Abort("for the operator") if call.name == "calculate" else None
 '''
+
+
+class Other:
+    """A tool of another server."""
+
+    name: ClassVar[str] = "other"
+    description: ClassVar[str] = "Another tool."
+    risk: ClassVar[Risk] = "low"
+    Config: ClassVar[type[BaseModel]] = NoConfig
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: Any) -> Other:
+        return cls()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        return {"text": "other"}
 
 
 @pytest.fixture(autouse=True)
@@ -222,6 +239,37 @@ async def test_hooks_are_run_as_in_a_turn(folder: Path, monkeypatch: pytest.Monk
         (True, "text", "no pictures"),
         (True, "text", "refused"),
     ]
+
+
+async def test_rules_take_tools_away_and_add_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that acts is not served, whatever a rule calls its risk."""
+    rule = """[[rule]]
+channel = "mcp"
+tools = ["calculate", "act", "chart"]
+risk = { act = "low", chart = "high" }
+"""
+    (tmp_path / "rules.toml").write_text(rule, "utf-8")
+    monkeypatch.setenv("TOOLS_ALLOW", str(tmp_path / "rules.toml"))
+    async with client() as mcp:
+        assert [tool.name for tool in (await mcp.list_tools()).tools] == ["calculate"]
+        assert (await mcp.call_tool("act", {})).is_error
+
+
+async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path) -> None:
+    """Also where a model would get a search for them; a server's own clients can ask that server."""
+    for number in range(25):
+        write_tool(f"shout_{number}", folder)
+    from bot.mcp_server.server import ToolServer  # noqa: PLC0415 -- what the route loads
+
+    async with open_tools(load()) as tools:
+        tools.replace("other", [ValidatedTool(Other(), LITTLE, A_TEXT, own=False)])
+        assert {"other", "find_tools"} <= tools.keys()
+        async with Client(ToolServer.of(tools, load()).server) as mcp:
+            names = {tool.name for tool in (await mcp.list_tools()).tools}
+            assert {f"shout_{number}" for number in range(25)} <= names
+            assert names & {"other", "find_tools"} == set()
+            for name in ("other", "find_tools"):
+                assert (await mcp.call_tool(name, {})).is_error
 
 
 async def test_read_only_changes_nothing_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def argument(schema: Any, **parts: Any) -> Any:
             {"type": "integer", "minimum": 1, "exclusiveMaximum": 9},
         ),
         (
-            {"type": "number", "maximum": 9, "exclusiveMaximum": True, "multipleOf": 0},
+            {"type": "number", "maximum": 9, "exclusiveMaximum": True, "multipleOf": 0.5},
             {"type": "number", "exclusiveMaximum": 9},
         ),
         ({"type": "boolean"}, {"type": "boolean"}),
