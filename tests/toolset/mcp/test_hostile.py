@@ -8,18 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, listed, serving
+from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, is_alive, listed, serving
 from tests.waiting import until
 from toolset.tool import OUTPUT_CAP
 
 pytestmark = pytest.mark.process
-
-
-def is_alive(process: int) -> bool:
-    """Whether there is such a process, and no zombie."""
-    with suppress(OSError), open(f"/proc/{process}/stat", encoding="utf-8") as stat:
-        return stat.read().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 async def test_a_server_that_hangs_is_ended(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
