@@ -82,8 +82,8 @@ class Hostile:
 
     @property
     def child(self) -> int:
-        """The id of the process that it tells of."""
-        return int(self.path.with_suffix(".pid").read_text("utf-8"))
+        """The id of the process that it tells of; 0 while it writes it."""
+        return int(self.path.with_suffix(".pid").read_text("utf-8") or 0)
 
 
 def listed(name: str, **other: Any) -> dict[str, Any]:

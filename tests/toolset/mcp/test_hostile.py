@@ -31,12 +31,17 @@ async def test_shutdown_waits_for_no_server(hostile: Hostile, monkeypatch: pytes
     """It is killed in the middle of its connection, too."""
     monkeypatch.setattr("toolset.mcp.stdio.EXIT_S", 0.3)
     config = hostile.says(hangs=True)
-    task = asyncio.current_task()
-    assert task is not None
+
+    async def connect() -> None:
+        async with serving(config):
+            raise NotImplementedError
+
+    connecting = asyncio.create_task(connect())
+    await until(lambda: hostile.path.with_suffix(".pid").exists() and hostile.child > 0)
     began = time.monotonic()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(2), serving(config):
-            pass
+    connecting.cancel()
+    with suppress(asyncio.CancelledError):
+        await connecting
     assert time.monotonic() - began < 5
     assert not is_alive(hostile.child)
 
