@@ -64,6 +64,7 @@ SAMPLED = {
     "tests/rolling/": 3,
     "tests/toolset/test_contract.py": 4,
     "tests/toolset/test_contract_arguments.py": 12,
+    "tests/toolset/mcp/test_hostile.py": 3,
     "tests/toolset/webpage/test_worker.py": 4,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.

@@ -46,16 +46,16 @@ class ToolRunner:
             async with slots:
                 await self._call(turn, index, call)
 
-        calls = turn.open_calls()
+        calls = [(index, call, self._acts(call)) for index, call in turn.open_calls()]  # a risk may change meanwhile
         try:
             async with asyncio.TaskGroup() as group:
-                for index, call in calls:
-                    if not self._acts(call):
+                for index, call, acts in calls:
+                    if not acts:
                         group.create_task(one(index, call))
         except ExceptionGroup as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
-        for index, call in calls:
-            if self._acts(call):
+        for index, call, acts in calls:
+            if acts:
                 await self._call(turn, index, call)
 
     async def close(self, turn: Turn, error: str) -> None:

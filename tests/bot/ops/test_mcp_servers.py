@@ -124,7 +124,7 @@ async def test_the_start_waits_for_no_server(hostile: Hostile, store: Store) -> 
     async with open_tools(settings) as tools:
         began = time.monotonic()
         async with open_mcp(settings, tools, store.tool_pins) as servers:
-            assert time.monotonic() - began < 0.5
+            assert time.monotonic() - began < 2
             assert "real_greet" not in tools
             await until(lambda: "real_greet" in tools)
             assert servers[1].cause == "not connected yet"

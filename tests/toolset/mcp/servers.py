@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -82,8 +82,8 @@ class Hostile:
 
     @property
     def child(self) -> int:
-        """The id of the process that it tells of."""
-        return int(self.path.with_suffix(".pid").read_text("utf-8"))
+        """The id of the process that it tells of; 0 while it writes it."""
+        return int(self.path.with_suffix(".pid").read_text("utf-8") or 0)
 
 
 def listed(name: str, **other: Any) -> dict[str, Any]:
@@ -98,4 +98,8 @@ def listed(name: str, **other: Any) -> dict[str, Any]:
     }
 
 
-Start = Callable[..., ServerConfig]
+def is_alive(process: int) -> bool:
+    """Whether there is such a process, and no zombie."""
+    with suppress(OSError), open(f"/proc/{process}/stat", encoding="utf-8") as stat:
+        return stat.read().rpartition(")")[2].split()[0] != "Z"
+    return False

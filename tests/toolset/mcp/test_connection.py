@@ -99,7 +99,7 @@ async def test_a_call_ends_at_its_deadline() -> None:
     async with serving(REAL) as served:
         began = time.monotonic()
         outcome = await served.call("real_wait", within=0.3, seconds=30)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         assert outcome.response == {"error": "timed out after 0.3 s"}
         assert await served.text("real_greet", name="you") == "Hello, you!"
 

@@ -8,18 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, listed, serving
+from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, is_alive, listed, serving
 from tests.waiting import until
 from toolset.tool import OUTPUT_CAP
 
 pytestmark = pytest.mark.process
-
-
-def is_alive(process: int) -> bool:
-    """Whether there is such a process, and no zombie."""
-    with suppress(OSError), open(f"/proc/{process}/stat", encoding="utf-8") as stat:
-        return stat.read().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 async def test_a_server_that_hangs_is_ended(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,12 +31,17 @@ async def test_shutdown_waits_for_no_server(hostile: Hostile, monkeypatch: pytes
     """It is killed in the middle of its connection, too."""
     monkeypatch.setattr("toolset.mcp.stdio.EXIT_S", 0.3)
     config = hostile.says(hangs=True)
-    task = asyncio.current_task()
-    assert task is not None
+
+    async def connect() -> None:
+        async with serving(config):
+            raise NotImplementedError
+
+    connecting = asyncio.create_task(connect())
+    await until(lambda: hostile.path.with_suffix(".pid").exists() and hostile.child > 0)
     began = time.monotonic()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(2), serving(config):
-            pass
+    connecting.cancel()
+    with suppress(asyncio.CancelledError):
+        await connecting
     assert time.monotonic() - began < 5
     assert not is_alive(hostile.child)
 
