@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import ActingCall
+from bot.channels import InboundEvent
 from bot.conversation.history import read_history
 from bot.conversation.review import LED_TO, REVIEW_S, VOTE, Reviewers, Vote, case_text
 from bot.conversation.services import Policy
@@ -21,7 +22,7 @@ from bot.telemetry import Metrics
 from bot.transcript import FACTS_ID, SUMMARY_ID, Author, Message, Text, ToolCall, ToolResult, Usage
 from tests.bot.conversation.held_turns import Held, cut_off
 from tests.bot.conversation.reviewing import NO, YES, Scene, reviewers, votes
-from tests.bot.harness import HERE, unsent
+from tests.bot.harness import HERE, unsent, words
 from tests.fakes.tools import Launch, tool_map
 
 YES_VOTE = Vote("a", "approve", "So it was asked.")
@@ -311,14 +312,16 @@ async def test_only_the_yes_of_all_decides(
     assert (scene.question is None) is runs
 
 
-async def test_what_somebody_takes_back_meanwhile_is_asked_about(store: Store) -> None:
+@pytest.mark.parametrize(
+    "news", [unsent("e1", "m1"), InboundEvent(words("e1", ""), event="stop")], ids=["unsent", "stop"]
+)
+async def test_what_somebody_takes_back_or_stops_meanwhile_does_not_run(store: Store, news: InboundEvent) -> None:
     """The reviewers have voted on words that no longer hold."""
-    gate = asyncio.Event()
-    waiting = Step(calls=YES.calls, gate=gate)
+    waiting = Step(calls=YES.calls, gate=(gate := asyncio.Event()))
     scene = Scene(store, [Scripted([waiting])], DECIDE)
     saying = asyncio.create_task(scene.say("launch it", "m1"))
     await waiting.at_gate.wait()
-    await scene.harness.arrive(unsent("e1", "m1"))
+    await scene.harness.arrive(news)
     gate.set()
     await saying
     assert scene.launch.contexts == []
