@@ -36,7 +36,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
-from bot.conversation.files import ToolFiles
+from bot.conversation.files import MOST_FILES, ToolFiles
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -473,9 +473,8 @@ class TurnRunner:
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
-        if turn.stop_reason == "end_turn":
-            return Reply(answer.text, files=turn.files)
-        return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}", files=turn.files)
+        cut = "" if turn.stop_reason == "end_turn" else f"\n\n{self._sentence('reply.cut', turn)}"
+        return Reply(f"{answer.text}{cut}", files=turn.files[-MOST_FILES:])
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
