@@ -196,9 +196,7 @@ async def open_runtime(
     intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    history, question = partial(read_history, store), partial(read_open_question, store)
-    reads = Reads(history, question, partial(read_open_polls, store), signed)
-    console = Console(intake, store.live, reads, texts, settings.language)
+    console = Console(intake, store.live, _reads(store, signed), texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:
@@ -213,6 +211,11 @@ async def open_runtime(
         clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
         yield Runtime(store, intake, console, runner.services.channels, runner, clock, signed, store_full)
+
+
+def _reads(store: Store, files: SignedFiles) -> Reads:
+    history, question = partial(read_history, store), partial(read_open_question, store)
+    return Reads(history, question, partial(read_open_polls, store), files)
 
 
 def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:

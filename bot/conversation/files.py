@@ -15,7 +15,7 @@ from toolset.tool import ToolFile
 log = structlog.stdlib.get_logger(__name__)
 
 MOST_BYTES = 2 * 1024 * 1024  # of one file
-MOST_FILES = 4  # of one call
+MOST_FILES = 4  # of one call, and of one answer
 MOST_TEXT = 2_000  # characters of a file's words
 MOST_NAME = 64
 BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}  # of the types that are stored
@@ -35,8 +35,9 @@ class ToolFiles:
         )
 
     async def _keep(self, key: str, file: ToolFile) -> FileRef:
-        text = file.text[:MOST_TEXT]
-        words_only = FileRef("", file.name[:MOST_NAME], file.mime[:MOST_NAME], text)
+        name = file.name[:MOST_NAME]
+        text = file.text[:MOST_TEXT].strip() or name
+        words_only = FileRef("", name, file.mime[:MOST_NAME], text)
         beginning = BEGINNINGS.get(file.mime)
         if not (beginning and file.data.startswith(beginning)) or len(file.data) > MOST_BYTES:
             log.warning("file.refused", mime=file.mime[:MOST_NAME], size=len(file.data))
@@ -47,4 +48,4 @@ class ToolFiles:
         except StoreUnavailable as error:
             log.warning("file.not_stored", cause=str(error))
             return words_only
-        return FileRef(file_id, file.name[:MOST_NAME], file.mime, text, len(file.data))
+        return FileRef(file_id, name, file.mime, text, len(file.data))

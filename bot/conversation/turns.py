@@ -38,7 +38,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
-from bot.conversation.files import ToolFiles
+from bot.conversation.files import MOST_FILES, ToolFiles
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -489,7 +489,7 @@ class TurnRunner:
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files)
+        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))

@@ -114,7 +114,7 @@ def test_tools_are_listed_one_to_a_line(call: Call) -> None:
         ["calculate", "low", "expression", "toolset/calculate.py"],
         ["convert_currency", "low", "amount?, from, to, date?", "toolset/currency.py"],
         ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
-        ["get_weather", "low", "location, detail?", "toolset/weather.py"],
+        ["get_weather", "low", "location, detail?, chart?", "toolset/weather.py"],
     ]
     assert [row[:4] for row in rows if row[:4] in shown] == shown
     assert all(len(row[4]) > 20 for row in rows)

@@ -97,9 +97,22 @@ async def test_what_is_no_small_picture_is_told_in_words(store: Store, file: Too
     assert [line["event"] for line in logged] == ["file.refused"]
 
 
-async def test_a_call_has_a_few_files(store: Store) -> None:
-    """The others are left out."""
+async def test_a_call_has_a_few_files_and_an_answer_too(store: Store) -> None:
+    """The others are left out; of several calls the newest are shown."""
     assert len(await keeper(store)("turn:c1", [CHART] * 9)) == MOST_FILES
+    calls = tuple(ToolCall(f"c{number}", "draw", {"n": number}) for number in range(3))
+    tool = Draw([CHART, replace(CHART, name="second.png")])
+    harness = Harness(store, [Step(calls=calls), Step("Here they are.")], tools=tools(tool))
+    await harness.receive("Draw!", "m1")
+    await harness.runner.process(HERE)
+    shown = harness.box.delivered[0].reply.files
+    assert [file.name for file in shown] == ["weather.png", "second.png"] * 2
+
+
+async def test_a_file_without_words_has_its_name(store: Store) -> None:
+    """Where it cannot be shown something must stand."""
+    (ref,) = await keeper(store)("turn:c1", [replace(CHART, text=" ")])
+    assert ref.text == "weather.png"
 
 
 async def test_a_store_that_takes_no_file_costs_only_the_picture() -> None:
