@@ -47,11 +47,12 @@ async def open_models(settings: Settings, metrics: Metrics, registry: Registry =
 async def open_reviewers(
     settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
 ) -> AsyncIterator[dict[str, Provider]]:
-    """The reviewers by their names, each with its retries and without fallbacks.
+    """The reviewers by their names, each with its retries, without fallbacks and without the vendor's own tools.
 
     Raises:
         SettingsError: as ``open_models``.
     """
+    settings = settings.model_copy(update={"server_tools": ()})  # what reviewers read may be poisoned
     async with AsyncExitStack() as stack:
         opened: dict[str, Provider] = {}
         for name in dict.fromkeys(settings.reviewers):

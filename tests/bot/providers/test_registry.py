@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
+from bot.providers import Provider
 from bot.providers.registry import (
     PROVIDERS,
     check_models,
@@ -17,10 +18,13 @@ from bot.providers.registry import (
     open_models,
     open_reviewers,
 )
+from bot.providers.scripted import Scripted
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import load
 from bot.telemetry import Metrics
 from tests.fakes.openai import KEY, openai_fake
 from tests.project import environment
+from toolset.tool import NoConfig
 
 SDKS = {"anthropic", "google.genai", "openai"}
 EVERY_KEY = {
@@ -143,6 +147,20 @@ async def test_reviewers_are_opened_each_once(monkeypatch: pytest.MonkeyPatch) -
             "ollama:a": ("ollama", "a"),
         }
     assert EVERY_KEY["OPENAI_API_KEY"] in model_secrets(settings)
+
+
+async def test_reviewers_search_and_run_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they read may tell them to: the vendor's own tools are for the model that answers."""
+    monkeypatch.setenv("SERVER_TOOLS", "google_search")
+    monkeypatch.setenv("REVIEWERS", "spy:a")
+    opened: list[Options] = []
+
+    def spy(config: NoConfig, model: str, options: Options) -> Provider:
+        opened.append(options)
+        return Scripted([])
+
+    async with open_reviewers(load(), Metrics(), (ProviderEntry("spy", NoConfig, spy),)):
+        assert [(options.asker, options.server_tools) for options in opened] == [("REVIEWERS", ())]
 
 
 @pytest.mark.process
