@@ -68,6 +68,7 @@ class McpServer:
         self._closing = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._calls = 0
+        self._is_stale, self._listed_at = False, 0.0
         self._told: set[tuple[str, str]] = set()
         tools.replace(self.name, ())  # so that the order of the servers is that of the file
 
@@ -109,6 +110,8 @@ class McpServer:
             await asyncio.wait((asking,))
         finally:
             self._calls -= 1
+            if self._is_stale and not self._calls:
+                self._changed.set()
             asking.cancel()  # a call that is given up tells the server, which nobody waits for
         try:
             return asking.result()
@@ -149,7 +152,9 @@ class McpServer:
         while not self._gone.is_set():
             self._changed.clear()
             began = time.monotonic()
-            if not (self._calls and self._session):  # a server that does one thing at a time is left alone
+            # A server that does one thing at a time is left alone during calls, unless they never cease.
+            self._is_stale = bool(self._calls and self._session) and began - self._listed_at < 2 * REFRESH_S
+            if not self._is_stale:
                 self._scope.deadline = anyio.current_time() + LIST_S
                 await self._refresh(session)
             self._scope.deadline = float("inf")
@@ -170,6 +175,7 @@ class McpServer:
 
     async def _refresh(self, session: Session) -> None:
         listed, self.has_more = await session.read_tools()
+        self._listed_at = time.monotonic()
         digests = {one.name: one.digest for one in listed if len(one.name) <= OWN_NAME_CAP}
         pins = await self._pins.pin(self.name, digests)
         old = self.catalog

@@ -22,7 +22,6 @@ TEXT_CAP = 500  # characters of a description inside a schema
 ONE = {"items", "additionalProperties", "contains", "propertyNames"}
 SEVERAL = {"anyOf", "allOf", "prefixItems"}
 NAMED = {"properties"}
-TEXTS = {"title", "description"}
 PLAIN = {
     *("type", "enum", "const", "default", "format", "required", "minProperties", "maxProperties", "dependentRequired"),
     *("minItems", "maxItems", "minContains", "minLength", "maxLength"),
@@ -69,7 +68,7 @@ class _Inliner:
         for keyword, value in schema.items():
             if keyword in PLAIN:
                 kept[keyword] = value
-            elif keyword in TEXTS:
+            elif keyword == "description":  # titles repeat names, and cost tokens in every request
                 kept[keyword] = one_line(str(value))[:TEXT_CAP]
             elif keyword in ONE:
                 kept[keyword] = self._inner(value, through, depth)

@@ -152,6 +152,18 @@ async def test_a_call_without_an_answer_ends(hostile: Hostile) -> None:
         assert (await silent).response == {"error": "timed out after 1 s"}
 
 
+async def test_a_change_during_a_call_is_noticed_after_it(hostile: Hostile) -> None:
+    """A server that does one thing at a time is not asked meanwhile."""
+    answers = {"poke": TEXT}
+    async with serving(hostile.says(tools=[listed("mute"), listed("poke")], answers=answers)) as served:
+        silent = asyncio.create_task(served.call("bad_mute", within=2.5))
+        await asyncio.sleep(0)
+        hostile.says(tools=[listed("poke"), listed("late")], answers=answers)
+        await served.call("bad_poke")
+        assert (await silent).is_error
+        await until(lambda: list(served.tools) == ["bad_poke", "bad_late"])
+
+
 async def test_a_new_description_is_noticed(hostile: Hostile, caplog: pytest.LogCaptureFixture) -> None:
     """A tool that turns against people after a while needs their approval from then on."""
     script = {"answers": {"poke": TEXT, "do": TEXT}}
