@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat quick test check nightly test-llm chaos screenshots transcripts format lock clean
+.PHONY: help setup models dev run chat quick test check nightly test-llm test-live chaos screenshots transcripts format lock clean
 
 BIN := .venv/bin
 export PYTHON
@@ -50,6 +50,9 @@ nightly: check ## the gate with nothing left out, then two minutes of chaos; SEE
 test-llm: dev ## talk to a real small model on this machine; downloads 125 MB once
 	@scripts/setup.sh llm
 	@$(BIN)/pytest --quiet tests/llm
+
+test-live: dev ## ask the real services, those there are keys and a network for; only reads
+	@$(BIN)/pytest --quiet -rs tests/live
 
 chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))

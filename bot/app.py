@@ -29,18 +29,23 @@ from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
 from bot.conversation.polls import Votes, read_open_polls
 from bot.conversation.reminders import ReminderClock
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.locks import hold_lock
-from bot.plugins import load_hooks, open_tools
-from bot.providers.registry import open_models
+from bot.mcp_server.route import mcp_route
+from bot.ops.mcp_servers import check_servers
+from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
+from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
+from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
+from bot.web.files import SignedFiles
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
@@ -68,6 +73,7 @@ class ProcessServices:
     texts: Texts
     tools: ToolMap
     agent: Agent
+    reviewers: Reviewers
     shared: Path | None = None
 
 
@@ -77,6 +83,7 @@ class Runtime:
 
     Attributes:
         reminders: moves them into inboxes at their time.
+        files: of tool calls.
         store_full: alerts the operator.
     """
 
@@ -86,6 +93,7 @@ class Runtime:
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
     reminders: ReminderClock
+    files: SignedFiles
     store_full: Callable[[str], Awaitable[None]]
 
 
@@ -107,7 +115,12 @@ async def open_store_of(settings: Settings) -> AsyncIterator[Store]:
 
 
 def _open_store(url: str, settings: Settings) -> AbstractAsyncContextManager[Store]:
-    return open_store(url, history_days=settings.history_days, max_connections=settings.store_connections)
+    return open_store(
+        url,
+        history_days=settings.history_days,
+        max_connections=settings.store_connections,
+        files_bytes=OWN_SERVER_FILES_BYTES if settings.store_url else FILES_BYTES,
+    )
 
 
 @asynccontextmanager
@@ -126,11 +139,14 @@ async def open_services(settings: Settings, shared: Path | None = None) -> Async
         store = await stack.enter_async_context(_open_store(url, settings))
         await _wait_for(store)
         tools = await stack.enter_async_context(open_tools(settings))
+        await stack.enter_async_context(open_mcp(settings, tools, store.tool_pins))
         metrics = Metrics(shared)
         provider = await stack.enter_async_context(open_models(settings, metrics))
         hooks = load_hooks(settings)
         agent = Agent(provider, tools, persona(settings), metrics, settings.max_tool_turns, hooks)
-        yield ProcessServices(settings, store, metrics, load(), tools, agent, shared)
+        models = await stack.enter_async_context(open_reviewers(settings, metrics))
+        reviewers = Reviewers(models, _prompt("review"), metrics)
+        yield ProcessServices(settings, store, metrics, load(), tools, agent, reviewers, shared)
 
 
 def persona(settings: Settings) -> str:
@@ -143,8 +159,11 @@ def _summarizer(services: ProcessServices) -> Summarizer | None:
     """The summarizer; None with the demo model, which cannot write a summary."""
     if services.settings.chosen_model == "demo":
         return None
-    prompt = files("bot.prompts").joinpath("summary.md").read_text("utf-8").strip()
-    return Summarizer(services.agent.provider, prompt, services.metrics)
+    return Summarizer(services.agent.provider, _prompt("summary"), services.metrics)
+
+
+def _prompt(name: str) -> str:
+    return files("bot.prompts").joinpath(f"{name}.md").read_text("utf-8").strip()
 
 
 def console_prompt(settings: Settings) -> str:
@@ -176,25 +195,30 @@ async def open_runtime(
     votes = Votes(store, texts, start, settings.language)
     intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
-    reads = Reads(partial(read_history, store), partial(read_open_question, store), partial(read_open_polls, store))
-    console = Console(intake, store.live, reads, texts, settings.language)
+    signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
+    console = Console(intake, store.live, _reads(store, signed), texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:
-            host = _host(services, intake, alerts, listens=listens)
+            host = _host(services, intake, alerts, signed, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
         parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
-        runner = build(*parts, alerts=alerts, summarizer=_summarizer(services))
+        runner = build(*parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers)
         await stack.enter_async_context(aclosing(runner.services.budgets))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
         clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
-        yield Runtime(store, intake, console, runner.services.channels, runner, clock, store_full)
+        yield Runtime(store, intake, console, runner.services.channels, runner, clock, signed, store_full)
 
 
-def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens: bool) -> Host:
+def _reads(store: Store, files: SignedFiles) -> Reads:
+    history, question = partial(read_history, store), partial(read_open_question, store)
+    return Reads(history, question, partial(read_open_polls, store), files)
+
+
+def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:
     settings, store = services.settings, services.store
     lock = services.shared / "listens.lock" if services.shared else None
     listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
@@ -208,6 +232,7 @@ def _host(services: ProcessServices, accept: Accept, alerts: Alerts, *, listens:
         alerts.notice,
         services.tools.commands,
         listening if listens else None,
+        signed,
     )
 
 
@@ -225,6 +250,20 @@ def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[l
             yield Host(_accept_nothing, store.kv, store.priority_kv, load(), settings.language, settings.bot_name)
 
     return channel_checks(settings, open_host)
+
+
+def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+    """The check of ``kaiwa doctor`` for MCP servers; none where MCP_SERVERS is empty.
+
+    Raises:
+        SettingsError: MCP_SERVERS or MCP_TRUST is wrong.
+    """
+
+    async def check() -> list[CheckResult]:
+        async with open_store_of(settings) as store:
+            return await check_servers(settings, store.tool_pins)
+
+    return {"mcp": check} if mcp_servers(settings) else {}
 
 
 async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
@@ -275,7 +314,9 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         language=settings.language,
         trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
-    routes = [*health_routes(ready), *webhooks, Mount("/", routes=guarded, middleware=[guard])]
+    mcp = mcp_route(services.tools, settings, guard)
+    files = runtime.files.route()
+    routes = [*health_routes(ready), *webhooks, mcp, files, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)
 
 

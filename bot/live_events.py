@@ -32,11 +32,12 @@ class AnswerRestarted(Struct, frozen=True, tag="restarted"):
 
 
 class ToolStarted(Struct, frozen=True, tag="tool_started"):
-    """A tool runs."""
+    """A tool runs; ``title`` is its name for people, where it has one."""
 
     call_id: str
     name: str
     arguments: dict[str, Any]
+    title: str = ""
 
 
 class ToolFinished(Struct, frozen=True, tag="tool_finished"):
@@ -54,8 +55,10 @@ class ApprovalAsked(Struct, frozen=True, tag="asked"):
     """A call waits for a person's approval.
 
     Attributes:
+        tool: its title and its name.
         shown: the arguments, one a line, safe to show (``bot.safe_text.arguments``).
         until: milliseconds since the epoch.
+        remarks: sentences to show apart from the arguments.
     """
 
     question_id: str
@@ -63,6 +66,7 @@ class ApprovalAsked(Struct, frozen=True, tag="asked"):
     tool: str
     shown: str
     until: int
+    remarks: tuple[str, ...] = ()
 
 
 class ApprovalSettled(Struct, frozen=True, tag="settled"):
@@ -93,6 +97,21 @@ class Noticed(Struct, frozen=True, tag="noticed"):
     text: str
 
 
+class ShownFile(Struct, frozen=True):
+    """A file of the answer.
+
+    Attributes:
+        path: on this server; empty if there are only words.
+        text: the content in words.
+        url: the whole address; empty without PUBLIC_URL.
+    """
+
+    path: str
+    name: str
+    text: str
+    url: str = ""
+
+
 class Answered(Struct, frozen=True, tag="answered"):
     """The turn is over; ``text`` is the whole answer, ``note`` cause and fix for an operator after a failure."""
 
@@ -100,6 +119,7 @@ class Answered(Struct, frozen=True, tag="answered"):
     text: str
     failed: bool = False
     note: str = ""
+    files: tuple[ShownFile, ...] = ()
 
 
 LiveEvent = (

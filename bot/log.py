@@ -20,6 +20,7 @@ from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 MOST_FRAMES = 40  # the innermost
 SHORTEST = 5  # characters; a shorter secret is not removed, as it occurs in ordinary words
+SILENT = ("client", "mcp")  # the SDK of MCP quotes what servers say; toolset.mcp tells what matters
 WARNING_ONLY = (
     "aiohttp",
     "anthropic",
@@ -29,10 +30,13 @@ WARNING_ONLY = (
     "httpcore2",
     "httpx",
     "httpx2",
+    "mcp",
     "openai",
     "redis",
     "uvicorn",
 )
+
+_hidden: list[str] = []  # the log is the process's own, and so is what it must not contain
 
 
 def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = None, file: Path | None = None) -> None:
@@ -46,6 +50,8 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     Raises:
         OSError: the file cannot be written.
     """
+    _hidden.clear()
+    hide(secrets)
     readable = file is None and (sys.stderr.isatty() if terminal is None else terminal)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -54,7 +60,7 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     handler = _handler(file)
-    handler.setFormatter(_Formatter(shared, [*_renderers(readable), _remove_secrets(secrets)]))
+    handler.setFormatter(_Formatter(shared, [*_renderers(readable), _remove_secrets]))
     structlog.configure(
         processors=shared,
         logger_factory=_ModuleLogger,
@@ -64,6 +70,8 @@ def configure(level: str, secrets: Iterable[str], *, terminal: bool | None = Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     for name in WARNING_ONLY:  # their INFO lines may hold URLs and bodies
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -155,15 +163,15 @@ def _handler(file: Path | None) -> logging.Handler:
     return RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
 
 
-def _remove_secrets(secrets: Iterable[str]) -> Processor:
-    # JSON escapes quotes and backslashes in a secret.
+def hide(secrets: Iterable[str]) -> None:
+    """Replace these values too wherever they occur, until the log is configured anew."""
     long = [secret for secret in secrets if len(secret) >= SHORTEST]
-    known = {form for secret in long for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])}
+    # JSON escapes quotes and backslashes in a secret.
+    _hidden.extend({form for secret in long for form in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])})
 
-    def remove(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
-        for secret in known:
-            if isinstance(line, str) and secret in line:
-                line = line.replace(secret, "[secret]")
-        return line
 
-    return remove
+def _remove_secrets(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
+    for secret in _hidden:
+        if isinstance(line, str) and secret in line:
+            line = line.replace(secret, "[secret]")
+    return line

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    DirectoryPath,
+    Field,
+    FilePath,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -21,6 +30,7 @@ SOURCES = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="igno
 NO_SECRET = SecretStr("")
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 REDIS_CONNECTIONS = 18  # of all processes that share a port: small Redis plans allow 20
+SERVER_TOOLS = {"google_search", "url_context", "code_execution", "web_search"}
 CONNECTIONS, FEWEST_CONNECTIONS = 6, 3  # of one process
 
 
@@ -94,6 +104,15 @@ def _names(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
+def _server_tools(value: tuple[str, ...]) -> tuple[str, ...]:
+    """``off`` is no tool; ``auto`` stands alone too."""
+    if value in (("auto",), ("off",)):
+        return value if value == ("auto",) else ()
+    if not set(value) <= SERVER_TOOLS:
+        raise ValueError(f"write auto, off, or some of {', '.join(sorted(SERVER_TOOLS))}, comma-separated")
+    return tuple(dict.fromkeys(value))
+
+
 def _language(value: str) -> str:
     """The first language that the catalogue has: desktops set LANGUAGE too, as in ``en_US:en`` or ``de:ja``."""
     spoken = (tag[:2].lower() for tag in value.split(":"))
@@ -112,6 +131,7 @@ BaseURL = Annotated[str, AfterValidator(_base_url)]
 ApiURL = Annotated[str, AfterValidator(_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+ServerTools = Annotated[Names, AfterValidator(_server_tools)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
 RedisURL = Annotated[SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)]
 SlackURL = Annotated[str, AfterValidator(_slack_url)]
@@ -130,14 +150,21 @@ class Settings(BaseSettings):
     fallback_models: ModelNames = ()
     max_output_tokens: int = Field(2048, ge=64, le=65_536)
     thinking_level: Literal["minimal", "low", "medium", "high"] = "low"
+    server_tools: ServerTools = ("auto",)
     max_tool_turns: int = Field(10, ge=1, le=50)
     read_only: bool = False
     approval_mode: Literal["ask", "auto_reject", "auto_approve"] = "ask"
     approval_ttl_s: int = Field(3_600, ge=30, le=86_400)
     approvers: Names = ()
     auto_approve_anyway: bool = False
+    reviewers: ModelNames = Field((), max_length=5)
+    review_mode: Literal["advise", "veto", "decide"] = "advise"
+    review_tools: Names = ()
     tools_dir: DirectoryPath | None = None
+    tools_allow: FilePath | None = None
     hooks: Names = ()
+    mcp_servers: FilePath | None = None
+    mcp_trust: Names = ()
 
     gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
@@ -185,6 +212,7 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65_535)
     console_token: Secret = NO_SECRET
     secret_key: Secret = NO_SECRET
+    public_url: BaseURL | Literal[""] = ""
 
     bot_name: str = Field("Kaiwa", min_length=1, max_length=64)
     persona_file: Path | None = None
@@ -206,9 +234,16 @@ class Settings(BaseSettings):
         """The chosen model, then its fallbacks, each ``provider:model`` once."""
         return tuple(dict.fromkeys((self.chosen_model, *self.fallback_models)))
 
+    @property
+    def all_models(self) -> tuple[str, ...]:
+        """The models and the reviewers, each once."""
+        return tuple(dict.fromkeys((*self.models, *self.reviewers)))
+
     def asker(self, name: str) -> str:
         """The variable that names a model."""
-        return "MODEL" if name == self.chosen_model else "FALLBACK_MODELS"
+        if name == self.chosen_model:
+            return "MODEL"
+        return "FALLBACK_MODELS" if name in self.fallback_models else "REVIEWERS"
 
     @property
     def line_on(self) -> bool:
@@ -266,6 +301,7 @@ def load(processes: int | None = None) -> Settings:
     """
     settings: Settings = _checked(Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes})
     _refuse_half_filled(settings)
+    _refuse_useless_review(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:
         try:
@@ -291,6 +327,14 @@ def _refuse_half_filled(settings: Settings) -> None:
         raise SettingsError("REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)")
 
 
+def _refuse_useless_review(settings: Settings) -> None:
+    """Refuse a mode of review that could never have an effect."""
+    if settings.review_mode != "advise" and not settings.reviewers:
+        raise SettingsError("REVIEWERS", f"REVIEW_MODE={settings.review_mode} needs reviewers; name models here")
+    if settings.review_mode == "decide" and not settings.review_tools:
+        raise SettingsError("REVIEW_TOOLS", "REVIEW_MODE=decide holds for the tools that are named here; name some")
+
+
 def _refuse_careless(settings: Settings) -> None:
     """Refuse automatic approval where strangers can write, unless a second setting confirms it."""
     ways_in = {
@@ -305,16 +349,16 @@ def _refuse_careless(settings: Settings) -> None:
 
 
 def refuse_auto_approval(settings: Settings, way_in: str) -> None:
-    """Refuse ``auto_approve`` without AUTO_APPROVE_ANYWAY, for a channel that others can use.
+    """Refuse approval without a person, without AUTO_APPROVE_ANYWAY, for a channel that others can use.
 
     Raises:
         SettingsError: names ``way_in`` and the fix.
     """
+    where = f"is refused where others can reach Kaiwa ({way_in})"
     if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
-        raise SettingsError(
-            "APPROVAL_MODE",
-            f"auto_approve is refused where others can reach Kaiwa ({way_in}); use ask, or set AUTO_APPROVE_ANYWAY=1",
-        )
+        raise SettingsError("APPROVAL_MODE", f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1")
+    if settings.review_mode == "decide" and not settings.auto_approve_anyway:
+        raise SettingsError("REVIEW_MODE", f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1")
 
 
 def env_file_is_open() -> bool:

@@ -26,7 +26,7 @@ from typing import NamedTuple, NoReturn
 
 SUPERVISOR = (sys.executable, "-P", "-m", "bot.supervisor")
 MEMBER = (sys.executable, "-P", "-c", "from bot.cli.main import main; main()", "member")
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 CANNOT_START = (1, 2)  # exit codes: the store does not answer, a setting is wrong
 STEADY_S = 10.0  # a member that has run this long is replaced at once
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
@@ -197,7 +197,8 @@ def _receive_signals() -> socket.socket:
     received, sender = socket.socketpair()
     sender.setblocking(False)
     for number in SIGNALS:
-        signal.signal(number, lambda *_: None)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup does with SIGHUP
+            signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(sender.detach())
     return received
 

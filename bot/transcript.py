@@ -44,14 +44,36 @@ class ToolCall(Struct, frozen=True, tag="call"):
     arguments: dict[str, Any]
 
 
-class ToolResult(Struct, frozen=True, tag="result"):
-    """The one result every call gets: ``response`` is the tool's object, or ``{"error": "…"}``."""
+class FileRef(Struct, frozen=True, omit_defaults=True):
+    """A file of a tool call, which the store keeps for a day.
+
+    Attributes:
+        id: in the store; empty if the file was not stored, and only its text is left.
+        name: with its extension.
+        size: bytes.
+        text: the content in words, where the file cannot be shown.
+    """
+
+    id: str
+    name: str
+    mime: str
+    text: str
+    size: int = 0
+
+
+class ToolResult(Struct, frozen=True, tag="result", omit_defaults=True):
+    """The one result every call gets: ``response`` is the tool's object, or ``{"error": "…"}``.
+
+    Attributes:
+        files: shown with the answer; the model does not get them.
+    """
 
     call_id: str
     name: str
     response: dict[str, Any]
     is_error: bool = False
     is_rejected: bool = False
+    files: tuple[FileRef, ...] = ()
 
 
 Part = Text | Media | ToolCall | ToolResult
@@ -86,6 +108,7 @@ class Message(Struct, frozen=True, omit_defaults=True):
         id: the platform's id; ours for model and tool messages.
         at: milliseconds since the epoch, UTC.
         context: a line with date, channel and author, which the model reads before the text.
+        footer: Markdown that people read below the text, and the model does not.
     """
 
     id: str
@@ -95,11 +118,17 @@ class Message(Struct, frozen=True, omit_defaults=True):
     author: Author | None = None
     opaque: Opaque | None = None
     context: str = ""
+    footer: str = ""
 
     @property
     def text(self) -> str:
         """All text of the message, without calls, results and media."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def is_reminder(self) -> bool:
+        """Whether a reminder has brought the message in its author's name."""
+        return self.role == "user" and self.id.startswith(REMINDER_ID)
 
     @property
     def is_answer(self) -> bool:
@@ -134,13 +163,41 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         )
 
 
+class Source(Struct, frozen=True):
+    """A page that an answer rests on; title and address are the vendor's, unchecked."""
+
+    title: str
+    url: str
+
+
+class Grounding(Struct, frozen=True, omit_defaults=True):
+    """What the vendor's own search has added to a response, or to several added up.
+
+    Attributes:
+        queries: of searches that the vendor wants to be linked, each once.
+    """
+
+    sources: tuple[Source, ...] = ()
+    queries: tuple[str, ...] = ()
+
+    def __add__(self, other: Grounding) -> Grounding:
+        return Grounding(
+            tuple(dict.fromkeys((*self.sources, *other.sources))), tuple(dict.fromkeys((*self.queries, *other.queries)))
+        )
+
+
+NOT_GROUNDED = Grounding()
+
+
 class Spending(Struct, frozen=True):
-    """The tokens of one model response.
+    """What one model response has used.
 
     Attributes:
         asker: the person it answers.
         messages: user messages since the turn's previous response.
         is_first: it is the first response of its turn.
+        searches: of the vendor's own search.
+        refusal: see ``ModelResponse``.
     """
 
     model: str
@@ -148,6 +205,8 @@ class Spending(Struct, frozen=True):
     asker: Author
     messages: int
     is_first: bool
+    searches: int = 0
+    refusal: str = ""
 
 
 class TurnRecord(Struct, frozen=True):
@@ -175,6 +234,7 @@ class Summary(Struct, frozen=True):
     v: int = 1
 
 
+REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody has written
 # Ids of messages that are in a request only:
 SUMMARY_ID = "summary"
 FACTS_ID = "facts"

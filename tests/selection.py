@@ -64,11 +64,13 @@ SAMPLED = {
     "tests/rolling/": 3,
     "tests/toolset/test_contract.py": 4,
     "tests/toolset/test_contract_arguments.py": 12,
+    "tests/toolset/mcp/test_hostile.py": 3,
     "tests/toolset/webpage/test_worker.py": 4,
 }
 # Whole processes that every gate starts: what they run is measured, or the only one of its kind.
 ALWAYS = (
     "tests/process/test_chaos.py",
+    "tests/process/test_mcp_server.py::test_a_client_starts_it_and_calls_a_tool",
     "tests/process/test_processes.py::test_one_process_listens_to_slack",
 )
 OTHER_SERVER = 4  # of the store's tests on servers other than the bundled one

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 import httpx
 from pydantic import BaseModel
 
+from toolset.offer.rules import Rules
 from toolset.sources import FoundTool, call_guarded, own_tools
 from toolset.tool import Tool, ToolSetupError, ValidatedTool, read_schemas
-from toolset.tool_map import ToolMap
+from toolset.tool_map import NO_RULES, ToolMap
 
 
 def find() -> list[type[Tool]]:
@@ -22,18 +23,24 @@ def find() -> list[type[Tool]]:
 
 
 def build(
-    found: Iterable[FoundTool], http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
+    found: Iterable[FoundTool],
+    http: httpx.AsyncClient,
+    configure: Callable[[type[BaseModel]], BaseModel],
+    rules: Rules = NO_RULES,
+    others: Iterable[ValidatedTool] = (),
 ) -> ToolMap:
     """Create every tool that its settings switch on, each with its schemas.
 
     Args:
         configure: fills a tool's ``Config`` from the environment.
+        rules: which of them a place is offered.
+        others: tools that are built already.
 
     Raises:
         ToolSetupError: a tool that cannot be offered; the text says where it comes from.
     """
     built = (_build_one(one, http, configure) for one in found)
-    return ToolMap(tool for tool in built if tool is not None)
+    return ToolMap([*(tool for tool in built if tool is not None), *others], rules)
 
 
 def _build_one(

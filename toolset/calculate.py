@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
@@ -44,6 +45,7 @@ class Calculate:
         "averages, conversions with a known factor. As on a pocket calculator, 1000 + 10% is 1100."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Calculator", "ja": "計算"}
     commands: ClassVar[tuple[str, ...]] = ("calculate", "計算")
     Config: ClassVar[type[BaseModel]] = NoConfig
 

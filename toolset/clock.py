@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 
@@ -28,6 +29,7 @@ class GetCurrentTime:
         "and before reckoning with dates ('in three days', 'how long until'). Without `time_zone` it is the user's."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Time and date", "ja": "日時"}
     commands: ClassVar[tuple[str, ...]] = ("time", "時刻")
     Config: ClassVar[type[BaseModel]] = NoConfig
 

@@ -13,6 +13,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.ecb.rates import Rates, read
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl, Source
@@ -50,6 +51,7 @@ class ConvertCurrency:
         "rates."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Currency conversion", "ja": "通貨の換算"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("currency", "為替")
     Config: ClassVar[type[BaseModel]] = CurrencyConfig

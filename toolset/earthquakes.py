@@ -12,6 +12,7 @@ from toolset.jma.areas import Area, Areas
 from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
 from toolset.jma.quakes import Quake, intensity_name, rank
 from toolset.jma.values import shown
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext
 
 COUNT = 5
@@ -29,6 +30,7 @@ class GetEarthquakes:
         "those felt there or with their epicentre there; `intensity_there` is the intensity in that place."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Earthquakes", "ja": "地震情報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("earthquakes", "地震")
     Config: ClassVar[type[BaseModel]] = JmaConfig

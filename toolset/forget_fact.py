@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing is remembered here: it is not known who asks"
@@ -22,6 +23,7 @@ class ForgetFact:
         "/memory, and deletes everything with /forget me."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Forget a fact", "ja": "覚えたことを忘れる"}
     writes: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = NoConfig
 

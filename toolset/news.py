@@ -14,6 +14,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.rss.feed import SIZE_CAP, Headline, read
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl, Source
@@ -49,6 +50,7 @@ class GetNews:
         "say how old it is where a `note` says so."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "News", "ja": "ニュース"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("news", "ニュース")
     Config: ClassVar[type[BaseModel]] = NewsConfig

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class GetHolidays:
         "around one. Name the country in the answer. A day that a government moves at short notice may be missing."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Holidays", "ja": "祝日"}
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("holidays", "祝日")
     Config: ClassVar[type[BaseModel]] = NoConfig

@@ -11,6 +11,7 @@ import httpcore
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.public_address import SystemResolver
@@ -59,6 +60,7 @@ class ReadWebPage:
         "again with it as `offset` if the answer is not in this part."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Read a web page", "ja": "ウェブページを読む"}
     timeout_s: ClassVar[float] = TIMEOUT_S + 1
     concurrency: ClassVar[int] = 8
     Config: ClassVar[type[BaseModel]] = ReadWebPageConfig

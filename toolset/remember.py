@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing can be remembered here: it is not known who asks"
@@ -24,6 +25,7 @@ class Remember:
         "has changed, delete the old one with forget_fact."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Remember", "ja": "覚える"}
     writes: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = NoConfig
 

@@ -14,6 +14,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.recurrence import BadRuleError, next_time
+from toolset.titles import Words
 from toolset.tool import NoConfig, Reminder, Reminders, Risk, ToolContext, ToolError
 from toolset.web.text import one_line
 
@@ -40,6 +41,7 @@ class SetReminder:
         "Confirm with the time in the result."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Set a reminder", "ja": "リマインダーを設定"}
     writes: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 5
     Config: ClassVar[type[BaseModel]] = NoConfig
@@ -82,6 +84,8 @@ class ListReminders:
         "reminded of, and before `cancel_reminder`, which needs an id."
     )
     risk: ClassVar[Risk] = "low"
+    needs_conversation: ClassVar[bool] = True
+    titles: ClassVar[Words] = {"en": "List reminders", "ja": "リマインダー一覧"}
     timeout_s: ClassVar[float] = 5
     Config: ClassVar[type[BaseModel]] = NoConfig
 
@@ -104,6 +108,7 @@ class CancelReminder:
         "`list_reminders` or from the result of `set_reminder`. To change a reminder, cancel it and set a new one."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Cancel a reminder", "ja": "リマインダーを取り消す"}
     writes: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 5
     Config: ClassVar[type[BaseModel]] = NoConfig

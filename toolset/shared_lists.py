@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import Lists, NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
@@ -32,6 +33,7 @@ class AddToList(_ListTool):
         "wants something put on a list: shopping, things to do, to pack, to bring. A new name begins a new list."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Add to a list", "ja": "リストに追加"}
     writes: ClassVar[bool] = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -53,6 +55,8 @@ class ShowList(_ListTool):
         "when somebody asks what is on a list or which lists there are, and before `tick` to learn the numbers."
     )
     risk: ClassVar[Risk] = "low"
+    needs_conversation: ClassVar[bool] = True
+    titles: ClassVar[Words] = {"en": "Show a list", "ja": "リストを表示"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Read the list.
@@ -74,6 +78,7 @@ class Tick(_ListTool):
         "that something on a list is bought, finished or no longer needed. show_list tells the numbers."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Tick off a list", "ja": "リストの項目に印を付ける"}
     writes: ClassVar[bool] = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:

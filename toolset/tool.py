@@ -13,7 +13,8 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -23,6 +24,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolset.schema import BadSchema, Schema, shortened
+from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
 
@@ -53,6 +55,9 @@ class ToolDefinition:
 
     Attributes:
         own: one of Kaiwa's; false for an operator's, a package's and a server's.
+        needs_conversation: works on what a conversation holds; a call from elsewhere finds nothing.
+        titles: the tool's names for people, by language.
+        labels: of its arguments for people, by argument and language.
     """
 
     name: str
@@ -64,6 +69,17 @@ class ToolDefinition:
     strict: bool = False
     writes: bool = False
     own: bool = True
+    needs_conversation: bool = False
+    titles: Words = field(default_factory=dict)
+    labels: Mapping[str, Words] = field(default_factory=dict)
+
+    def title(self, locale: str) -> str:
+        """What people call the tool, in the language of a locale; its name where it has no title."""
+        return words_in(locale, self.titles) or self.name
+
+    def labels_in(self, locale: str) -> dict[str, str]:
+        """The labels of the arguments, in the language of a locale."""
+        return {name: words_in(locale, words) for name, words in self.labels.items()}
 
     @property
     def only_reads(self) -> bool:
@@ -227,7 +243,10 @@ class Tool(Protocol):
         concurrency: optional, 16; calls at once in this process.
         strict: optional; vendors that can enforce the schema on the model do so, if all its properties are required.
         writes: optional, false; a ``low`` call changes what Kaiwa stores, so READ_ONLY does not offer it.
+        needs_conversation: optional, false; works on what a conversation holds, so ``kaiwa mcp`` does not serve it.
         commands: optional; words such as ``weather``: ``/weather Tokyo`` calls this tool.
+        titles: optional; the tool's names for people, such as ``{"en": "Weather", "ja": "天気"}``.
+        labels: optional; the same for each of its arguments, by the argument's name.
         forget: optional; an async method that takes a conversation's id, deletes all that the tool keeps of it, and
             returns the number of deleted files. ``/forget me`` calls it, in any process, and again after a crash.
         Config: the tool's own variables; field names are the environment's, in lower case.
@@ -316,8 +335,13 @@ class ValidatedTool:
         self.origin = origin
         self.commands = _commands(tool)
         idempotent, strict = getattr(tool, "idempotent", tool.risk == "low"), getattr(tool, "strict", False)
-        flags = (bool(idempotent), bool(strict), bool(getattr(tool, "writes", False)), own)
-        self.definition = ToolDefinition(tool.name, tool.description, parameters, response, tool.risk, *flags)
+        writes, needs_conversation = getattr(tool, "writes", False), getattr(tool, "needs_conversation", False)
+        flags = (bool(idempotent), bool(strict), bool(writes), own, bool(needs_conversation))
+        for_people = getattr(tool, "titles", {}), getattr(tool, "labels", {})
+        if wrong := complaint(*for_people, parameters):
+            raise ToolSetupError(f"tool {tool.name}: {wrong}")
+        facts = tool.name, tool.description, parameters, response, tool.risk
+        self.definition = ToolDefinition(*facts, *flags, *for_people)
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""
@@ -335,6 +359,14 @@ class ValidatedTool:
             name = self.definition.name
             log.exception("tool.crashed", extra={"tool": name, "call_id": context.call_id})
             return ToolOutcome.error(f"{name} failed unexpectedly")
+
+    def with_risk(self, risk: Risk) -> ValidatedTool:
+        """The same tool with another risk."""
+        if risk == self.definition.risk:
+            return self
+        other = copy(self)
+        other.definition = replace(self.definition, risk=risk)
+        return other
 
     async def forget(self, conversation: str) -> int:
         """Let the tool delete what it keeps of a conversation; returns the number of deleted files.

@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from toolset.offer.rules import Rules
+from toolset.offer.search import FindTools
 from toolset.schema import shortened
-from toolset.tool import NAME_CAP, ToolContext, ToolOutcome, ToolSetupError, ValidatedTool
+from toolset.tool import (
+    NAME_CAP,
+    ToolContext,
+    ToolDefinition,
+    ToolOutcome,
+    ToolSetupError,
+    ValidatedTool,
+    read_schemas,
+)
+
+MANY = 20  # tools from elsewhere that are all declared
+MOST = 40  # of them that a request declares otherwise
+MOST_OFFERS = 64  # that are remembered
+NO_RULES = Rules()
+FIND_TOOLS = FindTools.name
 
 
 class ToolMap(Mapping[str, ValidatedTool]):
     """The tools on offer, by name.
+
+    Args:
+        rules: which of them a place and a person are offered.
+        only_reading: no others are ever offered.
 
     Raises:
         ToolSetupError: two tools of one name, or of one command.
 
     Attributes:
         commands: the name of the tool that a command calls, by the command's word.
+        definitions: of all tools, ``find_tools`` left out.
+        rules: as given.
     """
 
-    def __init__(self, tools: Iterable[ValidatedTool]) -> None:
-        self._tools: dict[str, ValidatedTool] = {}
+    def __init__(self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES, *, only_reading: bool = False) -> None:
+        self.rules = rules
         self.commands: dict[str, str] = {}
+        self._only_reading = only_reading
+        self._sources: dict[str, Sequence[ValidatedTool]] = {}
+        self._fixed: dict[str, ValidatedTool] = {}
         for tool in tools:
             name = tool.definition.name
-            if name in self._tools:
+            if name in self._fixed or name == FIND_TOOLS:
                 raise ToolSetupError(f"two tools are named {name}")
-            self._tools[name] = tool
+            self._fixed[name] = tool
             for word in tool.commands:
                 if (other := self.commands.setdefault(word, name)) != name:
                     raise ToolSetupError(f"the tools {other} and {name} have the same command: {word}")
-        self.definitions = tuple(tool.definition for tool in self._tools.values())
+        self._offer(self._fixed)
 
     def __getitem__(self, name: str) -> ValidatedTool:
         return self._tools[name]
@@ -44,7 +70,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Call a tool by the name that the model used; an unknown name is an error outcome."""
         tool = self._tools.get(name)
         if tool is None:
-            known = ", ".join(self._tools)
+            known = ", ".join(each.name for each in self.offered(tuple))
             return ToolOutcome.error(f"unknown tool: {shortened(name, NAME_CAP)}. Available tools: {known}")
         return await tool.call(arguments, context)
 
@@ -52,6 +78,75 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """Let every tool delete what it keeps of a conversation; returns the number of deleted files."""
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
+    def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
+        """The definitions for a request: Kaiwa's own; of more than 20 others ``find_tools`` and those in use.
+
+        What was sent stays where it is when more is found, so that a vendor's cache of the beginning holds.
+
+        Args:
+            used: the names of tools that were called or found, the first one first.
+
+        Returns:
+            The same object for the same tools, which providers write once.
+        """
+        if FIND_TOOLS not in self._tools:
+            return self.definitions
+        in_use = tuple(dict.fromkeys(name for name in used() if name in self._others))[-MOST:]
+        if in_use not in self._offers:
+            if len(self._offers) == MOST_OFFERS:
+                self._offers.clear()
+            own = (each for each in self.definitions if each.own)
+            search = self._tools[FIND_TOOLS].definition
+            self._offers[in_use] = (*own, search, *(self._others[name] for name in in_use))
+        return self._offers[in_use]
+
+    def of_place(self, conversation: str, user: str) -> ToolMap:
+        """The tools that the rules offer in a conversation to a person."""
+        number = self.rules.first(conversation, user)
+        if number is None:
+            return self
+        if number not in self._views:
+            self._views[number] = ToolMap(self.rules.rules[number].select(self._without_search()))
+        return self._views[number]
+
+    def replace(self, source: str, tools: Sequence[ValidatedTool]) -> None:
+        """Offer these tools of a source, such as a server, in place of its earlier ones.
+
+        They stand behind the tools of the start, in the order in which their sources were first named, and have no
+        commands. Of several tools of one name, the first in this order is offered.
+        """
+        self._sources[source] = [tool for tool in tools if tool.definition.only_reads or not self._only_reading]
+        offered = dict(self._fixed)
+        for ones in self._sources.values():
+            for tool in ones:
+                if tool.definition.name != FIND_TOOLS:
+                    offered.setdefault(tool.definition.name, tool)
+        self._offer(offered)
+
+    def dropped(self, source: str) -> list[str]:
+        """The tools of a source that are not offered, because an earlier one has their name."""
+        named = ((tool.definition.name, tool) for tool in self._sources.get(source, ()))
+        return [name for name, tool in named if self._tools.get(name) is not tool]
+
+    def of_start(self) -> ToolMap:
+        """The tools that were given at the start, without those of sources that come and go."""
+        return ToolMap(self._fixed.values(), self.rules, only_reading=self._only_reading)
+
     def low_risk(self) -> ToolMap:
-        """The tools that only read."""
-        return ToolMap(tool for tool in self._tools.values() if tool.definition.only_reads)
+        """The tools that only read; it will offer no others."""
+        read = (tool for tool in self._without_search() if tool.definition.only_reads)
+        return ToolMap(read, self.rules, only_reading=True)
+
+    def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
+        self._tools = dict(tools)
+        self._views: dict[int, ToolMap] = {}
+        self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
+        self.definitions = tuple(tool.definition for tool in tools.values())
+        self._others = {each.name: each for each in self.definitions if not each.own}
+        if len(self._others) > MANY:
+            # Its description tells of these tools, so it is no class variable.
+            search: Any = FindTools(tuple(self._others.values()))
+            self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
+
+    def _without_search(self) -> list[ValidatedTool]:
+        return [self._tools[each.name] for each in self.definitions]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 
@@ -42,6 +43,7 @@ class ConvertUnits:
         "call again with another name. Not for money."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Unit conversion", "ja": "単位の換算"}
     timeout_s: ClassVar[float] = 3
     commands: ClassVar[tuple[str, ...]] = ("units", "単位")
     Config: ClassVar[type[BaseModel]] = NoConfig

@@ -1,4 +1,4 @@
-"""``get_weather``: the weather now, by the hour and for seven days, from wttr.in or Open-Meteo.
+"""``get_weather``: the weather now, by the hour and for seven days, from wttr.in or Open-Meteo, with a chart if asked.
 
 The usual answer comes from wttr.in, or from Open-Meteo where wttr.in fails or is slow. Hours and seven days come from
 Open-Meteo, which alone has them.
@@ -15,10 +15,13 @@ from typing import Annotated, Any, ClassVar
 import httpx
 from pydantic import BaseModel, Field
 
+from toolset.charts.worker import ChartDrawer
+from toolset.forecast.chart import chart_of, words_of
 from toolset.forecast.report import Report
 from toolset.forecast.result import Detail, result
 from toolset.openmeteo.client import OpenMeteo, OpenMeteoClient, UnknownPlace
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import Words
+from toolset.tool import Risk, ToolContext, ToolError, ToolFile, WithFiles
 from toolset.web.cache import SharedCache
 from toolset.web.race import BothFailed, first_answer
 from toolset.web.source import BaseUrl
@@ -29,6 +32,9 @@ from toolset.wttr.report import SOURCE as WTTR
 
 CACHE_S = 600
 CACHE_SIZE = 256  # reports
+CHART_S = 3.0  # for drawing, after the report
+CHART_NAME = "weather.png"
+SHOWN, NOT_SHOWN = "shown with your answer", "not available"
 HEAD_START_S = 1.0  # of wttr.in; at most a third of the time limit
 
 ONLY_USUAL = "The hourly and seven-day forecast is not available now; this is what is known."
@@ -71,11 +77,13 @@ class GetWeather:
         "Weather now and the forecast, anywhere on earth. Use it for every question about weather, temperature, rain, "
         "snow, wind or sun, and whether to take an umbrella or a coat. `detail`: leave it out for now, today, tomorrow "
         "and the day after; hourly for the next hours (rain in the next three hours?); week for a later day or the "
-        "weekend. `location` in the result is the place that was found: name it and the `source` in the answer; if it "
-        "is not the place the user meant, or a `note` says it is unclear, ask. Rain chances are in percent; night is "
-        "0 to 6 o'clock."
+        "weekend. `chart`: true only if the user asks for a chart, graph or picture; they see it below your answer, "
+        "so do not repeat its figures. `location` in the result is the place that was found: name it and the `source` "
+        "in the answer; if it is not the place the user meant, or a `note` says it is unclear, ask. Rain chances are "
+        "in percent; night is 0 to 6 o'clock."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Weather", "ja": "天気"}
     commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
     Config: ClassVar[type[BaseModel]] = WeatherConfig
 
@@ -86,6 +94,7 @@ class GetWeather:
         self._head_start_s = min(HEAD_START_S, timeout_s / 3)
         self._usual: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
         self._full: SharedCache[Report] = SharedCache(CACHE_S, CACHE_SIZE)
+        self._drawer = ChartDrawer()
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: WeatherConfig) -> GetWeather:
@@ -95,8 +104,8 @@ class GetWeather:
         wttr = WttrClient(http, config.wttr_base_url, timeout_s)
         return cls(wttr, OpenMeteoClient(http, service, timeout_s), timeout_s)
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Report the weather at ``location``.
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | WithFiles:
+        """Report the weather at ``location``, with a chart if that is asked for and can be drawn.
 
         Raises:
             ToolError: no such place, or no answer in time.
@@ -105,11 +114,27 @@ class GetWeather:
         detail: Detail = arguments.get("detail", "now_and_days")
         language = _language(context.locale)
         deadline = asyncio.get_running_loop().time() + self._timeout_s
-        if detail == "now_and_days":
+        with_chart = bool(arguments.get("chart"))
+        if detail == "now_and_days" and not with_chart:
             report = await self._usual_report(asked, language, deadline)
         else:
             report = await self._full_report(asked, language, deadline)
-        return result(report, asked, detail, _measures_in_fahrenheit(context.locale))
+        fahrenheit = _measures_in_fahrenheit(context.locale)
+        response = result(report, asked, detail, fahrenheit)
+        return await self._with_chart(response, report, detail, fahrenheit) if with_chart else response
+
+    async def _with_chart(
+        self, response: dict[str, Any], report: Report, detail: Detail, fahrenheit: bool
+    ) -> dict[str, Any] | WithFiles:
+        chart = chart_of(report, detail, fahrenheit)
+        try:
+            if chart is None:
+                raise ToolError("no temperatures to draw")
+            picture = await self._drawer.draw(chart, CHART_S)
+        except ToolError:
+            return response | {"chart": NOT_SHOWN}
+        file = ToolFile(CHART_NAME, "image/png", picture, words_of(chart))
+        return WithFiles(response | {"chart": SHOWN}, [file])
 
     async def _usual_report(self, asked: str, language: str, deadline: float) -> Report:
         """Now and at least three days, from the service that answers first."""

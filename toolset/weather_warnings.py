@@ -13,6 +13,7 @@ from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
 from toolset.jma.values import shown
 from toolset.jma.warning_kinds import SEVERITIES, kind
 from toolset.jma.warning_reports import Entry
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 
 AREAS_CAP = 20
@@ -41,6 +42,7 @@ class GetWarnings:
         "municipalities' evacuation orders are not included: say so where they may matter."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Weather warnings", "ja": "気象警報"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("warnings", "警報")
     Config: ClassVar[type[BaseModel]] = JmaConfig

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from toolset.mediawiki.address import ENGLISH, WikiUrl, wiki_language
 from toolset.mediawiki.client import Article, WikiClient
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 
@@ -37,6 +38,7 @@ class Wikipedia:
         "title from `summary` or `others`. Give the `url` with what you quote."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Wikipedia", "ja": "ウィキペディア"}
     timeout_s: ClassVar[float] = TIMEOUT_S
     commands: ClassVar[tuple[str, ...]] = ("wikipedia", "ウィキペディア")
     Config: ClassVar[type[BaseModel]] = WikipediaConfig

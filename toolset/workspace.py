@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -21,6 +21,7 @@ from toolset.confined.box import Box, check_sandbox
 from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
 from toolset.ordering import OrderedLocks
+from toolset.titles import Words
 from toolset.tool import Risk, ToolContext, ToolError
 
 COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
@@ -56,6 +57,7 @@ class _InWorkspace:
     """What all workspace tools share."""
 
     Config: ClassVar[type[BaseModel]] = WorkspaceConfig
+    needs_conversation: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -93,6 +95,7 @@ class ReadFile(_InWorkspace):
         "change it. Paths are relative, such as notes/today.txt. For a long file ask for a range of lines."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Read a file", "ja": "ファイルを読む"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Read a file, or some of its lines.
@@ -117,18 +120,19 @@ class ListFiles(_InWorkspace):
     name: ClassVar[str] = "list_files"
     description: ClassVar[str] = (
         "Files and folders in this conversation's workspace, with sizes in bytes. Use it to find out what is there, "
-        "before you read or write. Without `path` it lists everything."
+        "before you read or write. Without `path` and `glob` it lists everything."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "List files", "ja": "ファイル一覧"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """List a folder.
 
         Raises:
-            ToolError: no such folder.
+            ToolError: no such folder, or a wrong glob.
         """
-        path = arguments.get("path", "")
-        entries, more = await self._with_folder(context, lambda folder: files.list_entries(folder, path))
+        path, glob = arguments.get("path", ""), arguments.get("glob", "")
+        entries, more = await self._with_folder(context, lambda folder: files.list_entries(folder, path, glob))
         shown = [
             {"path": entry.path, "kind": entry.kind} | ({"bytes": entry.size} if entry.kind == "file" else {})
             for entry in entries
@@ -137,24 +141,29 @@ class ListFiles(_InWorkspace):
 
 
 class SearchFiles(_InWorkspace):
-    """Searches files for a plain text."""
+    """Searches files for a text or a regular expression."""
 
     name: ClassVar[str] = "search_files"
     description: ClassVar[str] = (
-        "Lines in the files of this conversation's workspace that contain a text, word for word; no patterns. Use it "
-        "to find where something stands. Without `path` it searches everything."
+        "Lines in the files of this conversation's workspace that contain a text, word for word, or with `regex` fit a "
+        "regular expression. Use it to find where something stands. Without `path` it searches everything."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Search files", "ja": "ファイルを検索"}
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Search a folder.
 
         Raises:
-            ToolError: no such folder.
+            ToolError: no such folder, no regular expression, or the search takes too long.
         """
-        path, text = arguments.get("path", ""), arguments["text"]
-        ignore_case = arguments.get("ignore_case", False)
-        matches = await self._with_folder(context, lambda folder: files.search(folder, path, text, ignore_case))
+        ignore_case, is_regex = arguments.get("ignore_case", False), arguments.get("regex", False)
+
+        def search(folder: int) -> files.Matches:
+            fits = files.line_matcher(arguments["text"], ignore_case=ignore_case, is_regex=is_regex)
+            return files.search(folder, arguments.get("path", ""), fits)
+
+        matches = await self._with_folder(context, search)
         found = [{"path": match.path, "line": match.line, "text": match.text} for match in matches.found]
         return {"matches": found, "skipped_files": matches.skipped, "more": matches.more}
 
@@ -169,6 +178,11 @@ class WriteFile(_InWorkspace):
         "Missing folders are made."
     )
     risk: ClassVar[Risk] = "high"
+    titles: ClassVar[Words] = {"en": "Write a file", "ja": "ファイルに書き込む"}
+    labels: ClassVar[Mapping[str, Words]] = {
+        "path": {"en": "File", "ja": "ファイル"},
+        "content": {"en": "Content", "ja": "内容"},
+    }
     idempotent: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace) -> None:
@@ -196,6 +210,8 @@ class DeleteFile(_InWorkspace):
         "wants something gone, or agrees to make room in a full workspace."
     )
     risk: ClassVar[Risk] = "high"
+    titles: ClassVar[Words] = {"en": "Delete a file or folder", "ja": "ファイルかフォルダーを削除"}
+    labels: ClassVar[Mapping[str, Words]] = {"path": {"en": "Path", "ja": "場所"}}
     idempotent: ClassVar[bool] = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -225,6 +241,8 @@ class RunCommand(_InWorkspace):
         "of one that is stopped nothing is."
     )
     risk: ClassVar[Risk] = "high"
+    titles: ClassVar[Words] = {"en": "Run a command", "ja": "コマンドを実行"}
+    labels: ClassVar[Mapping[str, Words]] = {"command": {"en": "Command", "ja": "コマンド"}}
     concurrency: ClassVar[int] = 4
 
     def __init__(self, workspace: Workspace, programs: tuple[str, ...], sandbox: Sandbox | None) -> None:

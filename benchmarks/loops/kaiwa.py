@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.task import ANSWER, DESCRIPTION, PARAMETERS, QUESTION, RESPONSE, SYSTEM, TOOLS, Turn, noop
 from bot.agent import turn as turns
 from bot.agent.loop import Agent
-from bot.agent.turn import ApprovalDecision, TurnContext, TurnUpdate
+from bot.agent.turn import ActingCall, ApprovalDecision, TurnContext, TurnUpdate
 from bot.clock import now_ms
 from bot.live_events import NoWatcher
 from bot.providers import Provider
@@ -21,7 +21,7 @@ from bot.providers.json_mode.client import JsonMode
 from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
 from bot.telemetry import Metrics
-from bot.transcript import Message, Spending, Text, ToolCall, new_id
+from bot.transcript import Message, Spending, Text, new_id
 from toolset.tool import Risk, ToolContext, ValidatedTool
 from toolset.tool_map import ToolMap
 
@@ -59,8 +59,8 @@ class NoPorts:
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return TurnUpdate()
 
-    async def review(self, call: ToolCall, asker: Any, text: str) -> ApprovalDecision:
-        raise AssertionError(call)
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        raise AssertionError(acting)
 
 
 @asynccontextmanager

@@ -5,20 +5,22 @@ This module knows no channel, no store and no vendor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.reasons import Declarations
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import Turn
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.providers import NONE, Completed, ModelResponse, Provider, Restarted, TextDelta
+from bot.providers import AUTO, NONE, Completed, ModelResponse, Provider, Restarted, TextDelta, ToolChoice
 from bot.telemetry import Metrics, span
-from bot.transcript import Message, Part, ToolCall, Usage, new_id
-from toolset.tool_map import ToolMap
+from bot.transcript import Message, Part, ToolCall, ToolResult, Usage, new_id
+from toolset.offer.search import found_in
+from toolset.tool_map import FIND_TOOLS, ToolMap
 
 CANCELLED = "cancelled by the user"
 STOPPED = "somebody wanted it to end"
@@ -45,8 +47,9 @@ class Agent:
         self.tools = tools
         self.system = system
         self.max_tool_turns = max_tool_turns
-        self._tool_runner = ToolRunner(tools, Hooks(hooks), metrics)
+        self._hooks = Hooks(hooks)
         self._metrics = metrics
+        self._declarations = Declarations()
 
     async def run(self, turn: Turn) -> Message | None:
         """Run a turn from its present state to its answer; None if all its user messages were taken back.
@@ -56,30 +59,40 @@ class Agent:
             TurnFailed: the model's response cannot be used, or somebody stopped the turn.
             AwaitingApproval: the turn waits for a person's decision.
         """
+        tools = self._tools_of(turn)
+        runner = ToolRunner(tools, self._hooks, self._metrics)
         while turn.answer is None:
             if turn.calls:
-                await self._tool_runner.run(turn)
+                await runner.run(turn)
             await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
             may_call = turn.rounds < self.max_tool_turns
-            response = await self._ask(turn, may_call)
+            response = await self._ask(turn, tools, may_call)
             _refuse_useless(response, may_call)
-            await turn.record_response(_with_unique_ids(response.message, turn.added), response.stop_reason)
+            message = _with_unique_ids(response.message, turn.added)
+            await turn.record_response(message, response.stop_reason, response.grounding)
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
         """Give every open call an error as its result: a transcript has one result for each call."""
-        await self._tool_runner.close(turn, CANCELLED if stopped else INTERRUPTED)
+        await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).close(
+            turn, CANCELLED if stopped else INTERRUPTED
+        )
 
-    async def _ask(self, turn: Turn, may_call: bool) -> ModelResponse:
-        choice = turn.tool_choice if may_call else NONE
+    def _tools_of(self, turn: Turn) -> ToolMap:
+        """The tools of this place and person."""
+        return self.tools.of_place(turn.context.conversation, turn.asker.id)
+
+    async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)
         show = turn.context.watcher.show
         messages = await turn.request()
-        asked = self.provider.stream(system, messages, self.tools.definitions, choice)
+        choice = _choice(turn, tools) if may_call else NONE
+        definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
+        asked = self.provider.stream(system, messages, definitions, choice)
         with span("model", self._metrics) as call:
             try:
                 async with aclosing(asked) as events:
@@ -90,7 +103,7 @@ class Agent:
                             case Restarted():
                                 await show(AnswerRestarted())
                             case Completed(response):
-                                await turn.spend(response.model, response.usage)
+                                await turn.spend(response)
                                 turn.model = response.model
                                 tokens = asdict(response.usage)
                                 call.end("model.called", response.stop_reason, response.model, tokens=tokens)
@@ -104,6 +117,23 @@ class Agent:
 def system_prompt(persona: str, style: str) -> str:
     """The whole system prompt of a channel: the same bytes in every turn, so that caches of prompts hold."""
     return f"{persona}\n\n{style}" if style else persona
+
+
+def _choice(turn: Turn, tools: ToolMap) -> ToolChoice:
+    """What the turn asks for, unless the tool is not offered here."""
+    choice = turn.tool_choice
+    return AUTO if choice.mode == "one" and choice.name not in tools else choice
+
+
+def _used(messages: Iterable[Message], choice: ToolChoice) -> Iterator[str]:
+    """The names of the tools that were called, found or asked for, the first one first."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                yield part.name
+            elif isinstance(part, ToolResult) and part.name == FIND_TOOLS:
+                yield from found_in(part.response)
+    yield choice.name
 
 
 def _with_unique_ids(message: Message, before: Sequence[Message]) -> Message:

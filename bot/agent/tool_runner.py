@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import replace
 
 from bot.agent.hooks import Hooks
+from bot.agent.reasons import split_reason
 from bot.agent.turn import Turn
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
@@ -45,16 +46,16 @@ class ToolRunner:
             async with slots:
                 await self._call(turn, index, call)
 
-        calls = turn.open_calls()
+        calls = [(index, call, self._acts(call)) for index, call in turn.open_calls()]  # a risk may change meanwhile
         try:
             async with asyncio.TaskGroup() as group:
-                for index, call in calls:
-                    if not self._acts(call):
+                for index, call, acts in calls:
+                    if not acts:
                         group.create_task(one(index, call))
         except ExceptionGroup as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
-        for index, call in calls:
-            if self._acts(call):
+        for index, call, acts in calls:
+            if acts:
                 await self._call(turn, index, call)
 
     async def close(self, turn: Turn, error: str) -> None:
@@ -62,36 +63,47 @@ class ToolRunner:
         for _, call in turn.open_calls():
             await turn.record_result(ToolResult(call.id, call.name, {"error": error}, is_error=True))
 
+    def _split_reason(self, call: ToolCall) -> tuple[ToolCall, str]:
+        tool = self._tools.get(call.name)
+        return split_reason(call, tool.definition if tool is not None else None)
+
     def _acts(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)
         return tool is not None and tool.definition.risk == "high"
 
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
         show = turn.context.watcher.show
-        await show(ToolStarted(call.id, call.name, call.arguments))
+        call, reason = self._split_reason(call)
+        title = self._tools[call.name].definition.title(turn.context.locale) if call.name in self._tools else ""
+        await show(ToolStarted(call.id, call.name, call.arguments, "" if title == call.name else title))
         context = _context(turn, call, index)
         with span("tool", self._metrics) as measured:
             made, outcome = await self._hooks.before(call, context)
-            outcome = outcome or await self._run_checked(turn, index, made, context)
+            outcome = outcome or await self._run_checked(turn, index, made, context, reason)
             outcome = await self._hooks.after(made, context, outcome)
             result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
             ms = measured.end("tool.called", result, call.name if call.name in self._tools else "unknown")
+        keep = turn.context.stores.files
+        # Before the result is recorded: after a crash in between, the repeated call stores the same files again.
+        files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
         await turn.record_result(
-            ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected)
+            ToolResult(call.id, call.name, outcome.response, outcome.is_error, outcome.is_rejected, files)
         )
         await show(ToolFinished(call.id, call.name, outcome.response, outcome.is_error, ms, outcome.is_rejected))
 
-    async def _run_checked(self, turn: Turn, index: int, call: ToolCall, context: ToolContext) -> ToolOutcome:
+    async def _run_checked(
+        self, turn: Turn, index: int, call: ToolCall, context: ToolContext, reason: str
+    ) -> ToolOutcome:
         """Check repetition, arguments, approval and earlier starts; then make the call."""
         tool = self._tools.get(call.name)
-        if (times := turn.repeated(index)) >= MAX_REPEATED:
+        if (times := turn.repeated(index, lambda other: self._split_reason(other)[0])) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
         if tool is None or tool.complaint(call.arguments):
             return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong
         if tool.definition.risk == "high":
             if (times := turn.rejections) >= MAX_REJECTED:
                 return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
-            decision = await turn.review(call)
+            decision = await turn.review(call, tool.definition, reason)
             if not decision.approved:
                 return replace(ToolOutcome.error(decision.reason), is_rejected=True)
             call = ToolCall(call.id, call.name, decision.arguments)

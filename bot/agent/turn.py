@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from bot.clock import now_ms
 from bot.live_events import Watcher
-from bot.providers import AUTO, StopReason, ToolChoice
-from bot.transcript import Author, Message, Spending, ToolCall, ToolResult, Usage
-from toolset.tool import Facts, Lists, Polls, Reminders
+from bot.providers import AUTO, ModelResponse, StopReason, ToolChoice
+from bot.transcript import NOT_GROUNDED, Author, FileRef, Grounding, Message, Spending, ToolCall, ToolResult, Usage
+from toolset.tool import Facts, Lists, Polls, Reminders, ToolDefinition, ToolFile
 
 NOBODY = Author()
 
@@ -51,11 +51,31 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     message_id: str = ""
 
 
-class RecordedResponse(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ActingCall:
+    """A high-risk call that is to be decided.
+
+    Attributes:
+        call: as the tool will get it.
+        reason: the model's words, why it wants the call; may be empty.
+        text: the asker's last message.
+        led_to: all messages before the call, oldest first; the last one holds it.
+    """
+
+    call: ToolCall
+    tool: ToolDefinition
+    reason: str
+    asker: Author
+    text: str
+    led_to: Sequence[Message]
+
+
+class RecordedResponse(Struct, frozen=True, omit_defaults=True):
     """A model response, recorded before any of its calls runs."""
 
     message: Message
     stop_reason: StopReason
+    grounding: Grounding = NOT_GROUNDED
 
 
 class StartedCall(Struct, frozen=True):
@@ -82,11 +102,8 @@ class TurnPorts(Protocol):
         """
         ...
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
         """Decide whether a high-risk call may be made.
-
-        Args:
-            text: the asker's last message, for the language.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
@@ -94,7 +111,15 @@ class TurnPorts(Protocol):
         ...
 
     async def spend(self, spending: Spending) -> None:
-        """Count the tokens of a model response, even one that cannot be used. Never raises."""
+        """Count what a model response has used, even one that cannot be used itself. Never raises."""
+        ...
+
+
+class KeepFiles(Protocol):
+    """Stores the files of a call. Never raises: of a file that cannot be stored the text is left."""
+
+    async def __call__(self, idempotency_key: str, files: Sequence[ToolFile], /) -> tuple[FileRef, ...]:
+        """Store files; the same call's again change nothing."""
         ...
 
 
@@ -105,6 +130,7 @@ class ToolStores:
     facts: Facts | None = None
     lists: Lists | None = None
     reminders: Reminders | None = None
+    files: KeepFiles | None = None
     polls: Polls | None = None
 
 
@@ -163,6 +189,7 @@ class Turn:
         self.added: list[Message] = list(asked)
         self.stop_reason: StopReason = "other"
         self.usage = Usage()
+        self.grounding = NOT_GROUNDED
         self.model = ""  # the one that answered last, where it was asked here
         self._history = tuple(history)
         self._ports = ports
@@ -214,16 +241,25 @@ class Turn:
         return last if last and last.is_answer else None
 
     @property
+    def files(self) -> tuple[FileRef, ...]:
+        """The files of all calls that have their results."""
+        return tuple(file for message in self.added for result in message.results for file in result.files)
+
+    @property
     def withdrawn(self) -> bool:
         """Whether all user messages were taken back."""
         return not any(message.role == "user" for message in self.added)
 
-    def repeated(self, index: int) -> int:
-        """How often the call at this index of the newest message was made in a row before, with the same arguments."""
-        calls = self.calls
-        made = sum(_same(calls[index], other) for other in calls[:index])
+    def repeated(self, index: int, form: Callable[[ToolCall], ToolCall]) -> int:
+        """How often the call at this index of the newest message was made in a row before, with the same arguments.
+
+        Args:
+            form: in which calls are compared.
+        """
+        call = form(self.calls[index])
+        made = sum(_same(call, form(other)) for other in self.calls[:index])
         for message in reversed(self.added[:-1]):
-            if message.calls and not any(_same(calls[index], other) for other in message.calls):
+            if message.calls and not any(_same(call, form(other)) for other in message.calls):
                 break
             made += bool(message.calls)
         return made
@@ -232,17 +268,20 @@ class Turn:
         """The calls without a result, each with its index in the response."""
         return [(index, call) for index, call in enumerate(self.calls) if call.id not in self._results]
 
-    async def spend(self, model: str, usage: Usage) -> None:
-        """Count the tokens of a model response."""
-        self.usage += usage
+    async def spend(self, response: ModelResponse) -> None:
+        """Count what a model response has used."""
+        self.usage += response.usage
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
-        await self._ports.spend(Spending(model, usage, self.asker, messages, len(since) == len(self.added)))
+        used = response.model, response.usage, self.asker, messages, len(since) == len(self.added)
+        await self._ports.spend(Spending(*used, response.searches, response.refusal))
 
-    async def record_response(self, message: Message, stop_reason: StopReason) -> None:
+    async def record_response(
+        self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED
+    ) -> None:
         """Add a model response to the turn, then record it: after a cancellation in between its calls are open."""
-        self.restore_response(message, stop_reason)
-        await self._ports.record(RecordedResponse(message, stop_reason))
+        self.restore_response(message, stop_reason, grounding)
+        await self._ports.record(RecordedResponse(message, stop_reason, grounding))
 
     async def record_started(self, call: ToolCall) -> bool:
         """Record that a call which must not be made twice is made now; False if that is recorded already."""
@@ -252,14 +291,16 @@ class Turn:
         self.restore_started(call.id)
         return True
 
-    async def review(self, call: ToolCall) -> ApprovalDecision:
+    async def review(self, call: ToolCall, tool: ToolDefinition, reason: str = "") -> ApprovalDecision:
         """Decide whether a high-risk call may be made; a call is decided once.
 
         Raises:
             AwaitingApproval: the turn waits for a person's decision.
         """
         if call.id not in self._decided:
-            self.restore_decision(await self._ports.review(call, self.asker, self.last_user_text))
+            led_to = [*self._history, *self.added]
+            acting = ActingCall(call, tool, reason, self.asker, self.last_user_text, led_to)
+            self.restore_decision(await self._ports.review(acting))
         return self._decided[call.id]
 
     async def check_inbox(self, *, certain: bool = False) -> None:
@@ -271,9 +312,10 @@ class Turn:
         await self._ports.record(result)
         self.restore_result(result)
 
-    def restore_response(self, message: Message, stop_reason: StopReason) -> None:
+    def restore_response(self, message: Message, stop_reason: StopReason, grounding: Grounding = NOT_GROUNDED) -> None:
         """Add a recorded model response."""
         self.added.append(message)
+        self.grounding += grounding
         self.stop_reason = stop_reason
 
     def restore_started(self, call_id: str) -> None:

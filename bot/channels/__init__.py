@@ -15,8 +15,9 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from bot.live_events import Watcher
+from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
-from bot.transcript import Media, Message
+from bot.transcript import FileRef, Media, Message
 
 
 class Question(Struct, frozen=True, omit_defaults=True):
@@ -28,6 +29,9 @@ class Question(Struct, frozen=True, omit_defaults=True):
         asker: display name of the person who asked for the call; may be empty.
         asker_id: the platform's id of that person, who alone decides.
         until: when the question expires, milliseconds since the epoch.
+        title: the tool's name for people; may be empty.
+        labels: names of arguments for people.
+        remarks: sentences to show apart from the arguments: the model's reason, the votes of reviewers.
     """
 
     id: str
@@ -37,6 +41,19 @@ class Question(Struct, frozen=True, omit_defaults=True):
     asker: str = ""
     asker_id: str = ""
     until: int = 0
+    title: str = ""
+    labels: dict[str, str] = {}
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def shown_tool(self) -> str:
+        """The tool's title with its name, which alone is unique."""
+        return f"{self.title} ({self.tool})" if self.title else self.tool
+
+    @property
+    def shown_arguments(self) -> str:
+        """The arguments, one a line, safe to show."""
+        return render_arguments(self.arguments, self.labels)
 
 
 class Poll(Struct, frozen=True, omit_defaults=True):
@@ -74,6 +91,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+        files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
     """
 
@@ -85,6 +103,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     private: bool = False
     kind: Literal["", "greeting", "help"] = ""
     fleeting: bool = False
+    files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
 
 
@@ -188,6 +207,41 @@ class KeyValue(Protocol):
         ...
 
 
+class Files(Protocol):
+    """The files of tool calls, for a day.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    async def read(self, file: FileRef) -> bytes | None:
+        """The content; None if it is gone."""
+        ...
+
+    async def path(self, file: FileRef) -> str:
+        """Where this server serves the file; empty if it was not stored."""
+        ...
+
+    async def url(self, file: FileRef) -> str:
+        """The same for everybody on the internet; empty without PUBLIC_URL."""
+        ...
+
+
+class NoFiles:
+    """Has no file (``Files``)."""
+
+    async def read(self, file: FileRef) -> bytes | None:
+        return None
+
+    async def path(self, file: FileRef) -> str:
+        return ""
+
+    async def url(self, file: FileRef) -> str:
+        return ""
+
+
+NO_FILES = NoFiles()
+
+
 class Accept(Protocol):
     """Takes an event in: durable before it returns, then enqueued."""
 
@@ -232,6 +286,7 @@ class Host:
         tool_commands: the words that call a tool after a slash.
         listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
+        files: of tool calls.
     """
 
     accept: Accept
@@ -243,6 +298,7 @@ class Host:
     notify: Notify = notify_nobody
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
+    files: Files = NO_FILES
 
 
 class Recipient(NamedTuple):

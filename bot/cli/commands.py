@@ -19,6 +19,7 @@ from rich.console import Console
 from bot import app, log, settings, texts
 from bot.channels.registry import channel_secrets, check_channels
 from bot.checks import CheckResult
+from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.clock import Days
 from bot.commands import SpokenCommands
@@ -27,8 +28,9 @@ from bot.errors import BadInput
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
+from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
-from bot.plugins import open_tools
+from bot.plugins import mcp_servers, open_mcp, open_tools
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.settings import Settings
@@ -101,11 +103,22 @@ def chat(*, new: bool) -> int:
     return 0 if answered or interactive else 1
 
 
+def serve_mcp() -> None:
+    """Serve tools to the program that started this one, until it closes stdin."""
+    from bot.mcp_server.server import serve_stdio  # noqa: PLC0415 -- no other command waits for the SDK
+
+    config = _prepare()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread waits for stdin, and would go on waiting
+    uvloop.run(serve_stdio(config))
+
+
 def list_tools() -> None:
     """Print every tool with its risk, parameters, origin and description."""
 
     async def load() -> ToolMap:
-        async with open_tools(_settings()) as tools:
+        config = _prepare("CRITICAL")
+        async with open_tools(config) as tools, open_mcp(config, tools, None) as servers:
+            await wait_for(servers)
             return tools
 
     rows = [
@@ -121,12 +134,25 @@ def call_tool(name: str, arguments: str) -> int:
     config = _prepare("ERROR")
 
     async def call() -> ToolOutcome:
-        async with open_tools(config) as tools:
+        async with open_tools(config) as tools, open_mcp(config, tools, None) as servers:
+            await wait_for([] if name in tools else servers)
             return await call_by_hand(tools, name, given, config)
 
     outcome = uvloop.run(call())
     print(json.dumps(outcome.response, ensure_ascii=False, indent=2))
     return 1 if outcome.is_error else 0
+
+
+def accept_tools(server: str) -> None:
+    """Pin the tools of an MCP server as they are now, and print them."""
+
+    async def pin() -> list[tuple[str, str, str]]:
+        config = _prepare("ERROR")
+        async with app.open_store_of(config) as store:
+            return await accept(config, server, store.tool_pins)
+
+    print_table(("tool", "", "description"), uvloop.run(pin()))
+    print("Running processes know it within half a minute.", file=sys.stderr)
 
 
 def list_outbox(limit: int, *, as_json: bool) -> None:
@@ -193,6 +219,24 @@ def new_tool(name: str, folder: Path | None) -> None:
     print(next_steps(write_tool(name, chosen), tools_dir))
 
 
+def add_openapi(source: str, only: Sequence[str], *, name: str, server: str, folder: Path | None) -> None:
+    """Write an API's file and print the next steps.
+
+    Args:
+        folder: by default TOOLS_DIR.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+    tools_dir = _settings().tools_dir
+    chosen = folder or tools_dir
+    if chosen is None:
+        raise BadInput("--dir: say where, or set TOOLS_DIR to a folder of yours")
+    ids = [one.strip() for text in only for one in text.split(",") if one.strip()]
+    path, api = write_api(source, ids, name=name, server=server, folder=chosen)
+    print(steps_for_api(path, api, tools_dir))
+
+
 def show_usage(days: int, *, as_json: bool) -> None:
     """Print the cost of the last days, and the users and conversations with the highest use."""
     config = _prepare("ERROR")
@@ -222,6 +266,7 @@ def doctor() -> int:
         tools=lambda: open_tools(config),
         model=partial(open_model, config),
         channels=app.checks_of_channels(config),
+        mcp=app.checks_of_mcp(config),
     )
     return _report(uvloop.run(run_checks(config, openers)))
 
@@ -245,7 +290,8 @@ def _settings(processes: int | None = None) -> Settings:
 
 
 def _secrets(config: Settings) -> list[str]:
-    return [*config.secrets, *model_secrets(config), *channel_secrets(config)]
+    of_servers = [secret for server in mcp_servers(config) for secret in server.secrets]
+    return [*config.secrets, *model_secrets(config), *channel_secrets(config), *of_servers]
 
 
 def _prepare(log_level: str = "", processes: int | None = None) -> Settings:

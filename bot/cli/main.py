@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | tools | outbox | usage | doctor``.
+"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | eval | doctor``.
 
 The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help`` needs none of them.
 """
@@ -18,7 +18,9 @@ from bot.errors import BadInput, SettingsError, StoreUnavailable
 cli = typer.Typer(name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 tools_cli = typer.Typer()
 outbox_cli = typer.Typer(no_args_is_help=True)
+add_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
+tools_cli.add_typer(add_cli, name="add")
 cli.add_typer(outbox_cli, name="outbox")
 
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")]
@@ -120,6 +122,14 @@ def chat(
         raise typer.Exit(commands.chat(new=new))
 
 
+@cli.command()
+def mcp() -> None:
+    """Serve the tools that only read to another program, by the Model Context Protocol on stdin and stdout."""
+    from bot.cli import commands
+
+    commands.serve_mcp()
+
+
 @tools_cli.callback()
 def tools(context: typer.Context) -> None:
     """List the tools that the model may call, call one, or write a new one."""
@@ -138,6 +148,14 @@ def call(
     from bot.cli import commands
 
     raise typer.Exit(commands.call_tool(name, arguments))
+
+
+@tools_cli.command()
+def accept(server: Annotated[str, typer.Argument(help="Name of the server in MCP_SERVERS.")]) -> None:
+    """Accept the tools of an MCP server as they are now, after one has changed its description."""
+    from bot.cli import commands
+
+    commands.accept_tools(server)
 
 
 @outbox_cli.callback()
@@ -190,6 +208,29 @@ def new(
     commands.new_tool(name, folder)
 
 
+@add_cli.callback()
+def add() -> None:
+    """Add tools that others have described."""
+
+
+@add_cli.command()
+def openapi(
+    source: Annotated[str, typer.Argument(metavar="FILE-or-URL", help="An OpenAPI document, 3.0 or 3.1, in JSON.")],
+    only: Annotated[
+        list[str], typer.Option(metavar="OPERATION", help="Id of an operation; again, or with commas, for more.")
+    ] = [],  # noqa: B006 -- Typer reads the default and never changes it
+    name: Annotated[str, typer.Option(help="Begins the tools' names; by default the document's title.")] = "",
+    server: Annotated[str, typer.Option(help="The API's address, in place of the document's.")] = "",
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Folder; by default TOOLS_DIR.", show_default=False)
+    ] = None,
+) -> None:
+    """Add operations of an HTTP API as tools: those that read are low risk, all others ask before each call."""
+    from bot.cli import commands
+
+    commands.add_openapi(source, only, name=name, server=server, folder=folder)
+
+
 @cli.command()
 def usage(
     days: Annotated[int, typer.Option(min=1, max=35, help="How many days, today included.")] = 7,
@@ -199,6 +240,27 @@ def usage(
     from bot.cli import commands
 
     commands.show_usage(days, as_json=as_json)
+
+
+@cli.command("eval")
+def evaluate(
+    model: Annotated[str, typer.Option(help="PROVIDER:MODEL or demo; by default the configured one.")] = "",
+    repeat: Annotated[int, typer.Option(min=1, max=20, help="How often each question is asked.")] = 3,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A category, en, ja, or how ids begin; then nothing is kept.")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="File of earlier runs; by default in KAIWA_DATA_DIR.", show_default=False)
+    ] = None,
+    parallel: Annotated[int, typer.Option(min=1, max=32, help="Questions asked at once.")] = 4,
+    timeout: Annotated[float, typer.Option(min=1, max=900, help="Seconds for an answer.")] = 60,
+    by_search: Annotated[bool, typer.Option("--by-search", help="Declare no tool but find_tools.")] = False,
+) -> None:
+    """Ask a model the questions of evals/ and count right answers, tokens, money and seconds."""
+    from bot.cli import evals
+    from bot.evals.runner import Limits
+
+    raise typer.Exit(evals.evaluate(model, Limits(repeat, parallel, timeout), only or [], results, by_search=by_search))
 
 
 @cli.command()

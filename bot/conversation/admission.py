@@ -134,6 +134,8 @@ class Admission:
     def _line(self, used: Used, language: str) -> str:
         tokens = self._amount("tokens", used.spent.tokens, used.limits.tokens, language)
         messages = self._amount("messages", used.spent.messages, used.limits.messages, language)
+        if used.searches:
+            tokens = self._sentence("with_searches", language, tokens=tokens, searches=f"{used.searches:,}")
         amounts = tokens if used.scope == "bot" else self._sentence("both", language, messages=messages, tokens=tokens)
         return self._sentence(f"of_{used.scope}", language, amounts=amounts)
 

@@ -23,6 +23,7 @@ Cause = Literal[
     "model_unknown",
     "model_unfit",
     "rate_limited",
+    "server_tools_refused",
     "dead_letters",
     "store_full",
     "line_month",

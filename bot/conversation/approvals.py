@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
-from bot.agent.turn import ApprovalDecision
+from bot.agent.reasons import CAP
+from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
+from bot.conversation.review import Vote
 from bot.conversation.services import Services
 from bot.conversation.triage import CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import AwaitingApproval
 from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
 from bot.safe_text.names import isolated_name
+from bot.safe_text.quotations import quotable
 from bot.store import InboxEntry, JournalledTurn, Lease, ShownQuestion
 from bot.texts import language_of
-from bot.transcript import Author, ToolCall, encode, new_id
+from bot.transcript import Author, Spending, Usage, encode, new_id
+from toolset.titles import words_in
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -29,6 +34,9 @@ TOO_LONG = (
     f"rejected: nobody can be asked about arguments that take more than {SHOWN} characters to show, as what is not "
     "shown whole must not be approved. Use less at a time."
 )
+VETOED = "rejected by the reviewers"
+CHANGES = frozenset({"edited", "unsent", "left"})
+SENTENCE_CAP = 120  # characters of a reviewer's sentence
 REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
@@ -76,39 +84,91 @@ class Approvals:
         self._texts = services.texts
         self._commands = services.commands
         self._policy = services.policy
+        self._reviewers = services.reviewers
+        self._budgets = services.budgets
         self._language = services.defaults.language  # of texts whose language is unknown
 
-    async def review(
-        self, lease: Lease, turn_id: str, address: str, text: str, call: ToolCall, asker: Author
-    ) -> ApprovalDecision:
-        """Decide about a call at once, or ask a person.
-
-        Args:
-            text: the asker's last message, for the language of the question.
+    async def review(self, lease: Lease, turn_id: str, address: str, acting: ActingCall) -> ApprovalDecision:
+        """Decide about a call at once, or ask a person. Reviewers vote first.
 
         Raises:
             AwaitingApproval: a person has been asked; ``decide`` reads the answer.
         """
-        if self._policy.mode != "ask":
-            approved = self._policy.mode == "auto_approve"
-            return ApprovalDecision(call.id, approved, call.arguments, "" if approved else SWITCHED_OFF)
-        if not (asker.id or self._policy.approvers):
-            return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NOBODY_MAY)
+        language = language_of(acting.text, self._language)
+        labels = acting.tool.labels_in(language)
+        shown = render_within_limit(acting.call.arguments, labels)
+        if (at_once := self._at_once(acting, shown)) is not None:
+            return at_once
+        votes = await self._reviewers.vote(acting, partial(self._spend, lease.conversation, turn_id, acting.asker))
         waiting = await self._store.inbox.read(lease.conversation)
-        if any(parse(event, self._commands).is_stop for _, event in readable(waiting)):
-            return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=REJECTED)
-        shown = render_within_limit(call.arguments)
-        if shown is None:
-            return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=TOO_LONG)
+        arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
+        if any(one.is_stop for one in arrivals):
+            return _decision(acting, approved=False, reason=REJECTED)
+        if (voted := self._by_votes(acting, votes, [one.event.event for one in arrivals])) is not None:
+            await self._store.journal.record(lease, DECIDED, encode(voted))
+            log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
+            return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
-        question = Question(new_id("question"), call.id, call.name, call.arguments, asker.name, asker.id, until)
-        language = language_of(text, self._language)
-        sentence = self._texts.get("approval.question", language, tool=call.name, arguments=code_block(shown))
+        question = self._question(acting, language, until, self._remarks(acting, votes, language))
+        sentence = self._sentence(question, shown or "", language)
         delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
-        log.info("approval.asked", tool=call.name)
+        log.info("approval.asked", tool=acting.call.name)
         raise AwaitingApproval(until, len(waiting))
+
+    def _at_once(self, acting: ActingCall, shown: str | None) -> ApprovalDecision | None:
+        """The decision that needs neither votes nor a person."""
+        if self._policy.mode == "auto_approve":
+            return _decision(acting, approved=True)
+        if self._policy.mode == "auto_reject":
+            return _decision(acting, approved=False, reason=SWITCHED_OFF)
+        if not (acting.asker.id or self._policy.approvers):
+            return _decision(acting, approved=False, reason=NOBODY_MAY)
+        return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
+
+    def _by_votes(
+        self, acting: ActingCall, votes: Sequence[Vote], arrivals: Collection[str]
+    ) -> ApprovalDecision | None:
+        """The decision that the votes are; None where a person decides.
+
+        Args:
+            arrivals: kinds of the events that wait; people who change or take back words are asked.
+        """
+        against = [vote for vote in votes if vote.verdict == "reject"]
+        if self._policy.review_mode == "veto" and 2 * len(against) > len(votes):
+            said = " ".join(quotable(vote.sentence, SENTENCE_CAP) for vote in against)
+            return _decision(acting, approved=False, reason=f"{VETOED}: {said}")
+        decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
+        is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
+        if decides and is_unanimous and not CHANGES.intersection(arrivals):
+            return _decision(acting, approved=True)
+        return None
+
+    def _question(self, acting: ActingCall, language: str, until: int, remarks: tuple[str, ...]) -> Question:
+        call, asker, tool = acting.call, acting.asker, acting.tool
+        title = words_in(language, tool.titles)
+        whose = asker.name, asker.id, until
+        return Question(
+            new_id("question"), call.id, call.name, call.arguments, *whose, title, tool.labels_in(language), remarks
+        )
+
+    def _sentence(self, question: Question, shown: str, language: str) -> str:
+        remarks = "".join(f"\n{remark}\n" for remark in question.remarks)
+        values = {"tool": question.shown_tool, "arguments": code_block(shown), "remarks": remarks}
+        return self._texts.get("approval.question", language, **values)
+
+    def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str) -> tuple[str, ...]:
+        """The words of models, each in a sentence that says whose they are."""
+        remarks = [
+            self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **_shown(vote)) for vote in votes
+        ]
+        if words := quotable(acting.reason, CAP):
+            remarks.insert(0, self._texts.get("approval.reason", language, words=words))
+        return tuple(remarks)
+
+    async def _spend(self, conversation: str, turn_id: str, asker: Author, model: str, usage: Usage) -> None:
+        await self._budgets.spend(conversation, Spending(model, usage, asker, 0, is_first=False), turn_id)
 
     async def decide(self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal, *, is_prompt: bool) -> None:
         """Record the first decision in the inbox. Button presses of people who may not decide are refused.
@@ -213,7 +273,7 @@ class Approvals:
         answers: tuple[bytes, ...] = (),
     ) -> None:
         outcome = "approved" if decided.approved else "expired" if decided.reason == EXPIRED else "rejected"
-        text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.tool)
+        text = self._texts.get(f"approval.{outcome}", asked.language, tool=asked.question.shown_tool)
         who = isolated_name(author.name) if author else ""
         if who:
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
@@ -228,3 +288,11 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
     event = parsed.event
     is_taken_back = event.event == "unsent" and event.target in reading.journal.ids_of(reading.question.asker_id)
     return parsed.is_stop or event.event == CONVERSATION_DELETED or is_taken_back
+
+
+def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:
+    return ApprovalDecision(acting.call.id, approved, acting.call.arguments, reason)
+
+
+def _shown(vote: Vote) -> dict[str, str]:
+    return {"reviewer": vote.reviewer, "words": quotable(vote.sentence, SENTENCE_CAP)}

@@ -76,18 +76,24 @@ class Commands:
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> Reply:
         """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
-        defaults = self._services.defaults
-        known = {"bot_name": defaults.bot_name, "days": defaults.history_days}
-        language = self._language(event)
-        text = self._services.texts.get(key, language, **known, **values)
-        if key != "command.help":
-            return Reply(text, kind="greeting" if key.endswith(".greeting") else "")
-        if words := command_words(self._tools, language):
+        if key == "command.help":
+            return self._help_about(event, self._tools)
+        return Reply(self._text(key, event, **values), kind="greeting" if key.endswith(".greeting") else "")
+
+    async def _help(self, context: CommandContext) -> Reply:
+        tools = self._tools.of_place(context.lease.conversation, context.event.author_id)
+        return self._help_about(context.event, tools)
+
+    def _help_about(self, event: InboundEvent, tools: ToolMap) -> Reply:
+        text = self._text("command.help", event)
+        if words := command_words(tools, language := self._language(event)):
             text = f"{text}\n{self._services.texts.get('command.tools', language, commands=' '.join(words))}"
         return Reply(text, kind="help")
 
-    async def _help(self, context: CommandContext) -> Reply:
-        return self.sentence("command.help", context.event)
+    def _text(self, key: str, event: InboundEvent, **values: object) -> str:
+        defaults = self._services.defaults
+        known = {"bot_name": defaults.bot_name, "days": defaults.history_days}
+        return self._services.texts.get(key, self._language(event), **known, **values)
 
     async def _reset(self, context: CommandContext) -> Reply:
         await self._editor.reset(context.lease)

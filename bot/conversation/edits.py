@@ -204,6 +204,7 @@ class HistoryEditor:
         names = {author_id, *(name.rpartition(":")[2] for name in own)} - {""}
         await self._forget_dead_letters(channel, author_id, entries)
         await self._store.personal_data.erase(channel, names)
+        await self._store.files.erase(channel, names)
         self._store.person_facts.drop_prefetched()
         await self._store.personal_data.compact()
 

@@ -69,11 +69,12 @@ class Excess:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was used today, and the limits."""
+    """What was used today, and the limits; of the bot also the vendors' own searches, which have none."""
 
     scope: Literal["user", "conversation", "bot"]
     spent: Spent
     limits: Spent
+    searches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,8 @@ class Budgets:
             totals.counts[f"{kind} {spending.model}"] += getattr(usage, kind)
         totals.counts[f"turns {spending.model}"] += spending.is_first
         totals.counts[f"messages {spending.model}"] += spending.messages
+        if spending.searches:
+            totals.counts[f"searches {spending.model}"] += spending.searches
         totals.counts["tokens"] += tokens
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_soon())
@@ -291,7 +294,9 @@ class Budgets:
             for counter, stands in zip(counters, spent, strict=True)
         ]
         if is_operators(conversation):
-            used.append(Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens)))
+            [whole] = await self._budget.days([self._days.today])
+            searches = sum(count for kind, count in whole.counts.items() if kind.startswith("searches "))
+            used.append(Used("bot", Spent(tokens=total), Spent(tokens=self._limits.bot_tokens), searches))
         return used
 
     def limit(self, excess: Excess) -> int:

@@ -24,7 +24,7 @@ from bot.conversation.services import Services
 from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
 from bot.texts import Texts, language_of, preferred_language
-from bot.transcript import UNREADABLE, Author, Message, Text, channel_of, encode
+from bot.transcript import REMINDER_ID, UNREADABLE, Author, Message, Text, channel_of, encode
 from toolset.recurrence import BadRuleError, next_time
 from toolset.tool import Reminder, ToolError
 
@@ -236,7 +236,7 @@ class ReminderClock:
         is_missed = late_s > LATE_S
         key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
         parts = Text(f"{self._texts.get(key, language)}\n"), Text(reminder.text)
-        message = Message(f"reminder_{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author)
+        message = Message(f"{REMINDER_ID}{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author)
         event = InboundEvent(message, reminder.address, reminder.group, target=alarm.reminder_id, planned_at=alarm.at)
         if is_missed:
             return replace(event, reminder="missed")

@@ -19,6 +19,7 @@ from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.delivery import OutboxRelay, Progress
 from bot.conversation.history import READ_TURNS, HistoryWindow
 from bot.conversation.limits import Budgets, Standing
+from bot.conversation.review import Reviewers
 from bot.conversation.services import ConversationSettings, Services
 from bot.conversation.summarizer import Summarizer
 from bot.conversation.turns import TurnRunner
@@ -238,6 +239,7 @@ def build(
     *,
     alerts: Alerts | None = None,
     summarizer: Summarizer | None = None,
+    reviewers: Reviewers | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ConversationRunner:
     """The services of all conversations.
@@ -246,6 +248,7 @@ def build(
         channels: all channels that are on, by name.
         alerts: given where channels raise alerts too.
         summarizer: None: older turns are left out of the requests.
+        reviewers: None: people decide without votes.
         clock: monotonic seconds.
     """
     language, days = options.defaults.language, options.days
@@ -253,9 +256,8 @@ def build(
     alerts.connect(channels)
     budgets = Budgets(store, options.limits, days, alerts, metrics)
     window = HistoryWindow(store, agent.provider, summarizer, budgets, options.history_tokens, clock)
-    services = Services(
-        store, channels, texts, SpokenCommands(texts), metrics, alerts, budgets, options.defaults, options.policy
-    )
+    parts = store, channels, texts, SpokenCommands(texts), metrics, alerts, budgets
+    services = Services(*parts, options.defaults, options.policy, reviewers or Reviewers({}, "", metrics))
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

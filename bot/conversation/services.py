@@ -12,6 +12,7 @@ from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.limits import Budgets, Limits
+from bot.conversation.review import Reviewers
 from bot.settings import Settings
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -19,6 +20,7 @@ from bot.texts import Texts
 from bot.transcript import channel_of
 
 Mode = Literal["ask", "auto_reject", "auto_approve"]
+ReviewMode = Literal["advise", "veto", "decide"]
 UTC = Days("UTC")
 UNLIMITED = Limits()
 
@@ -45,11 +47,21 @@ class Policy:
     Attributes:
         ttl_s: seconds until a question expires.
         approvers: ids of people who may decide besides the asker.
+        review_mode: what votes do: a person reads them, or most against reject, or all in favour approve.
+        review_tools: names of the tools that ``decide`` holds for.
     """
 
     mode: Mode = "ask"
     ttl_s: int = 3_600
     approvers: tuple[str, ...] = ()
+    review_mode: ReviewMode = "advise"
+    review_tools: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        """Read it from all settings."""
+        review = settings.review_mode, settings.review_tools
+        return cls(settings.approval_mode, settings.approval_ttl_s, settings.approvers, *review)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +86,7 @@ class ConversationSettings:
         """Read them from all settings."""
         return cls(
             Defaults(settings.language, settings.timezone, settings.bot_name, settings.history_days),
-            Policy(settings.approval_mode, settings.approval_ttl_s, settings.approvers),
+            Policy.of(settings),
             Limits.of(settings),
             settings.history_tokens,
             Days(settings.timezone),
@@ -99,6 +111,7 @@ class Services:
     budgets: Budgets
     defaults: Defaults
     policy: Policy
+    reviewers: Reviewers
 
     def channel(self, conversation: str) -> Channel | None:
         """The channel of a conversation; None if it is off."""

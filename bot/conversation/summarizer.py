@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 
 from msgspec.structs import asdict
 
 from bot.clock import now_ms
+from bot.conversation.quoting import escaped, transcript_lines
 from bot.errors import TryAgain
 from bot.providers import Completed, ModelResponse, Provider
-from bot.safe_text.names import safe_name
 from bot.telemetry import Metrics, span
-from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode, new_id
-
-MESSAGE_CAP = 4_000  # characters of one message
-RESULT_CAP = 600  # characters of one tool result; the tool can be called again
+from bot.transcript import Message, Text, new_id
 
 
 class Summarizer:
@@ -40,8 +37,8 @@ class Summarizer:
         Raises:
             ModelError: the request failed.
         """
-        transcript = "\n".join(line for message in messages for line in _lines(message))
-        text = f"<notes>\n{_escape(before)}\n</notes>\n\n<transcript>\n{transcript}\n</transcript>"
+        transcript = "\n".join(line for message in messages for line in transcript_lines(message))
+        text = f"<notes>\n{escaped(before)}\n</notes>\n\n<transcript>\n{transcript}\n</transcript>"
         asked = Message(new_id("msg"), "user", (Text(text),), now_ms())
         with span("model", self._metrics) as call:
             response = await self._ask([asked])
@@ -66,27 +63,3 @@ def summary_text(response: ModelResponse) -> str:
     if response.stop_reason != "end_turn" or not text:
         raise TryAgain("malformed", f"{response.model} wrote no summary: {response.stop_reason} {response.detail}")
     return text
-
-
-def _lines(message: Message) -> Iterator[str]:
-    """A message as lines of the transcript. Its text can neither begin a line nor close the transcript."""
-    if message.role == "user":
-        name = safe_name(message.author.name) if message.author else ""
-        text = " ".join(filter(None, (message.text, *_pictures(message))))
-        yield f"{_escape(message.context)} {name or 'User'}: {_escape(text)}".lstrip()
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            yield f"Assistant calls {_escape(part.name)}: {_escape(encode(part.arguments).decode(), RESULT_CAP)}"
-        elif isinstance(part, ToolResult):
-            yield f"Tool {_escape(part.name)}: {_escape(encode(part.response).decode(), RESULT_CAP)}"
-        elif message.role == "model" and isinstance(part, Text) and part.text.strip():
-            yield f"Assistant: {_escape(part.text)}"
-
-
-def _pictures(message: Message) -> Iterator[str]:
-    return (f"[{part.mime.partition('/')[0]}]" for part in message.parts if isinstance(part, Media))
-
-
-def _escape(text: str, cap: int = MESSAGE_CAP) -> str:
-    shown = text if len(text) <= cap else f"{text[:cap]} […]"
-    return shown.replace("</", "< /").replace("\n", "\n  ")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from bot.agent.loop import STOPPED, Agent
 from bot.agent.turn import (
     NOBODY,
+    ActingCall,
     ApprovalDecision,
     RecordedResponse,
     StartedCall,
@@ -36,6 +38,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.files import MOST_FILES, ToolFiles
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -55,13 +58,14 @@ from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.polls import polls_of, show_polls
 from bot.conversation.reminders import note_outcome, reminders_of
 from bot.conversation.services import Services
+from bot.conversation.sources import source_lists
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, ModelError, StoreUnavailable, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
 from bot.texts import language_of
-from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, TurnRecord, channel_of, encode, new_id
+from bot.transcript import Message, Spending, Text, ToolResult, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -164,12 +168,14 @@ class ConversationPorts:
         self._waiting = False
         return await self._inbound.check(self._watcher)
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
-        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, text, call, asker)
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, acting)
         self._inbound.note_decision(decision)
         return decision
 
     async def spend(self, spending: Spending) -> None:
+        if spending.refusal:
+            await self._services.alerts.notice("server_tools_refused", spending.refusal)
         await self._services.budgets.spend(self._lease.conversation, spending, self._turn_id)
 
 
@@ -443,6 +449,7 @@ class TurnRunner:
                 ToolFacts(memory) if memory else None,
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
+                ToolFiles(self._store.files, lease.conversation, author.id),
                 polls_of(self._store, attempt.channel, lease.conversation, author, defaults.language),
             ),
         )
@@ -452,8 +459,8 @@ class TurnRunner:
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""
         match step:
-            case RecordedResponse(message, stop_reason):
-                turn.restore_response(message, stop_reason)
+            case RecordedResponse(message, stop_reason, grounding):
+                turn.restore_response(message, stop_reason, grounding)
             case ToolResult():
                 turn.restore_result(step)
             case StartedCall(call_id):
@@ -478,9 +485,11 @@ class TurnRunner:
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
-        if turn.stop_reason == "end_turn":
-            return Reply(answer.text)
-        return Reply(f"{answer.text}\n\n{self._sentence('reply.cut', turn)}")
+        sentence = partial(self._sentence, turn=turn)
+        cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
+        footer = "\n\n".join(source_lists(turn.grounding, sentence))
+        turn.added[-1] = replace(answer, footer=footer)
+        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
 
     def _sentence(self, key: str, turn: Turn) -> str:
         return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))

@@ -1,4 +1,4 @@
-"""Tool calls by an operator instead of a model, with the same checks."""
+"""Tool calls without a conversation, by an operator or another program, with the same checks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ TIMEOUT_S = 60.0  # the tool's own limit is shorter
 
 async def call_by_hand(tools: ToolMap, name: str, arguments: dict[str, Any], settings: Settings) -> ToolOutcome:
     """Call a tool with the language and time zone of the settings."""
+    return await tools.call(name, arguments, context_by_hand(settings))
+
+
+def context_by_hand(settings: Settings) -> ToolContext:
+    """The context of one call that belongs to no conversation."""
     call_id = new_id("call")
-    context = ToolContext(
+    return ToolContext(
         call_id=call_id,
         batch_id=call_id,
         call_index=0,
@@ -27,4 +32,3 @@ async def call_by_hand(tools: ToolMap, name: str, arguments: dict[str, Any], set
         idempotency_key=call_id,
         deadline=time.monotonic() + TIMEOUT_S,
     )
-    return await tools.call(name, arguments, context)

@@ -32,14 +32,16 @@ class Openers:
     """How the doctor opens the parts it checks.
 
     Attributes:
-        model: opens one of ``settings.models``.
+        model: opens one of ``settings.all_models``.
         channels: what checks each channel, by its label in the report.
+        mcp: what checks the MCP servers, likewise.
     """
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
     tools: Callable[[], AbstractAsyncContextManager[ToolMap]]
     model: Callable[[str], AbstractAsyncContextManager[Provider]]
     channels: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
+    mcp: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
 
 async def run_checks(settings: Settings, openers: Openers, *, patience_s: float = CHECK_S) -> list[CheckResult]:
@@ -69,9 +71,10 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
     found = await asyncio.gather(
         within("model", _check_model("model", chosen, openers)),
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
+        *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
         within("store", _check_store(report["store"], openers)),
         within("tools", _check_tools(report["tools"], settings, openers)),
-        *(within(name, check()) for name, check in openers.channels.items()),
+        *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
         within("port", _check_port(settings)),
     )
     return [*(result for group in found for result in group), *_check_access(report, settings)]
@@ -87,6 +90,8 @@ def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list
     if approvals:
         result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
         found.append(replace(approvals, result=result))
+    if (reviewers := report.get("reviewers")) and settings.review_mode == "decide":
+        found.append(replace(reviewers, result="warning"))
     if env_file_is_open():
         found.append(
             CheckResult("warning", ".env", "other users of this machine may read its secrets", "chmod 600 .env")
@@ -167,7 +172,7 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
 
 async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) -> list[CheckResult]:
     async with openers.tools() as tools:
-        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix)]
+        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix), *_check_rules(tools)]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
             fix = "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
@@ -176,6 +181,18 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
                 if outcome.is_error
                 else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )
+    return found
+
+
+def _check_rules(tools: ToolMap) -> list[CheckResult]:
+    """What the rules of TOOLS_ALLOW name but nobody has, and what they let run unasked."""
+    found = []
+    if unknown := tools.rules.unknown(tools):
+        told = f"rules for tools that there are not: {', '.join(unknown)}"
+        found.append(CheckResult("warning", "tool rules", told, "correct the names in TOOLS_ALLOW"))
+    if lowered := tools.rules.lowered():
+        told = f"nobody is asked about calls of: {', '.join(lowered)}"
+        found.append(CheckResult("warning", "tool rules", told, "take their risk out of TOOLS_ALLOW to be asked"))
     return found
 
 

@@ -30,6 +30,7 @@ def start_report(settings: Settings, registry: Sequence[ChannelEntry] = CHANNELS
         *_processes(settings),
         CheckResult("ok", "tools", tools, switch),
         *_approvals(settings),
+        *_reviewers(settings),
     ]
 
 
@@ -71,3 +72,13 @@ def _approvals(settings: Settings) -> list[CheckResult]:
             "ok", "approvals", f"{settings.approval_mode}: {what}", "set APPROVAL_MODE=ask to have people decide"
         )
     ]
+
+
+def _reviewers(settings: Settings) -> list[CheckResult]:
+    """A line if there are reviewers."""
+    if not settings.reviewers:
+        return []
+    what = f"{settings.review_mode}: {', '.join(dict.fromkeys(settings.reviewers))}"
+    if settings.review_mode == "decide":
+        what += f"; if all are in favour, nobody is asked about {', '.join(settings.review_tools)}"
+    return [CheckResult("ok", "reviewers", what, "unset REVIEWERS to ask people without votes")]

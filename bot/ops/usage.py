@@ -14,7 +14,7 @@ from bot.store import Day, Store
 
 TOP = 5
 MILLION = 1_000_000
-KINDS = ("turns", "messages", "input", "cached", "output", "thinking")
+KINDS = ("turns", "messages", "input", "cached", "output", "thinking", "searches")
 VERSION = r"(-(preview|exp|\d)[\w.-]*)?"  # suffix of a model's name that does not change its price
 
 
@@ -44,6 +44,7 @@ class Line(Struct, frozen=True):
 
     Attributes:
         input: includes ``cached``, which cost less.
+        searches: of the vendor's own search; not in ``usd``.
         usd: estimated; None where the model's price is unknown.
     """
 
@@ -55,6 +56,7 @@ class Line(Struct, frozen=True):
     cached: int
     output: int
     thinking: int
+    searches: int
     usd: float | None
 
 
@@ -107,17 +109,18 @@ def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         yield (line.day, line.model, *counts, "" if line.usd is None else f"{line.usd:.4f}")
 
 
-def _lines(name: str, day: Day, prices: Prices) -> Iterator[Line]:
-    for model in sorted({key.partition(" ")[2] for key in day.counts} - {""}):
-        counts = {kind: day.counts.get(f"{kind} {model}", 0) for kind in KINDS}
-        yield Line(name, model, **counts, usd=_usd(counts, prices.of(model)))
-
-
-def _usd(counts: Mapping[str, int], price: Price | None) -> float | None:
+def cost(counts: Mapping[str, int], price: Price | None) -> float | None:
+    """US dollars for tokens by kind, ``input`` with its ``cached`` ones; None without a price."""
     if price is None:
         return None
     read = (counts["input"] - counts["cached"]) * price.input + counts["cached"] * price.cached
     return round((read + (counts["output"] + counts["thinking"]) * price.output) / MILLION, 6)
+
+
+def _lines(name: str, day: Day, prices: Prices) -> Iterator[Line]:
+    for model in sorted({key.partition(" ")[2] for key in day.counts} - {""}):
+        counts = {kind: day.counts.get(f"{kind} {model}", 0) for kind in KINDS}
+        yield Line(name, model, **counts, usd=cost(counts, prices.of(model)))
 
 
 def _heaviest(rankings: Sequence[Mapping[str, int]]) -> list[Heavy]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.transcript import Message, ToolResult, Usage, encode
+from bot.transcript import NOT_GROUNDED, Grounding, Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
@@ -60,6 +60,9 @@ class ModelResponse:
     Attributes:
         message: role ``model``; text, calls and the vendor's opaque data.
         detail: the vendor's words about an unusual stop, for the log.
+        grounding: what the vendor's own search has added.
+        searches: of the vendor's own search.
+        refusal: the vendor's own tools that were refused for this response, and why; for the operator.
     """
 
     message: Message
@@ -67,6 +70,9 @@ class ModelResponse:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     detail: str = ""
+    grounding: Grounding = NOT_GROUNDED
+    searches: int = 0
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

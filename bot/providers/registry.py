@@ -6,7 +6,7 @@ A new provider is a folder with an entry, and a line in ``PROVIDERS``.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 from pydantic import BaseModel, SecretStr
@@ -44,6 +44,24 @@ async def open_models(settings: Settings, metrics: Metrics, registry: Registry =
 
 
 @asynccontextmanager
+async def open_reviewers(
+    settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
+) -> AsyncIterator[dict[str, Provider]]:
+    """The reviewers by their names, each with its retries, without fallbacks and without the vendor's own tools.
+
+    Raises:
+        SettingsError: as ``open_models``.
+    """
+    settings = settings.model_copy(update={"server_tools": ()})  # what reviewers read may be poisoned
+    async with AsyncExitStack() as stack:
+        opened: dict[str, Provider] = {}
+        for name in dict.fromkeys(settings.reviewers):
+            model = FallbackProvider([_open(settings, name, registry)], metrics)
+            opened[name] = await stack.enter_async_context(aclosing(model))
+        yield opened
+
+
+@asynccontextmanager
 async def open_model(settings: Settings, name: str, registry: Registry = PROVIDERS) -> AsyncIterator[Provider]:
     """One of the configured models, without retries and fallbacks.
 
@@ -60,13 +78,13 @@ def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
     Raises:
         SettingsError: with the variable and the fix.
     """
-    for name in settings.models:
+    for name in settings.all_models:
         _config(settings, name, _entry(settings, name, registry))
 
 
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
     """The secrets of the configured models, which the log strikes out; raises like ``check_models``."""
-    configs = (_config(settings, name, _entry(settings, name, registry)) for name in settings.models)
+    configs = (_config(settings, name, _entry(settings, name, registry)) for name in settings.all_models)
     values = (value for config in configs for value in dict(config).values())
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
@@ -76,7 +94,8 @@ def _open(settings: Settings, name: str, registry: Registry) -> Provider:
     config = _config(settings, name, entry)
     asker = settings.asker(name)
     try:
-        options = Options(settings.max_output_tokens, settings.thinking_level, asker)
+        limits = settings.max_output_tokens, settings.thinking_level
+        options = Options(*limits, asker, server_tools=settings.server_tools)
         return entry.open(config, name.partition(":")[2], options)
     except ModuleNotFoundError as error:
         if not entry.sdk or error.name != entry.sdk:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.errors import TryAgain
 from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.transcript import Message, Opaque, Text, ToolCall, Usage, new_id
+from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Text, ToolCall, Usage, new_id
 from toolset.tool import ToolDefinition
 
 
@@ -33,6 +33,9 @@ class Step:
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
     opaque: Opaque | None = None
+    grounding: Grounding = NOT_GROUNDED
+    searches: int = 0
+    refusal: str = ""
     before: tuple[StreamEvent, ...] = ()
     error: Exception | None = None
     gate: asyncio.Event | None = None
@@ -116,6 +119,7 @@ class Scripted:
         message = Message(new_id("msg"), "model", (*words, *calls), time.time_ns() // 1_000_000, opaque=step.opaque)
         reason = step.stop_reason or ("tool_use" if calls else "end_turn")
         response = ModelResponse(message, reason, step.usage, self.model, step.detail)
+        response = replace(response, grounding=step.grounding, searches=step.searches, refusal=step.refusal)
         return [*step.before, *replay(message), Completed(response)]
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from bot.safe_text.glyphs import invisible, isolate_rtl, lookalikes
@@ -20,25 +21,28 @@ CONSTANT = re.compile("true|false|null|nan|[+-]?infinity", re.IGNORECASE)
 PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|-?Infinity')
 BLANKS = re.compile(r"\A[ \u3000]+|[ \u3000]{2,}|[ \u3000]+\Z")
 OURS = frozenset(f"{SPACE}⎵⌴{BULLET}▹►▻▶▷‣⏵➤➢➣❯⯈\U0001f782")  # and what looks like them
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 QUOTES = frozenset("“”„‟″＂ʺ〝〞〟״")
 
 
-def render_arguments(arguments: Mapping[str, Any]) -> str:
-    """The arguments as they will be used, one a line.
+def render_arguments(arguments: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
+    """The arguments as they will be used, one a line; a label stands before the name, never in its place.
 
     One plain word stands as it is; any other text is quoted as in JSON, with escapes for line breaks, invisible
     characters, marks that cover letters, and lookalikes. Repeated spaces are shown as ``SPACE``. Right-to-left text
     does not reorder the text around it.
     """
-    return "\n".join(isolate_rtl(f"{BULLET} {_name(name)}: {_value(value)}") for name, value in arguments.items())
+    return "\n".join(
+        isolate_rtl(f"{BULLET} {_labelled(name, labels)}: {_value(value)}") for name, value in arguments.items()
+    )
 
 
-def render_within_limit(arguments: Mapping[str, Any]) -> str | None:
+def render_within_limit(arguments: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str | None:
     """The rendered arguments; None where they are longer than ``SHOWN``."""
     # Rendering never shortens a text, and JSON adds less than twice as many characters between values.
     if len(json.dumps(arguments, ensure_ascii=False)) > 2 * SHOWN:
         return None
-    shown = render_arguments(arguments)
+    shown = render_arguments(arguments, labels)
     return shown if len(shown) <= SHOWN else None
 
 
@@ -47,6 +51,10 @@ def code_block(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
+
+
+def _labelled(name: str, labels: Mapping[str, str]) -> str:
+    return f"{labels[name]} ({_name(name)})" if labels.get(name) else _name(name)
 
 
 def _name(name: str) -> str:

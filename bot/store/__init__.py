@@ -11,7 +11,8 @@
     embedded    the bundled Valkey                rewriting        its append-only file
     private     its folder's permissions          docket_keys      keys of earlier versions
     reminders   what comes at its time            facts            what people want remembered
-    lists       what the people of a place share  polls        what they vote on
+    lists       what the people of a place share  tool_pins        what MCP servers said of their tools
+    files       of tool calls, for a day          polls            what people vote on
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -30,6 +31,7 @@ from bot.store.clients import Client, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
+from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
@@ -45,6 +47,7 @@ from bot.store.personal_data import PersonalData
 from bot.store.polls import Outcome, Polls, StoredPoll
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
+from bot.store.tool_pins import ToolPins
 from bot.tasks import run_beside
 
 __all__ = [
@@ -63,6 +66,8 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Fact",
+    "FileOwner",
+    "Files",
     "Freed",
     "InboxEntry",
     "JournalledTurn",
@@ -79,9 +84,11 @@ __all__ = [
     "ShownQuestion",
     "Spent",
     "Store",
+    "StoredFile",
     "StoredHistory",
     "StoredItem",
     "StoredPoll",
+    "ToolPins",
     "Totals",
     "Unit",
     "open_store",
@@ -134,7 +141,7 @@ class Store:
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
-    def __init__(self, client: Client, priority: Client, live: Live, history_s: int) -> None:
+    def __init__(self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int) -> None:
         scripts = Scripts(client, history_s)
         self._client = client
         self._priority = priority
@@ -149,6 +156,8 @@ class Store:
         self.kv = KeyValue(client)
         self.person_facts = PersonFacts(client)
         self.place_lists = PlaceLists(client)
+        self.tool_pins = ToolPins(client)
+        self.files = Files(client, files_bytes)
         self.polls = Polls(client, scripts)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
@@ -209,13 +218,16 @@ def _facts(info: Mapping[str, Any]) -> ServerFacts:
 
 
 @asynccontextmanager
-async def open_store(url: str, *, history_days: int, max_connections: int = CONNECTIONS) -> AsyncIterator[Store]:
+async def open_store(
+    url: str, *, history_days: int, max_connections: int = CONNECTIONS, files_bytes: int = FILES_BYTES
+) -> AsyncIterator[Store]:
     """Open the store of a URL: ``redis://``, ``rediss://``, ``unix://``, for a cluster ``redis+cluster://`` or
     ``rediss+cluster://``. It connects on first use.
 
     Args:
         max_connections: to the server, or to each node; at least 3: one for live events while somebody watches, the
             others for turns and ``priority``.
+        files_bytes: of all files of tool calls together.
 
     Raises:
         SettingsError: the URL cannot be read.
@@ -225,7 +237,7 @@ async def open_store(url: str, *, history_days: int, max_connections: int = CONN
     live = Live(client)
     try:
         async with run_beside(live.run()):
-            yield Store(client, priority, live, history_days * DAY_S)
+            yield Store(client, priority, live, history_days * DAY_S, files_bytes)
     finally:
         await client.aclose()
         await priority.aclose()

@@ -23,6 +23,8 @@ DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FACTS_S = 365 * DAY_S  # facts of a person in a place, after their last use
+FILES_S = DAY_S  # files of tool calls
+FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
 POLL_S = 30 * DAY_S  # a poll, after its last vote
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
@@ -32,12 +34,15 @@ OPEN_POLLS = 20  # of one place
 VOTERS = 10_000  # of one poll
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
+PINS = 1_000  # of one MCP server
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
 INBOX_BYTES = 512 * 1024
 INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
+
+FILES_SHARD = crc32(b"files") % SHARDS
 
 CONVERSATION_KINDS = (
     "lease",
@@ -52,6 +57,7 @@ CONVERSATION_KINDS = (
     "polls",
 )
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
+LASTING_KIND = "pins"
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 
 
@@ -138,6 +144,26 @@ def facts_keys(place: str, person: str) -> tuple[str, str]:
 def lists_key(place: str) -> str:
     """The key of all lists of a place."""
     return f"{_shard_prefix(shard_of(place))}lists:{place}"
+
+
+def pins_key(server: str) -> str:
+    """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never expires.
+
+    A pin that expired would let a server change what a tool says of itself, as if nobody had seen it before. The
+    number of keys is that of the servers an operator names, and each has a limit.
+    """
+    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}{LASTING_KIND}:{server}"
+
+
+def file_key(file_id: str) -> str:
+    """The key of a file; all files share a slot."""
+    return f"{_shard_prefix(FILES_SHARD)}file:{file_id}"
+
+
+def files_keys() -> tuple[str, str]:
+    """The index of all files, and the key that signs their addresses."""
+    prefix = _shard_prefix(FILES_SHARD)
+    return f"{prefix}files", f"{prefix}files_key"
 
 
 def lists_pattern(channel: str) -> str:

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.live_events import LiveEvent, PollShown
+from bot.live_events import LiveEvent, PollShown, ShownFile
 from bot.transcript import encode
 
 LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
@@ -86,6 +87,11 @@ def clock_time(at: int) -> str:
 def rest_of(answer: str, shown: str) -> str:
     """The part of an answer that has not been shown; all of it where a live event was lost."""
     return answer.removeprefix(shown) if answer.startswith(shown) else answer
+
+
+def files_text(files: Iterable[ShownFile]) -> str:
+    """The words of an answer's files, and their addresses, to be written below the answer."""
+    return "".join(f"\n\n{file.text}" + (f"\n{file.url}" if file.url else "") for file in files)
 
 
 def _json(value: object) -> str:

@@ -54,7 +54,7 @@ class Chat:
             StoreUnavailable: the store does not answer.
         """
         history = self._read_history()
-        texts = [message.text for message in history if message.role == "user"]
+        texts = [message.text for message in history if message.role == "user" and not message.is_reminder]
         answers = [message.text for message in history if is_answer(message)]
         if texts and answers:
             self._screen.show_last_turn(texts[-1], answers[-1])

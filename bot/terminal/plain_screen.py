@@ -17,7 +17,7 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, poll_text, printable, rest_of, result_text
+from bot.terminal import Drawing, call_text, clock_time, files_text, poll_text, printable, rest_of, result_text
 
 
 class PlainScreen:
@@ -90,6 +90,7 @@ class _PlainDrawing:
                 self._screen.show_error(text, note)
             case Answered(_, text):
                 self._write(rest_of(text, "".join(self._shown)))
+                self._write(files_text(event.files))
 
     def tick(self) -> None:
         """Draw nothing: a pipe has no spinner."""
@@ -107,7 +108,7 @@ class _PlainDrawing:
 
     def _ask(self, event: ApprovalAsked) -> None:
         self.end_line()
-        lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines())]
+        lines = [f"? {event.tool}", *(f"  {line}" for line in event.shown.splitlines()), *event.remarks]
         self._screen.show_notice("\n".join([*lines, self._labels["question"].format(time=clock_time(event.until))]))
 
     def _restart(self) -> None:

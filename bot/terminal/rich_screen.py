@@ -23,7 +23,7 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
-from bot.terminal import Drawing, call_text, clock_time, poll_text, printable, rest_of, result_text
+from bot.terminal import Drawing, call_text, clock_time, files_text, poll_text, printable, rest_of, result_text
 from bot.terminal.markdown import ChatMarkdown, split_finished
 
 OFTEN = 1_000  # characters: up to here a block is redrawn with every piece, beyond with every tenth of its length
@@ -133,6 +133,8 @@ class _RichDrawing:
             case Answered(_, text):
                 self._pending, self._more = rest_of(printable(text), "".join(self._printed)), []
                 self.flush()
+                if files := files_text(event.files).strip():
+                    self._print(Text(printable(files)))
 
     def tick(self) -> None:
         self._live.refresh()
@@ -191,9 +193,10 @@ class _RichDrawing:
         self._calls = {key: call for key, call in self._calls.items() if call.finished}
         self.flush()
         given = [Padding(Text(line), (0, 0, 0, 4)) for line in event.shown.splitlines()]
+        remarks = [Padding(Text(remark), (0, 0, 0, 2)) for remark in event.remarks]
         sentence = self._labels["question"].format(time=clock_time(event.until))
         head = Text.assemble(("?", "bold yellow"), " ", (event.tool, "cyan"))
-        self._print(Group(head, *given, Text(f"  {sentence}", style="dim")))
+        self._print(Group(head, *given, *remarks, Text(f"  {sentence}", style="dim")))
 
     def _print_block(self, block: str) -> None:
         if block.strip():

@@ -81,9 +81,9 @@ class Orders:
 
 @contextmanager
 def stop_signals() -> Iterator[Orders]:
-    """Handle SIGTERM and SIGINT while the context is open."""
+    """Handle SIGTERM, SIGINT and SIGHUP while the context is open."""
     orders = Orders()
-    with _handled({signal.SIGTERM: orders.again, signal.SIGINT: orders.again}):
+    with _handled({signal.SIGTERM: orders.again, signal.SIGINT: orders.again, signal.SIGHUP: orders.again}):
         yield orders
 
 
@@ -99,7 +99,8 @@ def supervisors_orders(link: socket.socket) -> Iterator[Orders]:
 
     loop.add_reader(link, end)
     try:
-        with _handled({signal.SIGTERM: orders.stop.set, signal.SIGINT: orders.at_once}):
+        stop = orders.stop.set
+        with _handled({signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: orders.at_once}):
             yield orders
     finally:
         loop.remove_reader(link)
@@ -107,7 +108,10 @@ def supervisors_orders(link: socket.socket) -> Iterator[Orders]:
 
 @contextmanager
 def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Handle signals, apart from a SIGHUP that ``nohup`` has switched off."""
     loop = asyncio.get_running_loop()
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        handlers = {number: handler for number, handler in handlers.items() if number != signal.SIGHUP}
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
     try:

@@ -20,6 +20,7 @@ from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.limits import Limits
 from bot.conversation.polls import Votes
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
@@ -94,6 +95,7 @@ class Harness:
         *,
         summarises: bool = False,
         hooks: Sequence[Hook] = (),
+        reviewers: Reviewers | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = store
@@ -106,9 +108,8 @@ class Harness:
             policy=policy or Policy(), limits=limits, history_tokens=tokens, days=days, alert_to=alert_to
         )
         catalogue, channels = texts(), {self.box.name: self.box}
-        self.runner = build(
-            store, agent, channels, catalogue, self.metrics, options, summarizer=summarizer, clock=clock
-        )
+        parts = store, agent, channels, catalogue, self.metrics, options
+        self.runner = build(*parts, summarizer=summarizer, reviewers=reviewers, clock=clock)
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
         votes = Votes(store, catalogue, process_later)
         self.intake = Intake(store, process_later, SpokenCommands(catalogue), self.metrics, votes)

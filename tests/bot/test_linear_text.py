@@ -31,6 +31,7 @@ from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
+from bot.safe_text.quotations import quotable
 from bot.store import Fact
 from bot.terminal import call_text, printable, result_text
 from bot.terminal.markdown import ChatMarkdown, split_finished
@@ -111,6 +112,7 @@ WORK: dict[str, Callable[[str], object]] = {
 BY_LETTER: dict[str, Callable[[str], object]] = {
     "a question's arguments": lambda text: disclosure.render_arguments({"text": text}),
     "a question's frame": disclosure.code_block,
+    "a model's reason": lambda text: quotable(text, len(text)),
     "lookalikes, invisible": lambda text: (
         glyphs.lookalikes(text),
         glyphs.invisible(text),

@@ -38,6 +38,16 @@ def test_a_secret_is_struck_out_wherever_it_turns_up(capsys: pytest.CaptureFixtu
     assert "RuntimeError" in printed
 
 
+def test_a_secret_that_is_known_later_is_struck_out_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Tools bring theirs when they are built; the next configuration begins anew."""
+    log.configure("INFO", [])
+    log.hide(["tool-key"])
+    structlog.stdlib.get_logger("bot.x").error("failed", reason="tool-key")
+    log.configure("INFO", [])
+    structlog.stdlib.get_logger("bot.x").error("failed", reason="tool-key")
+    assert [json.loads(line)["reason"] for line in capsys.readouterr().err.splitlines()] == ["[secret]", "tool-key"]
+
+
 def test_a_terminals_traceback_shows_no_variables(capsys: pytest.CaptureFixture[str]) -> None:
     """Local variables hold users' words."""
     log.configure("INFO", [], terminal=True)

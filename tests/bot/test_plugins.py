@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import structlog
 
+from bot import log
 from bot.agent.hooks import Hook
 from bot.cli.new_tool import write_tool
 from bot.errors import SettingsError
-from bot.plugins import load_hooks, open_tools
+from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.settings import load
 
 QUIET = """
@@ -68,10 +70,58 @@ async def test_read_only_offers_nothing_that_acts(folder: Path, monkeypatch: pyt
         assert "shout" not in tools
 
 
+async def test_the_log_knows_a_tools_keys(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a service writes into an error."""
+    monkeypatch.setenv("BRAVE_API_KEY", "BSA-secret")
+    log.configure("INFO", [])
+    async with open_tools(load()):
+        structlog.stdlib.get_logger("bot.x").error("failed", reason="BSA-secret")
+    assert "BSA-secret" not in capsys.readouterr().err
+
+
+async def test_rules_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong file stops the start, and names itself."""
+    (tmp_path / "rules.toml").write_text('[[rule]]\ntools = ["calculate"]', "utf-8")
+    monkeypatch.setenv("TOOLS_ALLOW", str(tmp_path / "rules.toml"))
+    async with open_tools(load()) as tools:
+        assert list(tools.of_place("line:u:x", "U")) == ["calculate"]
+    (tmp_path / "rules.toml").write_text("[[rule", "utf-8")
+    with pytest.raises(SettingsError, match=r"rules\.toml cannot be read"):
+        async with open_tools(load()):
+            raise AssertionError
+
+
 def test_a_folder_that_is_none_stops_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rather than no tools at all."""
     monkeypatch.setenv("TOOLS_DIR", "nowhere")
     with pytest.raises(SettingsError, match="TOOLS_DIR: "):
+        load()
+
+
+def test_mcp_servers_come_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MCP_TRUST names those whose word counts."""
+    assert mcp_servers(load()) == ()
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}', "utf-8")
+    monkeypatch.setenv("MCP_SERVERS", str(file))
+    monkeypatch.setenv("MCP_TRUST", "b")
+    assert [(server.name, server.is_trusted) for server in mcp_servers(load())] == [("a", False), ("b", True)]
+    monkeypatch.setenv("MCP_TRUST", "b,c")
+    with pytest.raises(SettingsError, match="MCP_TRUST: c is no server in MCP_SERVERS"):
+        mcp_servers(load())
+
+
+async def test_a_wrong_file_of_mcp_servers_stops_start_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line that names it; so does one that is not there."""
+    file = tmp_path / "mcp.json"
+    file.write_text("{}", "utf-8")
+    monkeypatch.setenv("MCP_SERVERS", str(file))
+    async with open_tools(load()) as tools:
+        with pytest.raises(SettingsError, match=rf"MCP_SERVERS: {file} has no object mcpServers"):
+            async with open_mcp(load(), tools, None):
+                pass
+    monkeypatch.setenv("MCP_SERVERS", str(tmp_path / "none.json"))
+    with pytest.raises(SettingsError, match="MCP_SERVERS: Path does not point to a file"):
         load()
 
 

@@ -36,6 +36,23 @@ def test_a_key_turns_gemini_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().chosen_model == "demo"
 
 
+@pytest.mark.parametrize(
+    ("value", "tools"),
+    [
+        ("", ("auto",)),
+        ("auto", ("auto",)),
+        ("off", ()),
+        ("url_context, google_search,url_context", ("url_context", "google_search")),
+    ],
+)
+def test_the_vendors_own_tools_are_named_or_chosen(
+    monkeypatch: pytest.MonkeyPatch, value: str, tools: tuple[str, ...]
+) -> None:
+    """Each once, in the order they are named in."""
+    monkeypatch.setenv("SERVER_TOOLS", value)
+    assert load().server_tools == tools
+
+
 def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`.env` in the working folder counts; an empty line in it changes nothing."""
     (tmp_path / ".env").write_text("BOT_NAME=Hana\nPORT=\nTIMEZONE=Asia/Tokyo\n")
@@ -57,6 +74,8 @@ def test_the_env_file_is_read_and_the_environment_wins(monkeypatch: pytest.Monke
         ("LOG_LEVEL", "LOUD"),
         ("HISTORY_DAYS", "0"),
         ("MAX_TOOL_TURNS", "0"),
+        ("SERVER_TOOLS", "auto,google_search"),
+        ("SERVER_TOOLS", "bing"),
         ("GOOGLE_GEMINI_BASE_URL", "https://host/v1beta"),
         ("GOOGLE_GEMINI_BASE_URL", "host"),
         ("GOOGLE_GEMINI_BASE_URL", "http://host:99999"),
@@ -229,6 +248,45 @@ def test_nobody_approves_in_the_place_of_strangers(
         load()
     monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
     assert load().approval_mode == "auto_approve"
+
+
+def test_reviewers_decide_only_where_nobody_else_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that convinces them all would run a call: refused as automatic approval is."""
+    decide = {"REVIEWERS": "ollama:a", "REVIEW_MODE": "decide", "REVIEW_TOOLS": "run_command"}
+    for variable, value in decide.items():
+        monkeypatch.setenv(variable, value)
+    assert load().review_tools == ("run_command",)
+    for variable, value in LINE.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError, match=r"^REVIEW_MODE: decide is refused .*\(LINE\).*AUTO_APPROVE_ANYWAY=1$"):
+        load()
+    monkeypatch.setenv("REVIEW_MODE", "veto")
+    assert load().review_mode == "veto"
+    monkeypatch.setenv("REVIEW_MODE", "decide")
+    monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
+    assert load().review_mode == "decide"
+
+
+@pytest.mark.parametrize(
+    ("variables", "refused"),
+    [
+        ({"REVIEW_MODE": "veto"}, "REVIEWERS"),
+        ({"REVIEW_MODE": "decide", "REVIEW_TOOLS": "launch"}, "REVIEWERS"),
+        ({"REVIEW_MODE": "decide", "REVIEWERS": "ollama:a"}, "REVIEW_TOOLS"),
+        ({"REVIEW_MODE": "always"}, "REVIEW_MODE"),
+        ({"REVIEWERS": "gpt-5"}, "REVIEWERS"),
+        ({"REVIEWERS": ",".join(f"ollama:{n}" for n in range(6))}, "REVIEWERS"),
+    ],
+)
+def test_a_review_without_effect_is_refused(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], refused: str
+) -> None:
+    """A mode that needs what is not there, a name that is none, and more voices than a question shows."""
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as error:
+        load()
+    assert error.value.variable == refused
 
 
 def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:

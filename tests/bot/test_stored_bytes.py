@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall
@@ -10,6 +13,7 @@ from bot.channels import Delivery, InboundEvent, Question, Reply
 from bot.conversation import journal
 from bot.transcript import (
     Author,
+    FileRef,
     Media,
     Message,
     Opaque,
@@ -25,6 +29,7 @@ from bot.transcript import (
 
 CALL = ToolCall("c1", "launch", {"what": "rocket"})
 RESULT = ToolResult("c1", "launch", {"output": {}}, is_error=True, is_rejected=True)
+FILE = FileRef("f1", "weather.png", "image/png", "20 °C", 9)
 AUTHOR = Author("U1", "Hanako", "ja-JP", "Asia/Tokyo")
 SAID = Message("m1", "user", (Text("hi"), Media("ref", "image/png", 3)), 1, AUTHOR, None, "[context]")
 ANSWER = Message("m2", "model", (Text("on it"), CALL), 2, None, Opaque("gemini", "flash", b"\x00\xff"))
@@ -56,6 +61,16 @@ STORED = {
     "result": (
         RESULT,
         b'{"type":"result","call_id":"c1","name":"launch","response":{"output":{}},"is_error":true,"is_rejected":true}',
+    ),
+    "result with a file": (
+        ToolResult("c1", "draw", {}, files=(FILE,)),
+        b'{"type":"result","call_id":"c1","name":"draw","response":{},"files":[{"id":"f1","name":"weather.png",'
+        b'"mime":"image/png","text":"20 \xc2\xb0C","size":9}]}',
+    ),
+    "delivery with a file": (
+        Delivery("turn_1_1", "turn_1", Reply("Done", files=(FILE,))),
+        b'{"id":"turn_1_1","turn_id":"turn_1","reply":{"text":"Done","files":[{"id":"f1","name":"weather.png",'
+        b'"mime":"image/png","text":"20 \xc2\xb0C","size":9}]}}',
     ),
     "begun": (StartedCall("c1"), b'{"call_id":"c1"}'),
     "asked": (
@@ -95,6 +110,22 @@ def test_what_was_stored_can_be_read(name: str) -> None:
     value, stored = STORED[name]
     decode = {"turn": decode_record, "summary": decode_summary}.get(name) or Decoder(type(value)).decode
     assert decode(stored) == value
+
+
+class EarlierResult(Struct, frozen=True, tag="result"):
+    """``ToolResult`` as the version before files has it."""
+
+    call_id: str
+    name: str
+    response: dict[str, Any]
+    is_error: bool = False
+    is_rejected: bool = False
+
+
+def test_earlier_versions_read_results_with_files() -> None:
+    """They leave the files out; what is left out of a result they take for its default."""
+    _, stored = STORED["result with a file"]
+    assert Decoder(EarlierResult).decode(stored) == EarlierResult("c1", "draw", {})
 
 
 def test_the_journals_kinds_are_these() -> None:

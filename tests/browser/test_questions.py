@@ -206,6 +206,15 @@ async def test_a_press_that_did_not_arrive_can_be_repeated(browser: Browser) -> 
         assert (await site.arrival()).approved
 
 
+async def test_what_models_say_stands_apart_from_the_arguments(browser: Browser) -> None:
+    """As text, below the list of arguments; a question without it has no room for it."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "Launch it")
+        await (await site.turn()).asks("launch", {"what": "rocket"}, "Reviewer a is against: “<b>No</b>”", "B")
+        await expect(page.locator(".card .remarks p")).to_have_text(["Reviewer a is against: “<b>No</b>”", "B"])
+        await expect(page.locator(".card li")).to_have_text(["▸ what: rocket"])
+
+
 async def test_the_question_speaks_japanese(browser: Browser) -> None:
     """In the language of the page."""
     async with Site().open() as site, visit(browser, site.url, locale="ja-JP") as page:
@@ -215,3 +224,4 @@ async def test_the_question_speaks_japanese(browser: Browser) -> None:
         await expect(asking.get_by_role("button", name="許可する")).to_be_visible()
         await expect(asking.get_by_role("button", name="許可しない")).to_be_visible()
         await expect(asking.locator("ul")).to_be_hidden()
+        await expect(asking.locator(".remarks")).to_be_hidden()

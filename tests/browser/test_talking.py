@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Browser, expect
 
+from bot.transcript import Message, Text
 from tests.browser.visit import expect_thread, say, visit
 from tests.fakes.site import Site
 
@@ -26,6 +27,21 @@ async def test_an_answer_appears_while_it_is_made(browser: Browser) -> None:
         await expect(page.get_by_role("status")).to_have_text("")
         await turn.answers("It will be **sunny** today.")
         await expect_thread(page, "user: Will it rain?", "answer: It will be sunny today.")
+
+
+async def test_a_reminder_shows_only_what_it_says(browser: Browser) -> None:
+    """Nobody has written the message that it brings."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "Remind me to drink water")
+        await (await site.turn()).answers("Set.")
+        await expect_thread(page, "user: Remind me to drink water", "answer: Set.")
+        (past,) = site.history.values()
+        past += [
+            Message("reminder_1_2", "user", (Text("It is time: drink water"),), 2),
+            Message("m9", "model", (Text("⏰ drink water"),), 3),
+        ]
+        await page.reload()
+        await expect_thread(page, "user: Remind me to drink water", "answer: Set.", "answer: ⏰ drink water")
 
 
 async def test_a_tool_call_can_be_opened_by_keyboard(browser: Browser) -> None:

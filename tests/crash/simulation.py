@@ -17,7 +17,7 @@ from bot.conversation.cancellation import TOPIC
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
-from bot.providers.scripted import Step
+from bot.providers.scripted import Scripted, Step
 from bot.store import CLOCK, Store, open_store
 from bot.store.budget import read_scripts
 from bot.store.clients import hash_of
@@ -26,6 +26,7 @@ from bot.store.leases import LEASE_MS
 from bot.store.scripts import NAMES, _read
 from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
+from tests.bot.conversation.reviewing import reviewers
 from tests.bot.harness import Harness, Mailbox, texts
 from tests.bot.store.turns import key
 from tests.crash.rig import Called, CrashRig, Lookup
@@ -59,6 +60,7 @@ class Scenario:
         afterwards: comes in between the death and the take-over.
         busy: how often the platform says that it is busy.
         is_mute: the platform takes no questions.
+        votes: of each reviewer, about every call.
     """
 
     said: tuple[InboundEvent, ...]
@@ -69,6 +71,7 @@ class Scenario:
     busy: int = 0
     is_mute: bool = False
     policy: Policy = ASKING
+    votes: tuple[Step, ...] = ()
 
 
 @dataclass(slots=True)
@@ -107,7 +110,8 @@ class Process(Mailbox):
         def answer(messages: Sequence[Message]) -> Step:
             return replace(scenario.think(messages), opaque=BY_MODEL)
 
-        self.harness = Harness(store, [answer] * 20, self, conversation.rig.tools, scenario.policy)
+        jury = reviewers(*(Scripted([vote] * 20) for vote in scenario.votes))
+        self.harness = Harness(store, [answer] * 20, self, conversation.rig.tools, scenario.policy, reviewers=jury)
 
     @property
     def is_dead(self) -> bool:

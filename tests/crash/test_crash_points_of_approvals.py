@@ -8,10 +8,11 @@ import pytest
 
 from bot.agent.loop import CANCELLED
 from bot.agent.tool_runner import INTERRUPTED
-from bot.conversation.approvals import EXPIRED, REJECTED
+from bot.conversation.approvals import EXPIRED, REJECTED, VETOED
 from bot.conversation.delivery import CANNOT_ASK
 from bot.conversation.services import Policy
 from bot.store import Depths, Store
+from tests.bot.conversation.reviewing import NO, YES
 from tests.crash.driver import EVERY, at_each, crash_at_every_request, run
 from tests.crash.evidence import Ending, ending_of
 from tests.crash.rig import CrashRig
@@ -66,6 +67,14 @@ SCENARIOS = {
     "too late": (
         launching(policy=Policy(ttl_s=0)),
         ends(TOO_LATE, ANSWER, past=PAST, error=EXPIRED),
+    ),
+    "allowed by all reviewers": (
+        launching(votes=(YES, YES), policy=Policy(review_mode="decide", review_tools=("launch",))),
+        Ending([ANSWER], PAST, {1: {"heard": {"n": 1}}}, asked=2, called=[1]),
+    ),
+    "rejected by most reviewers": (
+        launching(votes=(NO, NO, YES), policy=Policy(review_mode="veto")),
+        Ending([ANSWER], PAST, {1: {"error": f"{VETOED}: Nobody asked for it. Nobody asked for it."}}, 2, []),
     ),
     "one of two": (
         Scenario(

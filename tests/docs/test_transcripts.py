@@ -26,6 +26,7 @@ from tests.fakes.slack_streams import is_own, show
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.project import ROOT
 from tests.waiting import until
+from toolset.weather import GetWeather
 
 USERS = {"Emma": "U00000002", "Hanako": "U00000001"}  # in Slack
 EMMA = "U" + "2" * 32  # in LINE
@@ -115,7 +116,8 @@ class SlackTalk:
         if seen == "text":
             await until(lambda: any(message.get("streaming_state") == "in_progress" for message in self._messages))
         else:
-            await until(lambda: seen in _name(self._status))
+            names = (seen, *GetWeather.titles.values()) if seen == GetWeather.name else (seen,)
+            await until(lambda: any(name in _name(self._status) for name in names))
 
     async def say(self, words: str, *, in_thread: bool = True) -> None:
         """They mention the bot."""

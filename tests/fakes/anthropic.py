@@ -178,6 +178,16 @@ def call(name: str, arguments: JSON) -> JSON:
     return {"type": "tool_use", "id": f"toolu_{secrets.token_hex(12)}", "name": name, "input": arguments}
 
 
+def searched(query: str, *pages: JSON) -> list[JSON]:
+    """The blocks of a search by Anthropic itself; a page has ``url`` and ``title``."""
+    search_id = f"srvtoolu_{secrets.token_hex(12)}"
+    found = [{"type": "web_search_result", "encrypted_content": "x", "page_age": None, **page} for page in pages]
+    return [
+        {"type": "server_tool_use", "id": search_id, "name": "web_search", "input": {"query": query}},
+        {"type": "web_search_tool_result", "tool_use_id": search_id, "content": found},
+    ]
+
+
 def thought(words: str = "Let me think.") -> JSON:
     """A block of thinking, signed."""
     return {"type": "thinking", "thinking": words, "signature": secrets.token_urlsafe(24)}
@@ -188,8 +198,11 @@ def events_of(blocks: Sequence[JSON]) -> Iterator[JSON]:
     for index, block in enumerate(blocks):
         if block["type"] == "text":
             yield block_start(index, text(""))
+            for citation in block.get("citations", ()):
+                delta = {"type": "citations_delta", "citation": citation}
+                yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield text_delta(index, block["text"])
-        elif block["type"] == "tool_use":
+        elif block["type"] in ("tool_use", "server_tool_use"):
             yield block_start(index, {**block, "input": {}})
             written = msgspec.json.encode(block["input"]).decode() if block["input"] else ""
             half = len(written) // 2

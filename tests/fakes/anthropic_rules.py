@@ -48,11 +48,17 @@ BLOCKS = {
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
     "thinking": {"type", "thinking", "signature"},
     "redacted_thinking": {"type", "data"},
+    "server_tool_use": {"type", "id", "name", "input", "caller"},
+    "web_search_tool_result": {"type", "tool_use_id", "content", "caller"},
 }
 OF_ROLE = {
     "user": {"text", "image", "tool_result"},
-    "assistant": {"text", "tool_use", "thinking", "redacted_thinking"},
+    "assistant": {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use", "web_search_tool_result"},
 }
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+WEB_SEARCH = "web_search_20250305"
+SEARCH_FIELDS = {"type", "name", "max_uses", "allowed_domains", "blocked_domains", "user_location", "cache_control"}
+NO_SEARCH = "'{}' does not support tool types: web_search_20250305."
 THOUGHTS = ("thinking", "redacted_thinking")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -113,6 +119,10 @@ def _want(condition: bool, otherwise: str) -> None:
 def _check_tools(body: JSON) -> None:
     tools = body.get("tools", [])
     for index, tool in enumerate(tools):
+        if tool.get("type") == WEB_SEARCH:
+            _want(not body["model"].startswith("claude-3-haiku"), NO_SEARCH.format(body["model"]))
+            _want(tool["name"] == "web_search" and tool.keys() <= SEARCH_FIELDS, f"tools.{index}: Extra inputs")
+            continue
         where = f"tools.{index}.custom"
         _want(NAME.fullmatch(tool["name"]) is not None, f"{where}.name: String should match pattern '{NAME.pattern}'")
         _check_schema(tool.get("input_schema"), where, strict=tool.get("strict", False))
@@ -197,6 +207,7 @@ def _check_messages(messages: list[JSON], thoughts: list[JSON]) -> None:
         for index, block in enumerate(blocks):
             _check_block(block, message["role"], f"messages.{place}.content.{index}", thoughts)
         _check_results(blocks, open_calls, place)
+        _check_searches(blocks, place)
         open_calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
         _want(
             ids.isdisjoint(open_calls) and len(set(open_calls)) == len(open_calls),
@@ -223,6 +234,20 @@ def _check_results(blocks: list[JSON], open_calls: list[str], place: int) -> Non
     for index, block in enumerate(blocks):
         if block["type"] == "tool_result" and (index >= len(open_calls) or block["tool_use_id"] not in open_calls):
             raise Refused(UNASKED.format(place, index, block["tool_use_id"]))
+
+
+def _check_searches(blocks: list[JSON], place: int) -> None:
+    """A result of a search stands after its call; a call without one is still to run, beside a call of ours."""
+    called: list[str] = []
+    for block in blocks:
+        if block["type"] == "server_tool_use":
+            called.append(block["id"])
+        elif block["type"] == "web_search_tool_result":
+            known = block["tool_use_id"] in called
+            _want(known, f"messages.{place}: `web_search_tool_result` block without its `server_tool_use` block")
+            called.remove(block["tool_use_id"])
+    pending = not called or any(block["type"] == "tool_use" for block in blocks)
+    _want(pending, f"messages.{place}: `server_tool_use` block without its `web_search_tool_result` block")
 
 
 def _check_block(block: JSON, role: str, where: str, thoughts: list[JSON]) -> None:

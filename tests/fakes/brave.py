@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.failures import failed
+from tests.fakes.failures import Failing
 from tests.fakes.serving import serving
 
 KEY = "BSA-sk-secret-brave"
@@ -22,28 +22,27 @@ MAX_WORDS = 50
 MAX_COUNT = 20
 
 
-class BraveFake:
+class BraveFake(Failing):
     """The service.
 
     Attributes:
         base_url: what BRAVE_BASE_URL must be.
         requests: the parameters of all requests.
         results: what is found.
-        failure: how it fails; empty: it does not.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.base_url = ""
         self.requests: list[dict[str, str]] = []
         self.results: list[dict[str, Any]] = []
-        self.failure = ""
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         """GET /res/v1/web/search."""
         query = dict(request.query)
         self.requests.append(query)
-        if self.failure:
-            return await failed(request, self.failure)
+        if failure := await self.failed(request):
+            return failure
         if request.headers.get("X-Subscription-Token") != KEY:
             return _error(401 if "X-Subscription-Token" in request.headers else 422, "SUBSCRIPTION_TOKEN_INVALID")
         text, count = query.get("q", ""), query.get("count", "20")

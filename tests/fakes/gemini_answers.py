@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -61,6 +63,32 @@ def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole")
     if finish and end == "whole":
         made[-1]["candidates"][0]["finishReason"] = finish
     return Answer(tuple(made), end)
+
+
+def signed() -> JSON:
+    """A signature, as a field of a part."""
+    return {"thoughtSignature": base64.b64encode(secrets.token_bytes(24)).decode()}
+
+
+def searched(query: str) -> list[JSON]:
+    """The parts of a search by the service itself: https://ai.google.dev/gemini-api/docs/tool-combination."""
+    call = {"id": secrets.token_hex(4), "toolType": "GOOGLE_SEARCH_WEB"}
+    return [
+        {"toolCall": {**call, "args": {"queries": [query]}}} | signed(),
+        {"toolResponse": {**call, "response": {"search_suggestions": "<div>…</div>"}}} | signed(),
+    ]
+
+
+def grounded(query: str, pages: Sequence[JSON], text: str) -> Answer:
+    """A search, then text with what it rests on: https://ai.google.dev/gemini-api/docs/google-search."""
+    answer = answer_of(searched(query), [{"text": text}])
+    answer.events[-1]["candidates"][0]["groundingMetadata"] = {
+        "webSearchQueries": [query],
+        "groundingChunks": [{"web": page} for page in pages],
+        "groundingSupports": [{"segment": {"endIndex": len(text.encode()), "text": text}}],
+        "searchEntryPoint": {"renderedContent": "<div>…</div>"},
+    }
+    return answer
 
 
 def whole(events: Sequence[JSON]) -> JSON:

@@ -109,6 +109,7 @@ class CachedContents:
             raise Refused(f"{model} is not found, or is not supported for createCachedContent.", 404)
         prefix = {name: value for name, value in body.items() if name not in {*UPDATED, "displayName"}}
         gemini_rules.check_prefix(prefix)
+        gemini_rules.check_combination(model, prefix)
         gemini_rules.check_specification(prefix, [])
         tokens, least = len(msgspec.json.encode(prefix)) // BYTES_PER_TOKEN, least_tokens(model)
         if tokens < least:

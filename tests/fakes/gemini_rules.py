@@ -36,6 +36,16 @@ SCHEMA_WORDS = {
     *("required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf"),
     *("propertyOrdering", "default", "minimum", "maximum"),
 }
+# https://ai.google.dev/gemini-api/docs/tool-combination
+BUILT_IN = {"googleSearch", "urlContext", "codeExecution"}
+NOT_COMBINED = "Tool use with function calling is unsupported"
+NOT_ENABLED = (
+    "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
+)
+# Documented without their words:
+NO_AUTO = "Function calling mode AUTO is not supported with include_server_side_tool_invocations."
+NOT_CIRCULATED = "Please enable tool_config.include_server_side_tool_invocations to send tool_call and tool_response."
+CHANGED = "Please send tool_call and tool_response parts back unchanged, each response after its call."
 FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 CALL_ORDER = (
@@ -75,6 +85,7 @@ def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
     body = known(raw, TOP_LEVEL)
     _check_cache(body)
     check_prefix(body)
+    check_combination(model, body)
     _check_thinking(model, body.get("generationConfig") or {})
     contents = body.get("contents")
     if not contents:
@@ -84,7 +95,40 @@ def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
     _check_turns(contents)
     if generation(model) >= 3:
         _check_signatures(contents)
-    check_specification(body, _camel(own_parts))
+    own = _camel(own_parts)
+    _check_circulation(body, own)
+    check_specification(body, own)
+
+
+def check_combination(model: str, body: JSON) -> None:
+    """Refuse the service's own tools beside functions, unless the model and the request combine them.
+
+    Raises:
+        Refused: with the service's text.
+    """
+    tools = body.get("tools") or [{}]
+    if not (BUILT_IN & tools[0].keys() and tools[0].get("functionDeclarations")):
+        return
+    config = body.get("toolConfig") or {}
+    if generation(model) < 3:
+        raise Refused(NOT_COMBINED)
+    if not config.get("includeServerSideToolInvocations"):
+        raise Refused(NOT_ENABLED)
+    if config.get("functionCallingConfig", {}).get("mode") == "AUTO":
+        raise Refused(NO_AUTO)
+
+
+def _check_circulation(body: JSON, own_parts: list[JSON]) -> None:
+    """Calls of the service's own tools come back as they were, and only to requests that combine."""
+    combines = "cachedContent" in body or (body.get("toolConfig") or {}).get("includeServerSideToolInvocations")
+    for content in body["contents"]:
+        own = [part for part in content["parts"] if part.keys() & {"toolCall", "toolResponse"}]
+        if own and not combines:
+            raise Refused(NOT_CIRCULATED)
+        called = [part["toolCall"]["id"] for part in own if "toolCall" in part]
+        answered = [part["toolResponse"]["id"] for part in own if "toolResponse" in part]
+        if called != answered or not all(part in own_parts for part in own):
+            raise Refused(CHANGED)
 
 
 def known(raw: bytes, fields: set[str]) -> JSON:

@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.answers import Failing
+from tests.fakes.failures import Failing
 from tests.fakes.serving import serving
 
 NONE = "発表警報・注意報はなし"
@@ -158,7 +158,7 @@ class JmaFake(Failing):
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         self.requests.append(request.path)
-        if failure := await self.answer(request):
+        if failure := await self.failed(request):
             return failure
         if request.path == "/bosai/common/const/area.json":
             return web.json_response(self.areas)

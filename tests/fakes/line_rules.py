@@ -27,6 +27,8 @@ BODIES = {
     "set": ("", {"endpoint"}),
     "test": ("", {"endpoint"}),
 }
+IMAGE_FIELDS = {"type", "originalContentUrl", "previewImageUrl", "quickReply", "sender"}
+URL_CAP = 2_000
 TEXT_FIELDS = {"type", "text", "quoteToken", "emojis", "quickReply", "sender"}
 
 
@@ -110,6 +112,12 @@ def _message_errors(messages: Any) -> Iterator[tuple[str, str]]:
         if message.get("type") == "text":
             yield from text_errors(message.get("text"), MOST_UNITS, f"{where}.text")
             yield from unknown(message, TEXT_FIELDS, where)
+        elif message.get("type") == "image":
+            for name in ("originalContentUrl", "previewImageUrl"):
+                url = message.get(name)
+                if not isinstance(url, str) or not url.startswith("https://") or len(url) > URL_CAP:
+                    yield "Must be a valid HTTPS URL", f"{where}.{name}"
+            yield from unknown(message, IMAGE_FIELDS, where)
         elif message.get("type") == "template":
             yield from template_errors(message, where)
         elif message.get("type") == "flex":

@@ -39,7 +39,7 @@ class Sent:
 
     @property
     def texts(self) -> list[str]:
-        """Their words, a bubble each."""
+        """Their words, a bubble each; of a picture, its address."""
         return [_words(message) for message in self.messages]
 
     @property
@@ -74,5 +74,7 @@ def _actions(message: JSON) -> list[JSON]:
 def _words(message: JSON) -> str:
     if message["type"] == "flex":
         return flex_words(message)
+    if message["type"] == "image":
+        return str(message["originalContentUrl"])
     words: str = message["text"] if "text" in message else message["template"]["text"]
     return words

@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Mount
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 
 from bot import texts
 from bot.channels import Delivery, InboundEvent, Poll, Question, Reply
@@ -19,7 +21,7 @@ from bot.channels.console.channel import Console, Reads
 from bot.errors import StoreUnavailable
 from bot.live_events import AnswerRestarted, AnswerText, Joined, LiveEvent, ToolFinished, ToolStarted, TurnStarted
 from bot.store import DeadLetter
-from bot.transcript import Message, Text, ToolCall, ToolResult, new_id
+from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult, new_id
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route
 from bot.web.page import PageInfo, page_routes
@@ -28,6 +30,7 @@ from bot.web.server import serving
 from bot.web.signin import SignIn
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
+from tests.fakes.stored_files import LocalFiles
 from tests.waiting import until
 
 AT = 1_763_700_000_000
@@ -42,12 +45,14 @@ class Site:
         history: the committed messages by conversation.
         questions: the open one by conversation.
         letters: what could not be delivered.
+        files: of tool calls.
     """
 
     def __init__(self, *, demo: bool = False, token: str = "", bot_name: str = "Kaiwa") -> None:
         self.away = False
         self.live = LocalLive()
         self.letters = Letters()
+        self.files = LocalFiles("")
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self.questions: dict[str, Question] = {}
         self.polls: list[Poll] = []
@@ -65,7 +70,8 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        console = Console(self._accept, self.live, Reads(self._past, self._question, self._open_polls), catalogue, "en")
+        reads = Reads(self._past, self._question, self._open_polls, self.files)
+        console = Console(self._accept, self.live, reads, catalogue, "en")
         guard = Middleware(
             Guard,
             signin=SignIn(SecretStr(self._token), SecretStr(""), catalogue, self._info.bot_name),
@@ -73,10 +79,11 @@ class Site:
             language="en",
         )
         routes = [*page_routes(self._info, catalogue), dead_letters_route(self.letters), *console.routes()]
+        file = Route("/files/{name}", self._file)
         self.console = console
         with listen("127.0.0.1", self._port) as sock:
             self._port = sock.getsockname()[1]
-            async with serving(Starlette(routes=[Mount("/", routes=routes, middleware=[guard])]), sock):
+            async with serving(Starlette(routes=[file, Mount("/", routes=routes, middleware=[guard])]), sock):
                 yield self
                 console.close()
 
@@ -104,6 +111,10 @@ class Site:
         turn = Turn(self, conversation, arrival.message)
         await turn.begin()
         return turn
+
+    async def _file(self, request: Request) -> Response:
+        content = self.files.kept.get(request.path_params["name"][:32])
+        return Response(content, media_type="image/png") if content else Response(status_code=404)
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         if self.away:
@@ -165,6 +176,7 @@ class Turn:
         self.asked = asked
         self._id = new_id("turn")
         self._added = [asked]
+        self._files: tuple[FileRef, ...] = ()
         self._watcher = site.console.watcher(conversation)
 
     async def begin(self) -> None:
@@ -185,10 +197,13 @@ class Turn:
         await self._watcher.show(ToolStarted(call.id, name, arguments))
         return call
 
-    async def returns(self, call: ToolCall, response: dict[str, Any], ms: int = 312) -> None:
+    async def returns(
+        self, call: ToolCall, response: dict[str, Any], ms: int = 312, files: tuple[FileRef, ...] = ()
+    ) -> None:
         """Let a tool finish."""
         is_error = "error" in response
-        result = ToolResult(call.id, call.name, response, is_error)
+        result = ToolResult(call.id, call.name, response, is_error, files=files)
+        self._files += files
         self._added.append(Message(new_id("msg"), "tool", (result,), AT))
         await self._watcher.show(ToolFinished(call.id, call.name, response, is_error, ms))
 
@@ -201,10 +216,10 @@ class Turn:
         self._added.append(message)
         await self._watcher.show(Joined((message.id,)))
 
-    async def asks(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+    async def asks(self, name: str, arguments: dict[str, Any], *remarks: str) -> ToolCall:
         """Call a tool that acts, and park until somebody has decided."""
         call = await self.calls(name, arguments)
-        question = Question(new_id("question"), call.id, name, arguments, until=UNTIL)
+        question = Question(new_id("question"), call.id, name, arguments, until=UNTIL, remarks=remarks)
         self._site.questions[self.conversation] = question
         await self._deliver(Reply("May I?", question=question))
         return call
@@ -225,7 +240,7 @@ class Turn:
 
     async def tells(self, text: str, note: str = "") -> None:
         """Deliver the reply; with a note, the turn has failed."""
-        await self._deliver(Reply(text, failed=bool(note), note=note))
+        await self._deliver(Reply(text, failed=bool(note), note=note, files=self._files))
 
     async def refuses(self, text: str) -> None:
         """Tell somebody that their decision does not count."""

@@ -67,7 +67,6 @@ class SlackFake(Workspace):
         meanwhile: what happens elsewhere while Slack carries out a method, just before it answers.
     """
 
-    origin: str = ""
     tokens: set[str] = field(default_factory=lambda: {BOT_TOKEN})
     files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
@@ -231,6 +230,16 @@ class SlackFake(Workspace):
         content, kind = self.files[request.path]
         return web.Response(body=content, content_type=kind)
 
+    async def upload(self, request: web.Request) -> web.StreamResponse:
+        """Take a file's content at the address that was given for it."""
+        if self._troubles["upload"] and (response := self._troubles["upload"].popleft().response):
+            return response()
+        upload = self.uploads.get(request.match_info["id"])
+        if upload is None:
+            return web.Response(status=404)
+        upload.content = await request.read()
+        return web.Response(text=f"OK - {len(upload.content)}")
+
     async def link(self, request: web.Request) -> web.StreamResponse:
         """Serve a socket of Socket Mode; a ticket is good for one."""
         ticket = request.query.get("ticket", "")
@@ -271,6 +280,7 @@ def slack_fake() -> Iterator[SlackFake]:
     application.router.add_post("/commands/{id}", fake.respond)
     application.router.add_post("/actions/{id}", fake.respond)
     application.router.add_get("/files-pri/{path:.*}", fake.file)
+    application.router.add_post("/upload/v1/{id}", fake.upload)
     application.router.add_get("/link", fake.link)
     with serving(application) as fake.origin:
         yield fake

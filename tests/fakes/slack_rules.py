@@ -37,6 +37,8 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "chat.delete": (("chat:write",), frozenset({"channel", "ts"})),
     "users.info": (("users:read",), frozenset({"user", "include_locale"})),
     "files.info": (("files:read",), frozenset({"file"})),
+    "files.getUploadURLExternal": (("files:write",), frozenset({"filename", "length", "alt_txt"})),
+    "files.completeUploadExternal": (("files:write",), frozenset({"files", "channel_id", "thread_ts"})),
     "conversations.replies": (
         ("channels:history", "groups:history", "im:history", "mpim:history"),
         frozenset({"channel", "ts", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"}),
@@ -56,7 +58,14 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
         frozenset({"channel_id", "thread_ts", "title", "prompts"}),
     ),
 }
-FORM_ONLY = {"users.info", "files.info", "conversations.replies", "conversations.history"}
+FORM_ONLY = {
+    "users.info",
+    "files.info",
+    "files.getUploadURLExternal",
+    "files.completeUploadExternal",
+    "conversations.replies",
+    "conversations.history",
+}
 
 
 class Refused(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +14,19 @@ from tests.fakes.slack_streams import BOT_ID, Messages
 
 SCOPES = (
     *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
+    "files:write",
     *("groups:history", "im:history", "mpim:history", "users:read"),
 )
 STATUSES = ("active", "processing", "suspended", "closed")
+
+
+@dataclass
+class Upload:
+    """A file on its way in: its announced name and size, and its content once that has come."""
+
+    name: str
+    size: int
+    content: bytes | None = None
 
 
 @dataclass
@@ -26,6 +37,8 @@ class Workspace(Messages):
         scopes: granted to the app's token.
         no_status: channels in which no status is shown.
         file_cards: what files.info knows.
+        uploads: files by id, whose content may still be to come.
+        shared: names, contents and threads of files that were shared.
         posted: the arguments of every message the bot has posted.
         whispered: the same of every message for one person alone.
         sessions: the status of each thread's session, by channel and thread.
@@ -33,10 +46,13 @@ class Workspace(Messages):
         is_subscribed: to presses of the stop button.
     """
 
+    origin: str = ""
     scopes: list[str] = field(default_factory=lambda: list(SCOPES))
     messages: dict[str, list[JSON]] = field(default_factory=lambda: {CHANNEL: [], DIRECT: []})
     no_status: set[str] = field(default_factory=set)
     file_cards: dict[str, JSON] = field(default_factory=dict)
+    uploads: dict[str, Upload] = field(default_factory=dict)
+    shared: list[tuple[str, bytes, str]] = field(default_factory=list)
     posted: list[JSON] = field(default_factory=list)
     whispered: list[JSON] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -79,6 +95,32 @@ class Workspace(Messages):
         if arguments.get("file") not in self.file_cards:
             raise Refused("file_not_found")
         return {"ok": True, "file": self.file_cards[arguments["file"]]}
+
+    def _files_getUploadURLExternal(self, arguments: JSON) -> JSON:
+        name, length = str(arguments.get("filename", "")), str(arguments.get("length", ""))
+        if not name or not length.isdecimal() or not int(length):
+            raise Refused("invalid_arguments")
+        file_id = f"F{len(self.uploads):08d}"
+        self.uploads[file_id] = Upload(name, int(length))
+        return {"ok": True, "upload_url": f"{self.origin}/upload/v1/{file_id}", "file_id": file_id}
+
+    def _files_completeUploadExternal(self, arguments: JSON) -> JSON:
+        """Files whose content has not come, or has another size, are unknown; a file is shared once."""
+        try:
+            given = json.loads(arguments.get("files", ""))
+        except ValueError as error:
+            raise Refused("invalid_arguments") from error
+        channel, thread = self.place(arguments.get("channel_id")), arguments.get("thread_ts")
+        if thread and thread not in self._threads(channel):
+            raise Refused("thread_not_found")
+        for one in given:
+            upload = self.uploads.pop(one.get("id"), None)
+            if upload is None or upload.content is None or len(upload.content) != upload.size:
+                raise Refused("file_not_found")
+            self.shared.append((upload.name, upload.content, thread or ""))
+            fields = {"thread_ts": thread} if thread else {}
+            self.write(channel, text="", files=[{"id": one["id"], "name": upload.name}], **fields)
+        return {"ok": True, "files": given}
 
     def _chat_postMessage(self, arguments: JSON) -> JSON:
         channel = self.place(arguments.get("channel"))

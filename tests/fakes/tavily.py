@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.failures import failed
+from tests.fakes.failures import Failing
 from tests.fakes.serving import serving
 
 KEY = "tvly-sk-secret-tavily"
@@ -20,28 +20,27 @@ MAX_QUERY = 400  # characters
 MAX_COUNT = 20
 
 
-class TavilyFake:
+class TavilyFake(Failing):
     """The service.
 
     Attributes:
         base_url: what TAVILY_BASE_URL must be.
         requests: the bodies of all requests.
         results: what is found.
-        failure: how it fails; empty: it does not.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.base_url = ""
         self.requests: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
-        self.failure = ""
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         """POST /search."""
         body = await request.json()
         self.requests.append(body)
-        if self.failure:
-            return await failed(request, self.failure)
+        if failure := await self.failed(request):
+            return failure
         if request.headers.get("Authorization") != f"Bearer {KEY}":
             return _error(401, "Unauthorized: missing or invalid API key.")
         if request.content_type != "application/json" or set(body) - KNOWN or not body.get("query"):

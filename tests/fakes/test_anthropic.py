@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.fakes import anthropic_rules as rules
-from tests.fakes.anthropic import KEY, AnthropicFake, anthropic_fake, text
+from tests.fakes.anthropic import KEY, AnthropicFake, anthropic_fake, searched, text
 
 JSON = dict[str, Any]
 
@@ -18,6 +18,7 @@ MODEL = "claude-sonnet-5"
 QUESTION: JSON = {"role": "user", "content": "?"}
 SAID: JSON = {"role": "assistant", "content": [text("!")]}
 TOOL: JSON = {"name": "f", "input_schema": {"type": "object"}}
+SEARCH: JSON = {"type": "web_search_20250305", "name": "web_search"}
 BUDGET: JSON = {"type": "enabled", "budget_tokens": 1024}
 THOUGHT: JSON = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
 
@@ -51,6 +52,10 @@ def strict(**schema: Any) -> JSON:
 
 
 REFUSED: list[tuple[JSON, str]] = [
+    (said(QUESTION, {"role": "assistant", "content": searched("q")[:1]}, QUESTION), "without its `web_search_tool_res"),
+    (said(QUESTION, {"role": "assistant", "content": searched("q")[1:]}, QUESTION), "without its `server_tool_use`"),
+    (said(QUESTION, tools=[{**SEARCH, "input_schema": {}}]), "Extra inputs"),
+    (said(QUESTION, tools=[SEARCH], model="claude-3-haiku-20240307"), "does not support tool types"),
     ({"model": MODEL, "messages": [QUESTION]}, "max_tokens: Field required"),
     ({"model": MODEL, "max_tokens": 5}, "messages: Field required"),
     (said(QUESTION, temperature=1), "temperature: Extra inputs are not permitted"),
@@ -122,6 +127,13 @@ REFUSED: list[tuple[JSON, str]] = [
     ),
 ]
 TAKEN: list[JSON] = [
+    said(QUESTION, {"role": "assistant", "content": searched("q")}, QUESTION, tools=[SEARCH]),
+    said(
+        QUESTION,
+        {"role": "assistant", "content": [searched("q")[0], *used("a")["content"]]},
+        answered("a"),
+        tools=[SEARCH],
+    ),
     said(QUESTION),
     said(QUESTION, QUESTION),
     said(QUESTION, used("a", "b"), answered("b", "a", after=(text("!"),))),

@@ -38,6 +38,9 @@ def declared(**function: Any) -> JSON:
     return {"functionDeclarations": [{"name": "f", **function}]}
 
 
+COMBINED = declared() | {"googleSearch": {}}
+ENABLED = {"includeServerSideToolInvocations": True}
+SEARCHED = {"role": "model", "parts": [{"toolCall": {"id": "1"}}, {"toolResponse": {"id": "1"}}, {"text": "!"}]}
 A, B = {"name": "a", "id": "1"}, {"name": "b", "id": "2"}
 
 REFUSED: list[tuple[JSON, str]] = [
@@ -101,6 +104,17 @@ REFUSED: list[tuple[JSON, str]] = [
         },
         "must be a subset of the declared functions",
     ),
+    ({"contents": [QUESTION], "tools": [COMBINED]}, rules.NOT_ENABLED),
+    (
+        {
+            "contents": [QUESTION],
+            "tools": [COMBINED],
+            "toolConfig": ENABLED | {"functionCallingConfig": {"mode": "AUTO"}},
+        },
+        rules.NO_AUTO,
+    ),
+    ({"contents": [QUESTION, SEARCHED, QUESTION]}, rules.NOT_CIRCULATED),
+    ({"contents": [QUESTION, SEARCHED, QUESTION], "tools": [COMBINED], "toolConfig": ENABLED}, rules.CHANGED),
     (
         {"contents": [QUESTION], "cachedContent": "c", "systemInstruction": QUESTION},
         "CachedContent can not be used with GenerateContent request setting",
@@ -126,6 +140,8 @@ TAKEN: list[JSON] = [
     {"contents": [QUESTION], "system_instruction": QUESTION, "generation_config": {"max_output_tokens": 5}},
     {"contents": [QUESTION], "tools": [declared(parameters_json_schema={"$ref": "#", "additionalProperties": False})]},
     {"contents": [QUESTION], "tools": [declared(parameters={"type": "OBJECT", "properties": {"x": {}}})]},
+    {"contents": [QUESTION], "tools": [{"googleSearch": {}}]},
+    {"contents": [QUESTION], "tools": [COMBINED], "toolConfig": ENABLED},
 ]
 
 
@@ -173,6 +189,12 @@ def test_older_models_want_no_signature(fake: GeminiFake) -> None:
     assert post(fake, {"contents": [QUESTION, calls(A, signature=""), responses(A)]}, path).status_code == 200
     level = {"contents": [QUESTION], "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}}}
     assert message(post(fake, level, path)) == "Thinking level is not supported for this model."
+
+
+def test_older_models_do_not_combine_tools(fake: GeminiFake) -> None:
+    """Neither with the switch nor without."""
+    body = {"contents": [QUESTION], "tools": [COMBINED], "toolConfig": ENABLED}
+    assert message(post(fake, body, STREAM.replace("3.5", "2.5"))) == rules.NOT_COMBINED
 
 
 def test_the_oldest_models_do_not_think(fake: GeminiFake) -> None:

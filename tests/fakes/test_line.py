@@ -19,6 +19,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 REPLY, PUSH = "/v2/bot/message/reply", "/v2/bot/message/push"
 KEY = {"X-Line-Retry-Key": "123e4567-e89b-12d3-a456-426614174000"}
 HI = {"type": "text", "text": "hi"}
+IMAGE = {"type": "image", "originalContentUrl": "https://a.example/1", "previewImageUrl": "https://a.example/1"}
 YES = {"type": "postback", "label": "Yes", "data": "yes", "displayText": "Yes"}
 NO = {"type": "message", "label": "No", "text": "no"}
 CONFIRM = {"type": "confirm", "text": "Sure?", "actions": [YES, NO]}
@@ -99,6 +100,10 @@ async def test_a_retry_key_belongs_to_a_push_and_counts_once(fake: LineFake, cli
         ([{"type": "text", "text": "🍎" * 2_501}], "Length must be between 0 and 5000"),
         ([{"type": "markdown", "text": "hi"}], "Must be one of the following values"),
         ([HI | {"colour": "red"}], "Unknown property"),
+        ([IMAGE | {"originalContentUrl": "http://a.example/1.png"}], "Must be a valid HTTPS URL"),
+        ([IMAGE | {"previewImageUrl": f"https://a.example/{'1' * 2_000}"}], "Must be a valid HTTPS URL"),
+        ([{"type": "image", "originalContentUrl": "https://a.example/1.png"}], "Must be a valid HTTPS URL"),
+        ([IMAGE | {"text": "hi"}], "Unknown property"),
         ([ASKED | {"altText": ""}], "May not be empty"),
         ([ASKED | {"altText": "a" * 1_501}], "Length must be between 0 and 1500"),
         ([ASKED | {"quoteToken": "q"}], "Unknown property"),

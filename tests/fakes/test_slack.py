@@ -76,6 +76,8 @@ def read(fake: SlackFake, method: str, **arguments: Any) -> dict[str, Any]:
             {"channel_id": CHANNEL, "prompts": [{"title": "", "message": ""}]},
             "invalid_arguments",
         ),
+        ("files.getUploadURLExternal", {"filename": "a.png", "length": 9}, "invalid_arguments"),  # it takes no JSON
+        ("files.completeUploadExternal", {"files": [{"id": "F1"}]}, "invalid_arguments"),
         ("apps.connections.open", {}, "not_allowed_token_type"),
     ],
 )
@@ -83,6 +85,30 @@ def test_what_slack_refuses_is_refused(fake: SlackFake, method: str, arguments: 
     """With status 200, as Slack does."""
     assert call(fake, method, **arguments)["error"] == error
     assert fake.posted == []
+
+
+def test_a_file_is_shared_once_and_whole(fake: SlackFake) -> None:
+    """Not before its content has come, not in part, and not in a thread that does not exist."""
+
+    def share(**arguments: str) -> Any:
+        given = {"files": json.dumps([{"id": begun["file_id"]}]), "channel_id": CHANNEL, "thread_ts": TS} | arguments
+        return form("files.completeUploadExternal", **given).get("error", "")
+
+    def form(method: str, **arguments: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {BOT_TOKEN}"}
+        answer: dict[str, Any] = httpx.post(f"{fake.api_base_url}{method}", params=arguments, headers=headers).json()
+        return answer
+
+    assert form("files.getUploadURLExternal", filename="a.png", length="0")["error"] == "invalid_arguments"
+    for content, outcome in ((b"", "file_not_found"), (b"12", "file_not_found"), (b"123", "")):
+        begun = form("files.getUploadURLExternal", filename="a.png", length="3")
+        if content:
+            assert httpx.post(begun["upload_url"], content=content).status_code == 200
+        assert share(thread_ts="1.1") == "thread_not_found"
+        assert share() == outcome
+    assert share() == "file_not_found"
+    assert fake.shared == [("a.png", b"123", TS)]
+    assert httpx.post(begun["upload_url"], content=b"123").status_code == 404
 
 
 def test_tokens_and_scopes_are_looked_at(fake: SlackFake) -> None:

@@ -19,7 +19,7 @@ from html import escape
 
 from aiohttp import web
 
-from tests.fakes.answers import Failing
+from tests.fakes.failures import Failing
 from tests.fakes.serving import serving
 
 NAMESPACES = (
@@ -53,7 +53,7 @@ class WordPressFake(Failing):
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         self.requests.append(request.rel_url.human_repr())
-        if failure := await self.answer(request):
+        if failure := await self.failed(request):
             return failure
         if request.path == "/feed" or "feed" in request.query:
             return web.Response(status=301, headers={"Location": "/feed/"})

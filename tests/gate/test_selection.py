@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from itertools import chain
 
 import pytest
@@ -24,3 +25,11 @@ def test_every_beginning_is_that_of_a_test(beginning: str) -> None:
     path, _, name = beginning.partition("::")
     assert (ROOT / path).exists()
     assert not name or f"def {name}" in (ROOT / path).read_text("utf-8")
+
+
+@pytest.mark.parametrize("folder", ["tests/live", "tests/llm"])
+def test_what_needs_the_internet_or_a_model_is_run_by_its_own_target_alone(folder: str) -> None:
+    """Neither ``make quick`` nor ``make test`` nor ``make nightly`` enters these folders."""
+    assert folder in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["norecursedirs"]
+    naming = [line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if folder in line]
+    assert naming == [f"\t@$(BIN)/pytest --quiet {'-rs ' if folder == 'tests/live' else ''}{folder}"]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import httpx
 
 from bot.channels import Delivery, InboundEvent
+from bot.conversation.review import Reviewers
 from bot.conversation.services import Policy
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
@@ -133,6 +134,7 @@ async def injected_group(
     injection: Injection,
     carrier: str = "a page",
     policy: Policy | None = None,
+    reviewers: Reviewers | None = None,
 ) -> AsyncIterator[InjectedGroup]:
     """Set the scene: the injection lies where the carrier finds it."""
     wttr.place("Tokyo", condition=injection.text, condition_ja=injection.text)
@@ -144,7 +146,7 @@ async def injected_group(
     launch, model = Launch(), Obeying(injection, CARRIERS[carrier])
     async with http_client() as http:
         tools = _tools(http, wttr, folder, launch, ReadPage(injection.text))
-        harness = Harness(store, [model] * MOST_STEPS, None, tools, policy)
+        harness = Harness(store, [model] * MOST_STEPS, None, tools, policy, reviewers=reviewers)
         model.requests = harness.model.requests
         yield InjectedGroup(harness, model, launch, wttr)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.fakes.gemini import KEY as GEMINI_KEY
 from tests.fakes.gemini import GeminiFake
+from tests.fakes.gemini_answers import grounded
 from tests.fakes.openai import KEY, openai_fake
 from tests.fakes.wttr import WttrFake
 from tests.process.kaiwa_process import kaiwa
@@ -29,6 +30,24 @@ async def test_a_question_goes_through_an_openai_server(tmp_path: Path, wttr: Wt
         ("gpt-5-mini-2025", "tool_use"),
         ("gpt-5-mini-2025", "end_turn"),
     ]
+
+
+async def test_gemini_searches_and_names_its_sources(tmp_path: Path, gemini: GeminiFake) -> None:
+    """As it comes, with no more set than a key: beside Kaiwa's tools, and the searches are counted."""
+    gemini.answer(grounded("news", [{"uri": "https://a.example/x", "title": "a.example"}], "So it is."))
+    variables = {"GEMINI_API_KEY": GEMINI_KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        await running.say(TALK, "What is new?")
+        [answer] = await running.answers(TALK, 1)
+        assert answer == (
+            "So it is.\n\nSources:\n- [a.example](https://a.example/x)\n\n"
+            "Search Google for:\n- [news](https://www.google.com/search?q=news)"
+        )
+        await running.say(TALK, "/usage")
+        assert ", 1 searches" in (await running.answers(TALK, 2))[1]
+    [tool] = gemini.requests[-1].body["tools"]
+    assert tool["googleSearch"] == {}
+    assert "get_weather" in [function["name"] for function in tool["functionDeclarations"]]
 
 
 async def test_a_fallback_answers_within_the_same_turn(tmp_path: Path, gemini: GeminiFake) -> None:

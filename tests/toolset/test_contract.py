@@ -23,7 +23,7 @@ from tests.toolset.arguments import sample
 from tests.toolset.contexts import RemindersInMemory, context
 from toolset.sources import own_tools
 from toolset.tool import Tool, ToolDefinition, ToolOutcome, ValidatedTool, read_schemas
-from toolset.tool_map import ToolMap
+from toolset.tool_map import FIND_TOOLS, ToolMap
 
 ACTING = {
     *(
@@ -126,9 +126,8 @@ def test_it_declares_its_risk_and_is_high_where_its_name_says_that_it_acts(tool:
 def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
     """And each tool has its own, under its own name."""
     (folder,) = map(Path, schemas.__path__)
-    assert sorted(path.parent.name for path in folder.glob("*/*.json")) == sorted(
-        tool.name for tool in toolset.find() for _ in ("parameters", "response")
-    )
+    names = [FIND_TOOLS, *(tool.name for tool in toolset.find())]
+    assert sorted(path.parent.name for path in folder.glob("*/*.json")) == sorted([*names, *names])
 
 
 def _for_gemini(definitions: Sequence[ToolDefinition]) -> None:

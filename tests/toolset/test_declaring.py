@@ -113,6 +113,41 @@ def test_low_risk_leaves_out_what_acts() -> None:
     assert list(ToolMap([doer(writes=True)]).low_risk()) == []
 
 
+def test_a_sources_tools_are_replaced() -> None:
+    """They stand behind Kaiwa's own, in the order of the sources; what was there before is gone."""
+    offered = ToolMap([doer()])
+    offered.replace("first", ())
+    offered.replace("second", [doer(name="b")])
+    offered.replace("first", [doer(name="a", commands=("do",))])
+    assert (list(offered), offered.commands) == (["doer", "a", "b"], {})
+    offered.replace("second", [doer(name="c")])
+    assert [definition.name for definition in offered.definitions] == ["doer", "a", "c"]
+    offered.replace("first", ())
+    assert list(offered) == ["doer", "c"]
+
+
+def test_the_first_tool_of_a_name_is_offered() -> None:
+    """Kaiwa's own before any other; the one that waits is offered when the name is free."""
+    own = doer()
+    offered = ToolMap([own])
+    offered.replace("first", ())
+    offered.replace("second", [doer(), doer(name="a")])
+    assert offered["doer"] is own
+    assert (offered.dropped("first"), offered.dropped("second")) == ([], ["doer"])
+    offered.replace("first", [doer(name="a")])
+    assert offered.dropped("second") == ["doer", "a"]
+    offered.replace("first", ())
+    assert offered.dropped("second") == ["doer"]
+    assert offered.dropped("nobody") == []
+
+
+def test_read_only_holds_for_later_tools() -> None:
+    """A source that comes later cannot offer what acts."""
+    offered = tools().low_risk()
+    offered.replace("later", [ValidatedTool(Acts(), PARAMETERS, RESPONSE), doer(name="reads")])
+    assert list(offered) == ["doer", "reads"]
+
+
 def test_missing_schemas_stop_start_up() -> None:
     """The text names the file to write."""
     with pytest.raises(ToolSetupError, match=r"tool nobody: schemas/nobody/parameters\.json cannot be read"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.answers import FAILURES
+from tests.fakes.failures import FAILURES
 from tests.fakes.wordpress import AT, WordPressFake, wordpress_fake
 from tests.toolset.contexts import context, http_client
 from toolset.news import TIMEOUT_S, GetNews, NewsConfig

@@ -123,7 +123,7 @@ async def test_long_and_empty_queries(fake: Fake, web_search: ValidatedTool) -> 
 @pytest.mark.parametrize("failure", ["stalled", "dripping"])
 async def test_a_slow_provider_is_given_up(http: httpx.AsyncClient, fake: Fake, failure: str) -> None:
     """After three seconds in all; here sooner."""
-    fake.failure = failure
+    fake.fail(failure)
     kind, key = (BraveSearch, brave.KEY) if isinstance(fake, BraveFake) else (TavilySearch, tavily.KEY)
     with pytest.raises(ToolError, match=r"^API request failed: timeout$"):
         await kind(http, fake.base_url, SecretStr(key), 0.2).search("autumn", 5, "")
@@ -132,7 +132,7 @@ async def test_a_slow_provider_is_given_up(http: httpx.AsyncClient, fake: Fake, 
 @pytest.mark.parametrize("failure", [failure for failure in FAILURES if failure not in ("stalled", "dripping")])
 async def test_a_failure_is_an_error_without_secrets(fake: Fake, web_search: ValidatedTool, failure: str) -> None:
     """In every way in which a service fails."""
-    fake.failure = failure
+    fake.fail(failure)
     outcome = await web_search.call({"query": "autumn"}, context())
     assert outcome.is_error
     assert "secret" not in str(outcome.response)
@@ -142,14 +142,14 @@ async def test_a_failure_is_an_error_without_secrets(fake: Fake, web_search: Val
 @pytest.mark.parametrize("status", ["401", "403"])
 async def test_a_wrong_key_is_for_the_operator(fake: Fake, web_search: ValidatedTool, status: str) -> None:
     """The model can do nothing about it."""
-    fake.failure = status
+    fake.fail(f"status {status}")
     assert await web_search.call({"query": "autumn"}, context()) == ToolOutcome.error(WRONG_KEY)
 
 
 async def test_a_used_up_quota_is_told(fake: Fake, web_search: ValidatedTool) -> None:
     """By each provider's own numbers."""
     for status in ("402", "429") if isinstance(fake, BraveFake) else ("429", "432", "433"):
-        fake.failure = status
+        fake.fail(f"status {status}")
         assert await web_search.call({"query": "autumn"}, context()) == ToolOutcome.error(NO_QUOTA)
 
 
@@ -160,7 +160,7 @@ async def test_the_key_is_never_told_or_logged(
     caplog.set_level(logging.INFO)
     tool = offered(http, fake, "wrong-sk-secret")
     assert await tool.call({"query": "autumn"}, context()) == ToolOutcome.error(WRONG_KEY)
-    fake.failure = "stalled"
+    fake.fail("stalled")
     await tool.call({"query": "autumn"}, context(seconds=0.1))
     assert "sk-secret" not in caplog.text
     assert "sk-secret" not in repr(WebSearchConfig(brave_api_key=SecretStr("sk-secret")))

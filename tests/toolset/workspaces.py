@@ -21,6 +21,7 @@ class WorkspaceTools:
 
     tools: ToolMap
     folder: Path
+    workspace: Workspace
 
     async def call(self, name: str, conversation: str = "console:test", index: int = 0, **arguments: Any) -> Any:
         """The response to a call, an error included."""
@@ -40,4 +41,4 @@ async def workspace_tools(root: Path, commands: str = "", **more: str) -> Worksp
         tools = toolset.build(family, http, lambda config: config(**given))
     workspace = Workspace.at(str(root))
     with workspace.folder("console:test"):
-        return WorkspaceTools(tools, workspace.path_of("console:test"))
+        return WorkspaceTools(tools, workspace.path_of("console:test"), workspace)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 import unicodedata
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from secrets import token_hex
 
-from toolset.confined.tree import DEEPEST, Entry, open_file, open_folder, size_of, translate_errors, walk
+from toolset.confined.patterns import compile_glob, compile_regex
+from toolset.confined.tree import DEEPEST, Entry, open_file, open_folder, path_text, size_of, translate_errors, walk
 from toolset.confined.workspace import FILE_CAP, FULL, Usage, usage
 from toolset.tool import ToolError
 
@@ -23,7 +26,9 @@ NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})  # invisibl
 TEXT_CAP = 32 * 1024  # bytes handed out at once
 MAX_LISTED = 300
 MAX_MATCHES = 100
-LINE_CAP = 300  # characters of a line shown around a match
+LINE_CAP = 300  # characters of a line that are shown
+SEARCHED_CAP = 20_000  # characters of a line that are searched
+SEARCH_S = 10.0
 
 TOO_LARGE = f"larger than {FILE_CAP // 1024} KiB"
 NO_TEXT = "not a text file (UTF-8)"
@@ -32,7 +37,7 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line that contains the text; lines count from 1."""
+    """A line that fits; lines count from 1."""
 
     path: str
     line: int
@@ -67,32 +72,41 @@ def read_lines(folder: int, path: str) -> list[str]:
     return _lines(text)
 
 
-def list_entries(folder: int, path: str) -> tuple[list[Entry], bool]:
+def list_entries(folder: int, path: str, glob: str = "") -> tuple[list[Entry], bool]:
     """The entries below a folder, recursively, and whether there are more.
 
+    Args:
+        glob: only entries whose path from that folder fits; empty for all.
+
     Raises:
-        ToolError: there is no such folder.
+        ToolError: there is no such folder, or the glob is wrong.
     """
     names = split_path(path)
+    fits = compile_glob(glob) if glob else None
     entries: list[Entry] = []
     with translate_errors(path), open_folder(folder, names) as top, closing(walk(top, names)) as found:
         for entry in found:
+            if fits and not fits(path_text(entry.names[len(names) :])):
+                continue
             if len(entries) == MAX_LISTED:
                 return entries, True
             entries.append(entry)
     return entries, False
 
 
-def search(folder: int, path: str, text: str, ignore_case: bool) -> Matches:
-    """Find the lines below a folder that contain a text. No patterns: a regular expression may take for ever.
+def search(folder: int, path: str, fits: Callable[[str], bool], limit_s: float = SEARCH_S) -> Matches:
+    """Find the lines below a folder that fit; of a very long line its beginning counts.
+
+    Args:
+        limit_s: seconds after which the search is given up.
 
     Raises:
-        ToolError: there is no such folder.
+        ToolError: there is no such folder, or the search takes too long.
     """
     names = split_path(path)
-    wanted = text.casefold() if ignore_case else text
     matches: list[Match] = []
     skipped = 0
+    end = time.monotonic() + limit_s
     with translate_errors(path), open_folder(folder, names) as top, closing(walk(top, names)) as entries:
         for entry in entries:
             if entry.kind == "folder":
@@ -102,11 +116,27 @@ def search(folder: int, path: str, text: str, ignore_case: bool) -> Matches:
                 skipped += 1
                 continue
             for number, line in enumerate(_lines(content), 1):
-                if wanted in (line.casefold() if ignore_case else line):
+                if time.monotonic() > end:
+                    raise ToolError(f"given up after {limit_s:g} s; search in a folder, or for something simpler")
+                if fits(line[:SEARCHED_CAP]):
                     if len(matches) == MAX_MATCHES:
                         return Matches(matches, skipped, more=True)
                     matches.append(Match(entry.path, number, line[:LINE_CAP]))
     return Matches(matches, skipped, more=False)
+
+
+def line_matcher(text: str, *, ignore_case: bool, is_regex: bool) -> Callable[[str], bool]:
+    """A function that says whether a line contains a text, or fits a regular expression.
+
+    Raises:
+        ToolError: it is no regular expression.
+    """
+    if is_regex:
+        return compile_regex(text, ignore_case=ignore_case)
+    if ignore_case:
+        wanted = text.casefold()
+        return lambda line: wanted in line.casefold()
+    return lambda line: text in line
 
 
 def truncate(text: str, cap: int = TEXT_CAP) -> str:

@@ -70,7 +70,7 @@ async def run(
 
 
 async def _start(argv: Sequence[str], stdin: socket.socket | None, environment: Mapping[str, str]) -> Process:
-    """Start the program; a cancellation waits for the start, then kills it, so that no process is left."""
+    """Start the program; a cancellation waits for the start, then kills it, so that no process and no pipe is left."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *argv,
@@ -86,7 +86,9 @@ async def _start(argv: Sequence[str], stdin: socket.socket | None, environment: 
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        _kill(await starting)
+        process = await starting
+        _kill(process)
+        await process.wait()
         raise
 
 

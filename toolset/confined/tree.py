@@ -53,7 +53,12 @@ class Entry:
 
     @property
     def path(self) -> str:
-        return "/".join(self.names).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        return path_text(self.names)
+
+
+def path_text(names: Sequence[str]) -> str:
+    """A path as text; bytes that are not UTF-8 are escaped."""
+    return "/".join(names).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextmanager

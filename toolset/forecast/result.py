@@ -40,12 +40,12 @@ def result(report: Report, asked: str, detail: Detail, fahrenheit: bool) -> dict
         "wind_direction": report.wind_direction,
     }
     most = len(RELATIVE_DAYS) if detail == "week" else FEW_DAYS
-    days = {"days": [_day(day, name, fahrenheit) for name, day in _coming(report, most)]}
-    hours = {"hours": [_hour(at, slot, fahrenheit) for at, slot in _next_hours(report)]} if detail == "hourly" else {}
+    days = {"days": [_day(day, name, fahrenheit) for name, day in coming_days(report, most)]}
+    hours = {"hours": [_hour(at, slot, fahrenheit) for at, slot in next_hours(report)]} if detail == "hourly" else {}
     return _filled(readings) | days | hours
 
 
-def _coming(report: Report, most: int) -> Iterable[tuple[str, Day]]:
+def coming_days(report: Report, most: int) -> Iterable[tuple[str, Day]]:
     """Today and the days after it, by the local date of the place.
 
     Today is the later of the observation's date and the forecast's first date: an observation may be from before
@@ -59,7 +59,7 @@ def _coming(report: Report, most: int) -> Iterable[tuple[str, Day]]:
             yield RELATIVE_DAYS[ahead], day
 
 
-def _next_hours(report: Report) -> Iterable[tuple[datetime, Slot]]:
+def next_hours(report: Report) -> Iterable[tuple[datetime, Slot]]:
     """The slots from the one that contains the observation on."""
     slots = [
         (datetime.combine(day.date, time(slot.hour)), slot)

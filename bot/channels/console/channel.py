@@ -14,13 +14,13 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
-from bot.channels import Accept, AssertLease, Channel, Delivery, InboundEvent, Poll, Question, Reply
+from bot.channels import NO_FILES, Accept, AssertLease, Channel, Delivery, Files, InboundEvent, Poll, Question, Reply
+from bot.channels.console.entries import shown_files
 from bot.channels.console.inbound import ID, Endpoints, ReadHistory
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput
 from bot.live_events import Answered, ApprovalAsked, ApprovalSettled, LiveEvent, Noticed, PollShown, Watcher
-from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Message, Text, new_id
 
@@ -37,11 +37,19 @@ async def _no_polls(conversation: str) -> Sequence[Poll]:
 
 
 class Reads(NamedTuple):
-    """What the console reads of a conversation: its committed messages, oldest first, its open question and polls."""
+    """What the console reads.
+
+    Attributes:
+        history: the committed messages of a conversation, oldest first.
+        question: the open question of a conversation.
+        polls: its open polls.
+        files: of tool calls.
+    """
 
     history: ReadHistory
     question: ReadQuestion
     polls: ReadPolls = _no_polls
+    files: Files = NO_FILES
 
 
 class Console(Channel):
@@ -55,14 +63,7 @@ class Console(Channel):
     style = STYLE
     is_prompt = True
 
-    def __init__(
-        self,
-        accept: Accept,
-        live: Live,
-        reads: Reads,
-        texts: Texts,
-        language: str,
-    ) -> None:
+    def __init__(self, accept: Accept, live: Live, reads: Reads, texts: Texts, language: str) -> None:
         self._accept = accept
         self._live = live
         self._reads = reads
@@ -179,7 +180,8 @@ class Console(Channel):
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
         """Show the reply to all viewers. An answer without viewers is delivered too: the history holds it."""
         reply, shown_at = delivery.reply, now_ms()
-        event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note)
+        files = await shown_files(reply.files, self._reads.files)
+        event: LiveEvent = Answered(delivery.turn_id, reply.text, reply.failed, reply.note, files)
         if reply.question is not None:
             event = _approval_asked(reply.question)
         elif reply.poll is not None:
@@ -207,7 +209,7 @@ class Console(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions, votes and stops in; history and live events out."""
-        return Endpoints(self, self._live, self._reads.history, self._closing).routes()
+        return Endpoints(self, self._live, self._reads.history, self._reads.files, self._closing).routes()
 
     def sentence(self, key: str, languages: str) -> str:
         """A sentence of the catalogue.
@@ -224,8 +226,8 @@ def _message(message_id: str, author: Author, *parts: Text) -> Message:
 
 
 def _approval_asked(question: Question) -> ApprovalAsked:
-    shown = render_arguments(question.arguments)
-    return ApprovalAsked(question.id, question.call_id, question.tool, shown, question.until)
+    what = question.shown_tool, question.shown_arguments
+    return ApprovalAsked(question.id, question.call_id, *what, question.until, question.remarks)
 
 
 def _complaint(text: str) -> str:

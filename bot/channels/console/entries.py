@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bot.transcript import Message
+from bot.channels import Files
+from bot.live_events import ShownFile
+from bot.transcript import FileRef, Message
 
 
 class Call(Struct):
@@ -22,25 +24,41 @@ class Call(Struct):
 
 
 class Entry(Struct):
-    """A message of the user or the model, each call with its result."""
+    """A message of the user, of the model or, not shown, of a reminder: its calls with results, an answer's files."""
 
     id: str
     role: str
     at: int
     text: str
     calls: list[Call]
+    files: list[ShownFile]
 
 
-def entries_of(messages: Iterable[Message]) -> list[Entry]:
+async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFile, ...]:
+    """The files as page and terminal show them."""
+    return tuple([ShownFile(await source.path(file), file.name, file.text, await source.url(file)) for file in files])
+
+
+async def entries_of(messages: Iterable[Message], source: Files) -> list[Entry]:
+    """The entries.
+
+    Raises:
+        StoreUnavailable: the addresses of files cannot be made.
+    """
     entries: list[Entry] = []
     calls: dict[str, Call] = {}
+    files: list[ShownFile] = []
     for message in messages:
         for result in message.results:
+            files += await shown_files(result.files, source)
             if call := calls.get(result.call_id):
                 call.response, call.is_error = result.response, result.is_error
                 call.is_rejected = result.is_rejected
         if message.role != "tool":
             made = [Call(call.id, call.name, call.arguments) for call in message.calls]
             calls |= {call.id: call for call in made}
-            entries.append(Entry(message.id, message.role, message.at, message.text, made))
+            role = "reminder" if message.is_reminder else message.role
+            text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
+            entries.append(Entry(message.id, role, message.at, text, made, files if message.is_answer else []))
+            files = [] if message.role == "user" or message.is_answer else files
     return entries

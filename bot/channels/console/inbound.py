@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from bot.channels import Files
 from bot.channels.console.entries import entries_of
 from bot.channels.console.live import Live
 from bot.channels.console.sse import EventStream
@@ -126,10 +127,13 @@ class Endpoints:
         closing: once set, the event streams end.
     """
 
-    def __init__(self, console: ConsoleActions, live: Live, read_history: ReadHistory, closing: asyncio.Event) -> None:
+    def __init__(
+        self, console: ConsoleActions, live: Live, read_history: ReadHistory, files: Files, closing: asyncio.Event
+    ) -> None:
         self._console = console
         self._live = live
         self._read_history = read_history
+        self._files = files
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
@@ -164,7 +168,7 @@ class Endpoints:
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        entries = entries_of(await self._read_history(conversation))
+        entries = await entries_of(await self._read_history(conversation), self._files)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0

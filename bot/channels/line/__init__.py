@@ -6,9 +6,8 @@
     formatting  a reply as messages         files      the images people send
     approvals   questions with buttons      delivery   reply token or push, and the month's quota
     presence    read, and loading           doctor     for kaiwa doctor
-
     text        Markdown as plain text, and long texts in pieces
-    polls       votes by button
+    pictures    those of an answer          polls      votes by button
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """

@@ -30,7 +30,7 @@ def approval_messages(
         key = "confirm_unknown"
     else:
         key = "confirm_group" if name else "confirm_nameless"
-    invitation = texts.get(f"line.{key}", language, tool=question.tool, asker=name)
+    invitation = texts.get(f"line.{key}", language, tool=question.title or question.tool, asker=name)
     return [LineMessage(text), LineMessage(invitation, choice=buttons)]
 
 

@@ -17,6 +17,7 @@ from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import Enricher, People
+from bot.channels.line.pictures import append_pictures, find_pictures
 from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
 from bot.channels.line.types import KINDS, Chat, chat_of, read_address
@@ -58,6 +59,7 @@ class Line(Channel):
         allowance = Allowance(self._client, host.kv, partial(host.notify, "line_month", platform=self.name))
         self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
         self._files = Files(self._client)
+        self._shown_files = host.files
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
         self._receiver = WebhookReceiver(host.accept, secret, Reader(config), self._traffic, clock)
@@ -78,12 +80,13 @@ class Line(Channel):
         return self._presence.live_view(chat_of(conversation), read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
-        """Send one reply as one to three messages."""
+        """Send one reply as one to three messages, with up to two pictures below."""
         reply = delivery.reply
         if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
-        messages = self._formatter.messages(reply, chat)
+        reply, pictures = await find_pictures(reply, self._shown_files)
+        messages = append_pictures(self._formatter.messages(reply, chat), pictures)
         outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
         await self._sender.send(outbound, assert_lease)
         self._traffic.record_delivery(self._clock())

@@ -244,6 +244,8 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
         return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card))
     items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
     quick_reply = sdk.QuickReply(items=items) if items else None
+    if message.image:
+        return sdk.ImageMessage(originalContentUrl=message.image, previewImageUrl=message.image, quickReply=quick_reply)
     return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)
 
 

@@ -94,14 +94,17 @@ class LineMessage(NamedTuple):
     """One outgoing message.
 
     Attributes:
+        text: empty for an image.
         choice: two buttons below a text of at most 240 characters; they stay in the chat.
         quick: at most 13 buttons above the keyboard; they disappear with the next message.
+        image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
         card: is shown in place of the text, which stands in notifications.
     """
 
     text: str
     choice: tuple[Button, ...] = ()
     quick: tuple[Button, ...] = ()
+    image: str = ""
     card: Card | None = None
 
 

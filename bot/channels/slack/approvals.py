@@ -18,7 +18,6 @@ from bot.channels.slack.formatting import escape
 from bot.channels.slack.messages import Messages, delivery_metadata
 from bot.channels.slack.types import Address, Press, chat_of, ms, read, write_address
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts, language_of
 from bot.transcript import Author, Message, encode
 
@@ -78,7 +77,7 @@ class Approvals:
         language = language_of(ours, self._language)
         block = question_block(question, self._texts, language)
         content = {
-            "text": self._texts.get("slack.question_notice", language, tool=question.tool),
+            "text": self._texts.get("slack.question_notice", language, tool=question.shown_tool),
             "blocks": [block, buttons(question, conversation, self._texts, language)],
         }
         sent = await self._messages.send(address, delivery, content, assert_lease)
@@ -155,14 +154,16 @@ def _key(conversation: str) -> str:
 
 
 def question_block(question: Question, texts: Texts, language: str) -> Block:
-    """The question: tool, all arguments exactly as the tool will get them, asker, expiry."""
-    call = "\n".join(filter(None, (question.tool, render_arguments(question.arguments))))
+    """The question: tool, all arguments exactly as the tool will get them, remarks, asker, expiry."""
+    call = "\n".join(filter(None, (question.shown_tool, question.shown_arguments)))
+    remarks = [{"type": "rich_text_section", "elements": [_text("\n".join(question.remarks))]}]
     title = _text(texts.get("slack.question", language)) | {"style": {"bold": True}}
     return {
         "type": "rich_text",
         "elements": [
             {"type": "rich_text_section", "elements": [title]},
             {"type": "rich_text_preformatted", "elements": [_text(call)]},
+            *(remarks if question.remarks else ()),
             {"type": "rich_text_section", "elements": _circumstances(question, texts, language)},
         ],
     }

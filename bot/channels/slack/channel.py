@@ -28,6 +28,7 @@ from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import bolt_app, open_socket
 from bot.channels.slack.types import Address, Chat, Command, Envelope, chat_of, read, read_address, write_address
+from bot.channels.slack.uploads import Uploads
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -72,8 +73,9 @@ class Slack(Channel):
         messages = Messages(self._client, timing.settle_s)
         stream_delivery = StreamDelivery(self._client, streaming, self.identity, messages)
         self._approvals = Approvals(self._client, messages, host)
+        uploads = Uploads(self._client, config, messages, host.files, host.kv)
         polls = Polls(self._client, messages, host.texts)
-        self._sender = Sender(self._client, messages, stream_delivery, self._approvals, polls)
+        self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads, polls)
         self._files = Files(self._client, config)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
@@ -146,9 +148,10 @@ class Slack(Channel):
         return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
-        """The reply in messages of Slack's size; a poll is a message of its own."""
-        pieces = [replace(reply, text=piece, poll=None) for piece in split(reply.text)]
-        return [*pieces, Reply(reply.poll.question, poll=reply.poll)] if reply.poll else pieces
+        """The reply in messages of Slack's size; each file and a poll are messages of their own."""
+        pieces = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
+        files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
+        return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())

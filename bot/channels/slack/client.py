@@ -89,6 +89,14 @@ class Client:
         """
         return await self._call(method, json=_without_none(arguments))
 
+    async def post_form(self, method: str, **arguments: object) -> ApiResponse:
+        """Call a method that takes no JSON by POST: a GET whose answer is lost would be sent again.
+
+        Raises:
+            DeliverLater: Slack does not answer as an API does; it may have done what was asked.
+        """
+        return await self._call(method, params=_without_none(arguments))
+
     async def post_checked(self, method: str, **arguments: object) -> ApiResponse:
         """Call a method by POST for a delivery.
 

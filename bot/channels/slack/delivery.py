@@ -19,6 +19,7 @@ from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metad
 from bot.channels.slack.polls import Polls
 from bot.channels.slack.streaming import Stream, Streaming
 from bot.channels.slack.types import Address
+from bot.channels.slack.uploads import Uploads
 from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)
@@ -33,6 +34,7 @@ class Sender:
 
     Args:
         stream_delivery: finishes answers that were streamed.
+        uploads: shares files.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class Sender:
         messages: Messages,
         stream_delivery: StreamDelivery,
         approvals: Approvals,
+        uploads: Uploads,
         polls: Polls,
     ) -> None:
         self._client = client
         self._messages = messages
         self._stream_delivery = stream_delivery
         self._approvals = approvals
+        self._uploads = uploads
         self._polls = polls
 
     async def send(
@@ -84,9 +88,16 @@ class Sender:
             await self._approvals.settle(conversation, reply, assert_lease)
         elif reply.private:
             await self._post_privately(address, without_broadcasts(reply.text), assert_lease)
-        else:
+        elif not await self._share(address, delivery, assert_lease):
             await self._post(address, delivery, without_broadcasts(reply.text), assert_lease)
         return None
+
+    async def _share(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> bool:
+        """Share the file of a delivery that has one (``Slack.split``). An answer for one person alone has its words."""
+        files = delivery.reply.files
+        if not files or address.response_url:
+            return False
+        return await self._uploads.share(address, delivery, files[0], assert_lease)
 
     async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
         if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text)):

@@ -19,6 +19,7 @@ SCOPES = (
     "chat:write",
     "commands",
     "files:read",
+    "files:write",
     "groups:history",
     "im:history",
     "mpim:history",

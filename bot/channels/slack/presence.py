@@ -86,7 +86,7 @@ class StatusLine:
             self.turn_id = event.turn_id
             return
         if isinstance(event, ToolStarted):
-            self._running[event.call_id] = event.name
+            self._running[event.call_id] = event.title or event.name
         elif isinstance(event, ToolFinished):
             self._running.pop(event.call_id, None)
         else:

@@ -8,17 +8,18 @@ pass it by: its own models would take most of a request's CPU time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 import anthropic
 
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.anthropic.capabilities import capabilities_of
-from bot.providers.anthropic.failures import translating
+from bot.providers.anthropic.failures import cause_of, translating
 from bot.providers.anthropic.request import (
     JSON,
     PROVIDER,
+    WEB_SEARCH,
     began_without_thought,
     cached_prefix,
     chat,
@@ -32,10 +33,12 @@ from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.httpx2_client import open_client
 from bot.providers.shared.request import Attachments, Body, Inline, in_base64, length_of
+from bot.providers.shared.server_tools import ServerTools
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
+Write = Callable[..., bytes | Body]  # the body of a request; the keyword searches: with Anthropic's own search
 ANTHROPIC = "https://api.anthropic.com"
 
 
@@ -54,7 +57,9 @@ class Anthropic:
         self._failures = Failures(model, "ANTHROPIC_API_KEY", api_key, options.asker)
         self._options = options
         self._capabilities = capabilities_of(model, options.thinking_level)
-        self._prefix: tuple[tuple[str, Sequence[ToolDefinition]], JSON] = (("", ()), {})
+        self._prefix: tuple[tuple[str, Sequence[ToolDefinition], bool], JSON] = (("", (), False), {})
+        chosen = tuple(name for name in options.server_tools if name == WEB_SEARCH)
+        self._server_tools = ServerTools(chosen, model)
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key,
             base_url=base_url or ANTHROPIC,
@@ -74,9 +79,15 @@ class Anthropic:
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
         attachments = Attachments()
-        body = attachments.body(encode(self._body(system, messages, tools, tool_choice, attachments.stand_in)))
+        ours = {tool.name for tool in tools}
+        searches = bool(tools) and WEB_SEARCH in self._server_tools.offered() and WEB_SEARCH not in ours
+
+        def write(*, searches: bool) -> bytes | Body:
+            asked = system, messages, tools, tool_choice, attachments.stand_in
+            return attachments.body(encode(self._body(*asked, searches=searches)))
+
         answer = Answer(self.model, messages, self._failures)
-        events = self._events(body)
+        events = self._events(write, answer, searches=searches)
         return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
 
     async def check(self) -> str:
@@ -84,7 +95,8 @@ class Anthropic:
         with translating(self._failures):
             async with asyncio.timeout(self._options.first_token_timeout_s):
                 found = await self._client.models.retrieve(self.model)
-        return f"{found.display_name or self.model} answers"
+        own = ", ".join(self._server_tools.names)
+        return f"{found.display_name or self.model} answers{f', with {own}' if own else ''}"
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -97,27 +109,45 @@ class Anthropic:
         tools: Sequence[ToolDefinition],
         tool_choice: ToolChoice,
         inline: Inline = in_base64,
+        *,
+        searches: bool = False,
     ) -> JSON:
         forced = bool(tools) and is_forced(tool_choice)
         too_late = self._capabilities.has_budget and began_without_thought(messages, self.model)
         return {
             "model": self.model,
             "stream": True,
-            **self._cached_prefix(system, tools),
+            **self._cached_prefix(system, tools, searches=searches),
             **({"tool_choice": tool_choice_of(tool_choice, self._capabilities)} if tools else {}),
             **self._capabilities.thinking(self._options.max_output_tokens, wanted=not forced and not too_late),
-            "messages": chat(messages, self.model, inline),
+            "messages": chat(messages, self.model, inline, searches=searches),
         }
 
-    def _cached_prefix(self, system: str, tools: Sequence[ToolDefinition]) -> JSON:
+    def _cached_prefix(self, system: str, tools: Sequence[ToolDefinition], *, searches: bool) -> JSON:
         before, prefix = self._prefix
-        if before[0] != system or before[1] is not tools:
-            prefix = cached_prefix(system, declarations(tools, self._capabilities))
-            self._prefix = ((system, tools), prefix)
+        if before[0] != system or before[1] is not tools or before[2] != searches:
+            prefix = cached_prefix(system, declarations(tools, self._capabilities, searches=searches))
+            self._prefix = ((system, tools, searches), prefix)
         return prefix
 
-    async def _events(self, body: bytes | Body) -> AsyncGenerator[bytes]:
-        stream = await self._client.post(
+    async def _events(self, write: Write, answer: Answer, *, searches: bool) -> AsyncGenerator[bytes]:
+        stream = await self._open_searching(write, answer) if searches else await self._open(write(searches=False))
+        async with stream, aclosing(events_of(stream.response.aiter_bytes())) as events:
+            async for data in events:
+                yield data
+
+    async def _open_searching(self, write: Write, answer: Answer) -> anthropic.AsyncStream[object]:
+        """Send the request with Anthropic's own search; where that is refused, send it without at once."""
+        try:
+            return await self._open(write(searches=True))
+        except anthropic.BadRequestError as error:
+            cause = cause_of(error, self._failures)
+        stream = await self._open(write(searches=False))
+        answer.refusal = self._server_tools.pause(cause)
+        return stream
+
+    async def _open(self, body: bytes | Body) -> anthropic.AsyncStream[object]:
+        return await self._client.post(
             "/v1/messages",
             content=body,
             options={"headers": length_of(body)},
@@ -125,6 +155,3 @@ class Anthropic:
             stream=True,
             stream_cls=anthropic.AsyncStream[object],
         )
-        async with stream, aclosing(events_of(stream.response.aiter_bytes())) as events:
-            async for data in events:
-                yield data

@@ -36,6 +36,15 @@ def translating(failures: Failures) -> Iterator[None]:
         raise (failures.timed_out() if isinstance(root, TimeoutError) else failures.unreachable(root)) from error
 
 
+def cause_of(error: anthropic.APIStatusError, failures: Failures) -> str:
+    """A refusal for the log, without the key."""
+    return f"{error.status_code} {failures.quoted(_message_of(error))}"
+
+
 def _refusal(error: anthropic.APIStatusError, failures: Failures) -> ModelError:
-    message = error.api_message or json.dumps(error.body, ensure_ascii=False)
+    message = _message_of(error)
     return failures.refusal(error.status_code, error.type or "", message, retry_after(error.response.headers))
+
+
+def _message_of(error: anthropic.APIStatusError) -> str:
+    return error.api_message or json.dumps(error.body, ensure_ascii=False)

@@ -19,6 +19,11 @@ JSON = dict[str, Any]
 
 MODES = {"auto": "auto", "none": "none", "required": "any", "one": "tool"}
 THOUGHTS = ("thinking", "redacted_thinking")
+# Anthropic's own tool, which runs on its servers, and the blocks of its calls:
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+WEB_SEARCH = "web_search"
+SERVER_BLOCKS = ("server_tool_use", "web_search_tool_result")
+MOST_SEARCHES = 5  # in one answer; below the number after which Anthropic pauses an answer
 CACHED = {"cache_control": {"type": "ephemeral"}}
 # Anthropic refuses a request with a larger picture: "image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes". The
 # limit is of the base64: https://github.com/anthropics/claude-code/issues/19631
@@ -40,9 +45,14 @@ STRICT_DIALECT = Dialect(
 _blocks = Decoder(list[JSON]).decode
 
 
-def declarations(tools: Sequence[ToolDefinition], capabilities: Capabilities) -> list[JSON]:
-    """The tools; strict where the tool asks for it, the model takes it and the schema has a strict form."""
-    return [_declaration(tool, capabilities) for tool in tools]
+def declarations(tools: Sequence[ToolDefinition], capabilities: Capabilities, *, searches: bool = False) -> list[JSON]:
+    """The tools; strict where the tool asks for it, the model takes it and the schema has a strict form.
+
+    Args:
+        searches: with Anthropic's own search.
+    """
+    search: JSON = {"type": "web_search_20250305", "name": WEB_SEARCH, "max_uses": MOST_SEARCHES}
+    return [*(_declaration(tool, capabilities) for tool in tools), *([search] if searches else [])]
 
 
 def tool_choice_of(choice: ToolChoice, capabilities: Capabilities) -> JSON:
@@ -70,19 +80,20 @@ def cached_prefix(system: str, declared: list[JSON]) -> JSON:
     return fields
 
 
-def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64) -> list[JSON]:
+def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64, *, searches: bool = False) -> list[JSON]:
     """The conversation in turns of user and assistant; results and messages of users become one turn.
 
-    The model gets its thoughts of the open turn back; it has no more use for those of earlier turns.
+    The model gets its thoughts and searches of the open turn back; it has no more use for those of earlier turns.
 
     Args:
         inline: writes the content of media.
+        searches: Anthropic's own search is declared; without it the blocks of its calls are left out.
     """
     turns: list[JSON] = []
     begin = open_turn(messages)
     for place, message in enumerate(messages):
         if message.role == "model":
-            role, content = "assistant", _assistant(message, model if place >= begin else "")
+            role, content = "assistant", _assistant(message, model if place >= begin else "", searches=searches)
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
@@ -107,7 +118,7 @@ def began_without_thought(messages: Sequence[Message], model: str) -> bool:
     """Whether the model's first message of the open turn is another model's, or has no thought."""
     begun = (message for message in messages[open_turn(messages) :] if message.role == "model")
     first = next(begun, None)
-    return first is not None and not _own_blocks(first, model)
+    return first is not None and not any(block["type"] in THOUGHTS for block in _own_blocks(first, model))
 
 
 def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
@@ -119,8 +130,9 @@ def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
-def _assistant(message: Message, model: str) -> list[JSON]:
-    return _own_blocks(message, model) or [
+def _assistant(message: Message, model: str, *, searches: bool) -> list[JSON]:
+    own = _own_blocks(message, model)
+    return [block for block in own if searches or block["type"] not in SERVER_BLOCKS] or [
         _call(part) if isinstance(part, ToolCall) else {"type": "text", "text": part.text}
         for part in message.parts
         if isinstance(part, ToolCall) or (isinstance(part, Text) and not _is_blank(part))
@@ -128,7 +140,7 @@ def _assistant(message: Message, model: str) -> list[JSON]:
 
 
 def _own_blocks(message: Message, model: str) -> list[JSON]:
-    """The blocks of a message that this model wrote with thoughts, which no other model may read; else none."""
+    """The blocks of a message that this model wrote with thoughts or searches, for no other model; else none."""
     opaque = message.opaque
     if opaque is None or (opaque.provider, opaque.model) != (PROVIDER, model):
         return []

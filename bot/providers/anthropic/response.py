@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.anthropic.request import PROVIDER, THOUGHTS
+from bot.providers.anthropic.request import PROVIDER, SERVER_BLOCKS, THOUGHTS
 from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.response import Calls, build_response, event_decoder
-from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
+from bot.transcript import UNREADABLE, Grounding, Message, Opaque, Source, Text, ToolCall, Usage, encode
 
 JSON = dict[str, Any]
 
@@ -26,11 +29,18 @@ STOP_REASONS: dict[str, StopReason] = {
     "model_context_window_exceeded": "max_tokens",
     "refusal": "blocked",
 }
+KEPT = (*THOUGHTS, *SERVER_BLOCKS)
+SEARCHES, ARGUMENTS = "server_tool_use", "arguments"
+MOST_CITED = 50  # pages; more are not looked at
 GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
 class _Thinking(Struct):
     thinking_tokens: int | None = None
+
+
+class _ServerToolUse(Struct):
+    web_search_requests: int | None = None
 
 
 class _Usage(Struct):
@@ -39,6 +49,7 @@ class _Usage(Struct):
     cache_read_input_tokens: int | None = None
     output_tokens: int | None = None
     output_tokens_details: _Thinking | None = None
+    server_tool_use: _ServerToolUse | None = None
 
 
 class _Message(Struct):
@@ -52,6 +63,7 @@ class _Delta(Struct):
     thinking: str = ""
     signature: str = ""
     partial_json: str = ""
+    citation: JSON | None = None
     stop_reason: str | None = None
     stop_details: JSON | None = None
 
@@ -76,6 +88,7 @@ def _has_calls(event: _Event) -> bool:
     return block.get("type") == "tool_use" or bool(event.delta and event.delta.type == "input_json_delta")
 
 
+_input = Decoder(JSON).decode
 _event = event_decoder(_Event, _has_calls)
 
 
@@ -84,6 +97,9 @@ class Answer:
 
     Args:
         model: the model that was asked, which gets its own thoughts back.
+
+    Attributes:
+        refusal: see ``ModelResponse``.
     """
 
     def __init__(self, model: str, messages: Sequence[Message], failures: Failures) -> None:
@@ -96,6 +112,8 @@ class Answer:
         self._explanation = ""
         self._usage: dict[str, Any] = {}
         self._model = model
+        self._cited: dict[Source, None] = {}
+        self.refusal = ""
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
         """Read one event and yield what it adds to the answer.
@@ -131,7 +149,7 @@ class Answer:
         if calls is None and reason in ("end_turn", "tool_use"):
             reason = "malformed"
         parts = list(self._parts(calls or ()))
-        return build_response(
+        response = build_response(
             parts,
             reason,
             model=self._model,
@@ -139,6 +157,9 @@ class Answer:
             opaque=self._opaque(parts) if calls and reason in ("end_turn", "tool_use") else None,
             detail=f"{self._stop_reason} {self._explanation}".strip(),
         )
+        searches = (self._usage.get("server_tool_use") or _ServerToolUse()).web_search_requests or 0
+        grounding = Grounding(tuple(self._cited))
+        return replace(response, grounding=grounding, searches=searches, refusal=self.refusal)
 
     def _begin_block(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
         self._blocks[index] = block
@@ -148,7 +169,11 @@ class Answer:
             yield TextDelta(block["text"])
 
     def _extend_block(self, index: int, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
-        if delta.type == "input_json_delta" and delta.partial_json:
+        if delta.citation is not None:
+            self._cite(delta.citation)
+        elif delta.type == "input_json_delta" and self._blocks.get(index, {}).get("type") == SEARCHES:
+            self._pieces[index, ARGUMENTS].append(delta.partial_json)
+        elif delta.type == "input_json_delta" and delta.partial_json:
             yield self._calls.take(index, None, None, delta.partial_json)
         elif delta.type in GROWING:
             field = GROWING[delta.type]
@@ -159,9 +184,18 @@ class Answer:
         self._stop_reason = delta.stop_reason or self._stop_reason
         self._explanation = (delta.stop_details or {}).get("explanation") or self._explanation
 
+    def _cite(self, citation: JSON) -> None:
+        """Note a page that a text rests on."""
+        title, url = citation.get("title"), citation.get("url")
+        if isinstance(url, str) and len(self._cited) < MOST_CITED:
+            self._cited[Source(title if isinstance(title, str) else "", url)] = None
+
     def _join_pieces(self) -> None:
         """Append to each field of each block the pieces that came for it."""
         for (index, field), pieces in self._pieces.items():
+            if field == ARGUMENTS:
+                self._blocks[index]["input"] = _read_input("".join(pieces))
+                continue
             self._blocks[index][field] = "".join((self._blocks[index].get(field, ""), *pieces))
         self._pieces.clear()
 
@@ -174,17 +208,17 @@ class Answer:
                 yield call
 
     def _opaque(self, parts: Sequence[Text | ToolCall]) -> Opaque | None:
-        """All blocks in their order, if one is a thought: Anthropic wants thoughts back unchanged and in their places.
+        """All blocks in their order, if one is a thought or of a search: Anthropic wants these unchanged, in place.
 
         Only answers with calls need it: without a call the turn is over, and Anthropic wants no more of its thoughts.
         """
-        if not any(block.get("type") in THOUGHTS for block in self._blocks.values()):
+        if not any(block.get("type") in KEPT for block in self._blocks.values()):
             return None
         own = iter(parts)
         blocks = [
-            block if block["type"] in THOUGHTS else _block(next(own))
+            block if block["type"] in KEPT else _block(next(own))
             for block in self._blocks.values()
-            if block.get("type") in (*THOUGHTS, "text", "tool_use")
+            if block.get("type") in (*KEPT, "text", "tool_use")
         ]
         return Opaque(PROVIDER, self._asked, encode([block for block in blocks if block]))
 
@@ -201,6 +235,13 @@ class Answer:
         details = self._usage.get("output_tokens_details") or _Thinking()
         thinking = details.thinking_tokens or 0
         return Usage(fresh + cached, cached, max(0, self._usage.get("output_tokens", 0) - thinking), thinking)
+
+
+def _read_input(text: str) -> JSON:
+    """The arguments of a search; empty where the answer broke off in them."""
+    with suppress(*UNREADABLE):
+        return _input(text)
+    return {}
 
 
 def _block(part: Text | ToolCall) -> JSON | None:

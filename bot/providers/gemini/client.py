@@ -1,16 +1,16 @@
 """Gemini through google-genai.
 
 ``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, ``relay.py``
-carries both ways, ``caching.py`` has Google keep the beginning that many requests share, and ``sdk.py`` is the SDK. It
-gets the request as JSON (``extra_body``): its own models take four times the CPU time, most of it for a history that is
-JSON already.
+carries both ways, ``caching.py`` has Google keep the beginning that many requests share, ``server_tools.py`` knows
+Google's own tools, and ``sdk.py`` is the SDK. It gets the request as JSON (``extra_body``): its own models take four
+times the CPU time, most of it for a history that is JSON already.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,14 +23,16 @@ from msgspec.json import decode
 from bot.http import read_beginning, tls_context
 from bot.providers import AUTO, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
-from bot.providers.gemini.failures import ServiceError, translating
+from bot.providers.gemini.failures import ServiceError, cause_of, translating
 from bot.providers.gemini.relay import EVENT_STREAM, Relay
 from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
 from bot.providers.gemini.response import Answer
+from bot.providers.gemini.server_tools import declared, may_be_refusal, own_tools
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import Attachments, remember_last
+from bot.providers.shared.server_tools import ServerTools
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import UNREADABLE, Message, encode
 from toolset.tool import ToolDefinition
@@ -54,6 +56,19 @@ class Prefix(NamedTuple):
     fields: JSON
     json: bytes
     tools: Sequence[ToolDefinition]
+
+
+class Request(NamedTuple):
+    """A request in two parts.
+
+    Attributes:
+        rest: the fields that no other request shares.
+        cached: Google's name of the cached prefix; empty without one.
+    """
+
+    rest: JSON
+    prefix: JSON
+    cached: str
 
 
 class GenerateContent:
@@ -89,7 +104,8 @@ class GenerateContent:
         self._client = account, self._http, tls, api_version, base_url
         self._sdk: Sdk | None = None
         self._opening = asyncio.Lock()
-        self._prefixes: dict[tuple[str, int, ToolChoice], Prefix] = {}
+        self._prefixes: dict[tuple[str, int, ToolChoice, bool], Prefix] = {}
+        self._server_tools = ServerTools(own_tools(options.server_tools, self.model), self.model)
         self._cached = CachedContents(self._open_sdk, failures)
 
     def stream(
@@ -101,13 +117,17 @@ class GenerateContent:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        prefix = self._prefix(system, tools, tool_choice)
-        cached = self._cached.use(prefix.json) if tool_choice == AUTO else ""
         attachments = Attachments()
-        chat = contents(messages, self.name, self.model, attachments.stand_in)
-        rest: JSON = {"contents": chat, "generationConfig": self._generation}
-        events = self._events(rest, prefix.fields, cached, attachments)
+        own = declared(self._server_tools.offered()) if tools else {}
+
+        def write(own: JSON) -> Request:
+            prefix = self._prefix(system, tools, tool_choice, own)
+            cached = self._cached.use(prefix.json) if tool_choice == AUTO else ""
+            chat = contents(messages, self.name, self.model, attachments.stand_in, combines=bool(own))
+            return Request({"contents": chat, "generationConfig": self._generation}, prefix.fields, cached)
+
         answer = Answer(self.name, self.model, self._failures)
+        events = self._events(write, own, attachments, answer)
         return stream_answer(events, answer, translating(self._failures), first_token_timeout_s, self._options)
 
     async def check(self) -> str:
@@ -115,7 +135,8 @@ class GenerateContent:
         with translating(self._failures):
             async with asyncio.timeout(self._options.first_token_timeout_s):
                 name = await (await self._open_sdk()).display_name(self.model)
-        return f"{name or self.model} answers"
+        own = ", ".join(self._server_tools.names)
+        return f"{name or self.model} answers{f', with {own}' if own else ''}"
 
     async def aclose(self) -> None:
         """Delete the cached contents and close the connections."""
@@ -133,31 +154,52 @@ class GenerateContent:
                 self._sdk = sdk.Sdk(*self._client)
             return self._sdk
 
-    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice) -> Prefix:
-        """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms."""
-        key = (system, id(tools), tool_choice)
+    def _prefix(self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own: JSON) -> Prefix:
+        """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms.
+
+        Args:
+            own: Google's own, as fields of a ``Tool``.
+        """
+        key = (system, id(tools), tool_choice, bool(own))
         if (known := self._prefixes.get(key)) is not None:
             return known
         fields: JSON = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
         if tools:
-            fields["tools"] = self._declarations(tools)
-            fields["toolConfig"] = tool_config(tool_choice)
+            fields["tools"] = [functions | own for functions in self._declarations(tools)]
+            fields["toolConfig"] = tool_config(tool_choice, combines=bool(own))
         if len(self._prefixes) == MOST_PREFIXES:
             self._prefixes.clear()
         # The prefix holds the tools, so no others can have their id.
         prefix = self._prefixes[key] = Prefix(fields, encode(fields), tools)
         return prefix
 
-    async def _events(self, rest: JSON, prefix: JSON, cached: str, attachments: Attachments) -> AsyncGenerator[bytes]:
+    async def _events(
+        self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
+    ) -> AsyncGenerator[bytes]:
         async with (
-            await self._open(rest, prefix, cached, attachments) as stream,
+            await self._open_combined(write, own, attachments, answer) as stream,
             aclosing(events_of(stream.content.iter_any())) as events,
         ):
             async for data in events:
                 yield data
 
-    async def _open(self, rest: JSON, prefix: JSON, cached: str, attachments: Attachments) -> aiohttp.ClientResponse:
+    async def _open_combined(
+        self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
+    ) -> aiohttp.ClientResponse:
+        """Send the request with Google's own tools; where Google refuses them, send it without them at once."""
+        try:
+            return await self._open(write(own), attachments)
+        except ServiceError as error:
+            if not (own and may_be_refusal(error)):
+                raise
+            cause = cause_of(error, self._failures)
+        stream = await self._open(write({}), attachments)
+        answer.refusal = self._server_tools.pause(cause)
+        return stream
+
+    async def _open(self, request: Request, attachments: Attachments) -> aiohttp.ClientResponse:
         """Send the name of the cached prefix; where Google refuses it, send the prefix itself at once."""
+        rest, prefix, cached = request
         if not cached:
             return await self._send(rest | prefix, attachments)
         try:

@@ -83,12 +83,17 @@ def cause_of(error: Exception, failures: Failures) -> str:
     return type(error).__name__
 
 
+def refuses_key(error: ServiceError) -> bool:
+    """Whether the key is bad, which Google answers with a 400."""
+    return any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error.details))
+
+
 def _refusal(error: ServiceError, failures: Failures) -> ModelError:
     """The ``ModelError`` for an error of Google's: a bad key is a 400, and a 429 has its delay in the body."""
-    status, details = error.code or 500, _details(error.details)
-    if any(detail.get("reason") == "API_KEY_INVALID" for detail in details):
+    status = error.code or 500
+    if refuses_key(error):
         return failures.key_refused(status)
-    return failures.refusal(status, message=_message_of(error), after=_delay(details, error.response))
+    return failures.refusal(status, message=_message_of(error), after=_delay(_details(error.details), error.response))
 
 
 def _message_of(error: ServiceError) -> str:

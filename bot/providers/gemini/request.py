@@ -27,6 +27,9 @@ FAMILY = re.compile(
     r"(?!.*(?:image|tts|audio|live))"
 )
 
+# What Google takes back only beside its own tools: https://ai.google.dev/gemini-api/docs/tool-combination
+SERVER_PARTS = {"toolCall", "toolResponse"}
+
 _parts = Decoder(list[JSON]).decode
 
 
@@ -34,6 +37,12 @@ def generation_config(model: str, max_output_tokens: int, thinking_level: str) -
     """The fields that are the same in every request."""
     thinking = thinking_config(model, thinking_level)
     return {"maxOutputTokens": max_output_tokens, **({"thinkingConfig": thinking} if thinking else {})}
+
+
+def is_third(match: re.Match[str]) -> bool:
+    """Whether a model of ``FAMILY`` is of Gemini 3 or later, as the ``latest`` ones are."""
+    version, _, latest = match.groups()
+    return bool(latest) if version is None else float(version) >= 3
 
 
 def thinking_config(model: str, level: str) -> JSON:
@@ -44,45 +53,55 @@ def thinking_config(model: str, level: str) -> JSON:
     match = FAMILY.match(model)
     if match is None:
         return {}
-    version, size, latest = match["version"], match["size"], match["latest"]
-    if version == "2.5":
+    size = match["size"]
+    if match["version"] == "2.5":
         return {"thinkingBudget": max(BUDGETS[level], LEAST_PRO_BUDGET if size == "pro" else 0)}
-    if latest if version is None else float(version) >= 3:
+    if is_third(match):
         return {"thinkingLevel": "LOW" if level == "minimal" and size != "flash-lite" else level.upper()}
     return {}
 
 
 def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     """All tools as one ``Tool``: Gemini refuses several."""
-    functions = [
-        {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
-        for tool in tools
-    ]
+    functions = [_declaration(tool) for tool in tools]
     return [{"functionDeclarations": functions}] if functions else []
 
 
-def tool_config(choice: ToolChoice) -> JSON:
-    """Which functions may be called."""
-    calling: JSON = {"mode": MODES[choice.mode]}
+def _declaration(tool: ToolDefinition) -> JSON:
+    declared = {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+    return declared | ({"responseJsonSchema": dict(tool.response)} if tool.response else {})
+
+
+def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
+    """Which functions may be called.
+
+    Args:
+        combines: Google's own tools are declared too, with which Gemini has ``VALIDATED`` in place of ``AUTO``.
+    """
+    calling: JSON = {"mode": "VALIDATED" if combines and choice.mode == "auto" else MODES[choice.mode]}
     if choice.mode == "one":
         calling["allowedFunctionNames"] = [choice.name]
-    return {"functionCallingConfig": calling}
+    config: JSON = {"functionCallingConfig": calling}
+    return config | ({"includeServerSideToolInvocations": True} if combines else {})
 
 
-def contents(messages: Sequence[Message], provider: str, model: str, inline: Inline = in_base64) -> list[JSON]:
+def contents(
+    messages: Sequence[Message], provider: str, model: str, inline: Inline = in_base64, *, combines: bool = False
+) -> list[JSON]:
     """The conversation; messages of this provider word for word.
 
     Adjacent messages of users become one content. Empty messages are left out, as Gemini refuses them.
 
     Args:
         inline: writes the content of media.
+        combines: Google's own tools are declared; without them Gemini takes no parts about their calls.
     """
     turns: list[JSON] = []
     vendor_ids: dict[str, str] = {}
     before = ""
     for message in messages:
         if message.role == "model":
-            parts = _model_parts(message, provider, model)
+            parts = _model_parts(message, provider, model, combines=combines)
             vendor_ids |= _vendor_ids(message, parts)
         elif message.role == "tool":
             parts = [_function_response(result, vendor_ids) for result in message.results]
@@ -110,13 +129,14 @@ def _user_parts(message: Message, inline: Inline) -> list[JSON]:
     return parts
 
 
-def _model_parts(message: Message, provider: str, model: str) -> list[JSON]:
+def _model_parts(message: Message, provider: str, model: str, *, combines: bool) -> list[JSON]:
     """The vendor's own parts without empty texts, which end many streams and which Gemini refuses in a request."""
     opaque = message.opaque
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
-    parts = [part for part in _parts(opaque.data) if part != {"text": ""}]
-    return parts if opaque.model == model else _signed(parts)
+    own = [part for part in _parts(opaque.data) if part != {"text": ""}]
+    parts = own if combines else [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
+    return parts if opaque.model == model and len(parts) == len(own) else _signed(parts)
 
 
 def _rebuilt(part: object) -> JSON:

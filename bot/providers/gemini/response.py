@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from msgspec import DecodeError, Raw, Struct
+from msgspec import DecodeError, Raw, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import USUAL, build_response, event_decoder
-from bot.transcript import Opaque, Text, ToolCall, Usage, encode, new_id
+from bot.transcript import NOT_GROUNDED, Grounding, Opaque, Source, Text, ToolCall, Usage, encode, new_id
 
 BLOCKED = {
     "SAFETY",
@@ -38,6 +39,10 @@ STOP_REASONS: dict[str, StopReason] = {
     "MALFORMED_FUNCTION_CALL": "malformed",
     "MALFORMED_RESPONSE": "malformed",
 }
+SEARCH, READ = "GOOGLE_SEARCH_WEB", "URL_RETRIEVAL_STATUS_SUCCESS"
+MOST_FOUND = 50  # pages or searches of an event; more are not looked at
+
+MetadataT = TypeVar("MetadataT", bound=Struct)
 
 
 class _FunctionCall(Struct):
@@ -46,18 +51,51 @@ class _FunctionCall(Struct):
     args: Any = None
 
 
+class _ServerCall(Struct, rename="camel"):
+    """A call of one of Google's own tools, which is over when it is read."""
+
+    tool_type: str | None = None
+    args: Any = None
+
+
 class _Part(Struct, rename="camel"):
     text: str | None = None
     thought: bool | None = None
     function_call: _FunctionCall | None = None
+    tool_call: _ServerCall | None = None
 
 
 class _Content(Struct):
     parts: list[Raw] | None = None
 
 
+class _Web(Struct):
+    title: str | None = None
+    uri: str | None = None
+
+
+class _Chunk(Struct):
+    web: _Web | None = None
+
+
+class _GroundingMetadata(Struct, rename="camel"):
+    grounding_chunks: list[_Chunk] | None = None
+    web_search_queries: list[str] | None = None
+
+
+class _UrlMetadata(Struct, rename="camel"):
+    retrieved_url: str | None = None
+    url_retrieval_status: str | None = None
+
+
+class _UrlContextMetadata(Struct, rename="camel"):
+    url_metadata: list[_UrlMetadata] | None = None
+
+
 class _Candidate(Struct, rename="camel"):
     content: _Content | None = None
+    grounding_metadata: Any = None
+    url_context_metadata: Any = None
     finish_reason: str | None = None
     finish_message: str | None = None
 
@@ -69,6 +107,7 @@ class _PromptFeedback(Struct, rename="camel"):
 
 class _UsageMetadata(Struct, rename="camel"):
     prompt_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
     candidates_token_count: int | None = None
     thoughts_token_count: int | None = None
@@ -107,6 +146,9 @@ class Answer:
     Args:
         provider: whose answer it is.
         model: the model that was asked, which gets its own parts back word for word.
+
+    Attributes:
+        refusal: see ``ModelResponse``.
     """
 
     def __init__(self, provider: str, model: str, failures: Failures) -> None:
@@ -120,6 +162,8 @@ class Answer:
         self._blocked = ""
         self._usage = Usage()
         self._model = model
+        self._grounding = NOT_GROUNDED
+        self.refusal = ""
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
         """Read one event and yield what it adds to the answer.
@@ -134,6 +178,8 @@ class Answer:
         for candidate in (event.candidates or ())[:1]:
             self._finish = candidate.finish_reason or self._finish
             self._message = candidate.finish_message or self._message
+            if candidate.grounding_metadata or candidate.url_context_metadata:
+                self._grounding += _grounding(candidate)
         for raw in _raw_parts(event):
             yield from self._take_part(bytes(raw))
         if event.prompt_feedback and event.prompt_feedback.block_reason:
@@ -153,7 +199,7 @@ class Answer:
             raise self._failures.broken_off()
         reason = self._stop_reason()
         kept = [one for one in self._collected if reason in USUAL or not isinstance(one.part, ToolCall)]
-        return build_response(
+        response = build_response(
             [one.part for one in kept if one.part is not None],
             reason,
             model=self._model,
@@ -161,6 +207,8 @@ class Answer:
             opaque=self._opaque(kept),
             detail=f"{self._blocked or self._finish} {self._message}".strip(),
         )
+        searches = len(self._grounding.queries)
+        return replace(response, grounding=self._grounding, searches=searches, refusal=self.refusal)
 
     def _opaque(self, kept: Sequence[_RawPart]) -> Opaque | None:
         """The parts word for word, unless a field that is not read here holds what no later request could."""
@@ -178,6 +226,8 @@ class Answer:
             self._collected.append(_RawPart(raw, Text(part.text)))
             yield TextDelta(part.text)
         else:
+            if part.tool_call is not None:
+                self._grounding += Grounding(queries=_queries(part.tool_call))
             self._collected.append(_RawPart(raw, None))
 
     def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:
@@ -198,9 +248,34 @@ class Answer:
         return STOP_REASONS.get(self._finish, "other")
 
 
+def _grounding(candidate: _Candidate) -> Grounding:
+    """The pages and searches that an event names; the last ones of a stream do."""
+    found = _metadata(candidate.grounding_metadata, _GroundingMetadata)
+    read = _metadata(candidate.url_context_metadata, _UrlContextMetadata)
+    pages = [chunk.web for chunk in found.grounding_chunks or () if chunk.web]
+    sources = [Source(page.title or "", page.uri) for page in pages if page.uri]
+    for page in read.url_metadata or ():
+        if page.retrieved_url and page.url_retrieval_status == READ:
+            sources.append(Source("", page.retrieved_url))
+    return Grounding(tuple(sources[:MOST_FOUND]), tuple((found.web_search_queries or ())[:MOST_FOUND]))
+
+
+def _metadata(found: Any, kind: type[MetadataT]) -> MetadataT:
+    """Metadata in their form; empty in any other, as no answer shall be lost for them."""
+    with suppress(ValidationError):
+        return convert(found or {}, kind)
+    return kind()
+
+
+def _queries(call: _ServerCall) -> tuple[str, ...]:
+    """The queries of a search: an answer that goes on with our tools has no metadata."""
+    named = call.args.get("queries") if isinstance(call.args, dict) and call.tool_type == SEARCH else None
+    return tuple(query for query in (named if isinstance(named, list) else ())[:MOST_FOUND] if isinstance(query, str))
+
+
 def _usage(counts: _UsageMetadata) -> Usage:
     return Usage(
-        input=counts.prompt_token_count or 0,
+        input=(counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
         cached=counts.cached_content_token_count or 0,
         output=counts.candidates_token_count or 0,
         thinking=counts.thoughts_token_count or 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.providers.gemini.client import GenerateContent
@@ -40,4 +41,5 @@ class Vertex(GenerateContent):
         refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
         failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
         account = {"vertexai": True, "project": project, "location": location, "credentials": credentials}
-        super().__init__(account, failures, API_VERSION, base_url, options)
+        without = replace(options, server_tools=())  # Vertex AI does not combine them with functions
+        super().__init__(account, failures, API_VERSION, base_url, without)

@@ -17,10 +17,11 @@ from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_j
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.response import Calls, build_response
 from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
-from bot.transcript import Message, Text, ToolCall, Usage
+from bot.transcript import Message, Opaque, Text, ToolCall, Usage
 from toolset.tool import ToolDefinition
 
 PROVIDER = "json"
+THOUGHT_CAP = 2_000  # characters
 LONGEST = TEXT_CAP + CALLS_CAP  # characters: the object holds the text and the calls
 
 
@@ -162,9 +163,16 @@ def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEv
         "end_turn" if last.reading else reason,
         model=last.response.model,
         usage=sum((one.response.usage for one in tries), Usage()),
+        opaque=_thought(last),
         detail=last.response.detail or "not the JSON that was asked for",
     )
     return [*events, Completed(response)]
+
+
+def _thought(last: _Try) -> Opaque | None:
+    """What the model thought, kept with its message; no later request holds it."""
+    thought = last.reading.thought.strip() if last.reading else ""
+    return Opaque(PROVIDER, last.response.model, thought[:THOUGHT_CAP].encode()) if thought else None
 
 
 def _reply(last: _Try) -> str:

@@ -35,10 +35,11 @@ _decoder = json.JSONDecoder(strict=False, parse_float=_number, parse_constant=_n
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The words and the calls of an answer."""
+    """The words and the calls of an answer, and what the model thought before."""
 
     reply: str
     calls: tuple[tuple[str, JSON], ...]
+    thought: str = ""
 
 
 def read(text: str, may_call: bool) -> Reading | None:
@@ -77,7 +78,11 @@ def _objects(text: str) -> Iterator[Any]:
 def _reading(found: Any, may_call: bool) -> Reading:
     called = [call for call in _called(found) if may_call]
     reply = found.get("reply") if isinstance(found, dict) and not called else ""
-    return Reading(reply if isinstance(reply, str) else "", tuple(called))
+    return Reading(_text(reply), tuple(called), _text(found.get("thought") if isinstance(found, dict) else ""))
+
+
+def _text(found: Any) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def _called(found: Any) -> Iterator[tuple[str, JSON]]:

@@ -13,6 +13,8 @@ from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, REQUEST_TIMEOUT_S
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
+AUTO_TOOLS = ("auto",)  # the vendor's search, for models that are known to take it beside other tools
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -22,6 +24,7 @@ class Options:
         max_output_tokens: of one answer.
         thinking_level: ``minimal``, ``low``, ``medium`` or ``high``.
         asker: the variable that names the model.
+        server_tools: the vendor's own tools that the model may use, or ``AUTO_TOOLS``.
         first_token_timeout_s: seconds until the first event of an answer.
         request_timeout_s: seconds until its last event.
     """
@@ -31,6 +34,7 @@ class Options:
     asker: str = "MODEL"
     first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S
     request_timeout_s: float = REQUEST_TIMEOUT_S
+    server_tools: tuple[str, ...] = ()
 
 
 USUAL = Options()

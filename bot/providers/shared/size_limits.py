@@ -46,7 +46,7 @@ def _begins_turn(messages: Sequence[Message], place: int) -> bool:
 
 def _tokens(message: Message) -> int:
     media = [part for part in message.parts if isinstance(part, Media)]
-    words = replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Media)))
+    words = replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Media)), footer="")
     return len(encode(words)) // TOKEN_BYTES + MEDIA_TOKENS * len(media)
 
 

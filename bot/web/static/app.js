@@ -64,6 +64,7 @@ class Page {
     parts.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
     parts.log.addEventListener("click", (event) => this.clicked(event.target));
     parts.log.addEventListener("toggle", (event) => this.toggled(event.target), true);
+    parts.log.addEventListener("load", () => this.keepInSight(), true); // of a picture
     new ResizeObserver(() => this.keepInSight()).observe(parts.scroller);
     addEventListener("keydown", (event) => event.key === "Escape" && this.escape(event));
     addEventListener("popstate", (event) => event.state && this.enter(event.state.conversation));

@@ -15,7 +15,7 @@ export class Conversation {
     this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
     this.sent = readSent(id); // { id, text, at, accepted, dismissed }
-    this.questions = new Map(); // tool call id → { id, tool, shown, until, pressed, over, outcome }
+    this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
     this.polls = new Map(); // id → { id, question, options, counts, status, close }
   }
 
@@ -163,9 +163,9 @@ export class Conversation {
     this.turns.push({ id, users, segments, gap: false, over: false });
   }
 
-  ask({ question_id: id, call_id: call, tool, shown, until }) {
+  ask({ question_id: id, call_id: call, tool, shown, until, remarks = [] }) {
     if (this.questions.get(call)?.id === id) return;
-    this.questions.set(call, { id, tool, shown, until, pressed: false, over: false, outcome: "" });
+    this.questions.set(call, { id, tool, shown, until, remarks, pressed: false, over: false, outcome: "" });
   }
 
   settle({ question_id: id, text }) {
@@ -186,10 +186,10 @@ export class Conversation {
     return turn;
   }
 
-  end({ turn_id: id, text, failed, note }) {
+  end({ turn_id: id, text, failed, note, files }) {
     const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
     const { users } = turn ?? { users: this.pending.map((message) => message.id) };
-    const ending = { text, failed: Boolean(failed), note: note ?? "" };
+    const ending = { text, failed: Boolean(failed), note: note ?? "", files: files ?? [] };
     if (users.length) this.endings.set(users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
     else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
@@ -204,9 +204,13 @@ export class Conversation {
         ending = this.endings.get(entry.id);
         return;
       }
+      if (entry.role === "reminder") {
+        ending = undefined;
+        return;
+      }
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
-      if (text) items.push({ kind: "answer", text, ...(last && ending ? endingOf(ending) : {}) });
+      if (text) items.push({ kind: "answer", text, files: entry.files, ...(last && ending ? endingOf(ending) : {}) });
       for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
     return items;
@@ -257,7 +261,7 @@ function readSent(id) {
   }
 }
 
-const endingOf = ({ failed, note }) => ({ failed, note });
+const endingOf = ({ failed, note, files }) => ({ failed, note, files });
 
 function keyed(items) {
   let anchor = "";

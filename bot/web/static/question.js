@@ -12,14 +12,14 @@ export function createQuestion(make) {
   const card = make("div", "card");
   card.tabIndex = -1; // keeps the focus when its buttons go
   card.role = "group";
-  card.append(make("p", "ask"), tool, given, make("p", "until"), choices, make("p", "hint"));
+  card.append(make("p", "ask"), tool, given, make("div", "remarks"), make("p", "until"), choices, make("p", "hint"));
   return [make("span", "mark"), card, make("p", "decided")];
 }
 
-/** Show a question { id, tool, shown, until, pressed, over, outcome } as it stands. */
+/** Show a question { id, tool, shown, until, remarks, pressed, over, outcome } as it stands. */
 export function updateQuestion(element, question, words, make, setText) {
   const [, card, outcome] = element.children;
-  const [ask, tool, given, until, choices, hint] = card.children;
+  const [ask, tool, given, remarks, until, choices, hint] = card.children;
   element.dataset.question = question.id;
   setText(ask, words.say("ask"));
   card.ariaLabel = `${words.say("ask")} ${question.tool}`;
@@ -27,6 +27,10 @@ export function updateQuestion(element, question, words, make, setText) {
   given.hidden = !question.shown;
   if (given.children.length === 0) {
     for (const line of question.shown.split("\n")) given.appendChild(make("li")).textContent = line;
+  }
+  remarks.hidden = question.remarks.length === 0;
+  if (remarks.children.length === 0) {
+    for (const remark of question.remarks) remarks.appendChild(make("p")).textContent = remark;
   }
   setText(until, words.say("ask_until", { time: words.time(question.until) }));
   const labels = { reject: words.say("reject"), allow: words.say("allow") };

@@ -5,6 +5,7 @@ import { createPoll, updatePoll } from "./poll.js";
 import { createQuestion, updateQuestion } from "./question.js";
 import { unturned, unturnedJSON } from "./turning.js";
 
+const FILE = /^\/files\/[0-9a-f]{64}\.(png|jpg)$/;
 const JAPANESE = /[\u3040-\u30ff]/;
 
 export class View {
@@ -45,7 +46,7 @@ export class View {
 const create = {
   day: () => [make("time")],
   user: () => [make("p", "words")],
-  answer: () => [make("span", "mark"), make("div", "markdown"), make("p", "note")],
+  answer: () => [make("span", "mark"), make("div", "markdown"), make("div", "files"), make("p", "note")],
   tool: () => [make("span", "node"), toolDetails()],
   question: () => createQuestion(make),
   poll: () => createPoll(make),
@@ -63,9 +64,10 @@ const update = {
   },
 
   answer(element, item, words) {
-    const [, body, note] = element.children;
+    const [, body, files, note] = element.children;
     renderMarkdown(body, item.text, (figure, language, text) => addCopy(figure, language, text, words));
     setLanguage(body, item.text);
+    showFiles(files, item.files ?? []);
     element.classList.toggle("failed", Boolean(item.failed));
     note.hidden = !item.note;
     setText(note, item.note ? words.say("note", { note: unturned(item.note) }) : "");
@@ -126,6 +128,34 @@ function outcome(state, ms, words) {
 function gistOf(values) {
   const plain = Object.values(values).filter((value) => ["string", "number"].includes(typeof value));
   return plain.join(" · ");
+}
+
+/** Pictures of the answer; in place of one that is gone, its words. Paths are the server's own. */
+function showFiles(container, files) {
+  const shown = JSON.stringify(files);
+  container.hidden = !files.length;
+  if (container.dataset.shown === shown) return;
+  container.dataset.shown = shown;
+  container.replaceChildren(...files.map((file) => (FILE.test(file.path) ? picture(file) : words(file))));
+}
+
+function picture(file) {
+  const link = make("a");
+  link.href = file.path;
+  link.target = "_blank";
+  link.rel = "noopener";
+  const image = link.appendChild(make("img"));
+  image.alt = unturned(file.text);
+  image.addEventListener("error", () => link.replaceWith(words(file)));
+  image.src = file.path;
+  return link;
+}
+
+function words(file) {
+  const text = make("pre");
+  text.textContent = unturned(file.text);
+  text.tabIndex = 0; // scrolled by keyboard
+  return text;
 }
 
 function addCopy(figure, language, text, words) {

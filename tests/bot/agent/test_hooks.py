@@ -45,7 +45,7 @@ async def test_a_hook_that_refuses_keeps_the_call_from_being_made_or_asked_about
     assert await round_.run() == [
         ToolResult("a1", "launch", {"error": "not on Sundays"}, is_error=True, is_rejected=True)
     ]
-    assert (round_.diary.reviewed_calls, round_.launch.contexts) == ([], [])
+    assert (round_.diary.reviewed, round_.launch.contexts) == ([], [])
 
 
 async def test_a_hook_may_answer_in_the_tools_place() -> None:
@@ -62,7 +62,7 @@ async def test_replaced_arguments_are_validated_shown_to_who_decides_and_used() 
     round_ = Round(*launches("a1"), hooks=[Intervening(Proceed({"what": "kite"})), second], a1=True)
     await round_.run()
     assert second.seen == [{"what": "kite"}]
-    assert [asked.arguments for asked in round_.diary.reviewed_calls] == [{"what": "kite"}]
+    assert [acting.call.arguments for acting in round_.diary.reviewed] == [{"what": "kite"}]
     assert round_.responses() == [{"heard": {"what": "kite"}}]
 
 
@@ -71,7 +71,7 @@ async def test_replaced_arguments_that_do_not_fit_are_refused_before_anybody_is_
     round_ = Round(call("launch", "a1", n=1), hooks=[Intervening(Proceed({"n": "many"}))])
     await round_.run(ToolMap([ValidatedTool(Launch(), STRICT, ANY_OBJECT)]))
     assert round_.responses() == [{"error": "invalid parameters: n: 'many' is not of type 'integer'"}]
-    assert round_.diary.reviewed_calls == []
+    assert round_.diary.reviewed == []
 
 
 async def test_a_hook_may_abort_the_turn() -> None:

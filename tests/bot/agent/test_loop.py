@@ -12,14 +12,26 @@ import pytest
 
 from bot.agent.loop import Agent
 from bot.agent.tool_runner import INTERRUPTED
-from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
+from bot.agent.turn import (
+    ActingCall,
+    ApprovalDecision,
+    RecordedResponse,
+    StartedCall,
+    Turn,
+    TurnContext,
+    TurnStep,
+    TurnUpdate,
+)
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
 from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
-from tests.fakes.tools import Broken, Echo, Launch, Slow, tool_map
+from tests.fakes.tools import ANY_OBJECT, Broken, Echo, Launch, Slow, tool_map
+from toolset.offer.rules import Rule, Rules
+from toolset.tool import ValidatedTool
+from toolset.tool_map import MANY, ToolMap
 
 NO = "rejected by the user"
 
@@ -49,7 +61,8 @@ class Notes:
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return self.waiting.pop(0) if self.waiting else TurnUpdate()
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        call = acting.call
         return ApprovalDecision(call.id, approved=False, arguments=call.arguments, reason=NO)
 
     async def show(self, event: LiveEvent) -> None:
@@ -87,6 +100,28 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
     assert model.requests[0].system == "SYSTEM\n\nSTYLE"
     assert turn.usage == Usage(3, 0, 2)
     assert notes.spendings == [Spending("scripted", Usage(3, 0, 2), turn.asker, messages=1, is_first=True)]
+
+
+async def test_of_many_tools_the_model_gets_those_it_has_found() -> None:
+    """At first the search alone, afterwards what it found, which is called and stays declared."""
+    kinds = [type("Named", (Echo,), {"name": f"server_{n}"}) for n in range(MANY + 1)]
+    others = [ValidatedTool(kind(), ANY_OBJECT, ANY_OBJECT, own=False) for kind in kinds]
+    find, use = call("find_tools", "c1", query="server 7"), call("server_7", "c2")
+    model = Scripted([Step(calls=(find,)), Step(calls=(use,)), Step("Done")])
+    await Agent(model, ToolMap(others), "SYSTEM", Metrics()).run(make_turn(Notes()))
+    declared = [[tool.name for tool in request.tools] for request in model.requests]
+    assert declared[0] == ["find_tools"]
+    assert declared[1][:2] == ["find_tools", "server_7"]
+    assert declared[2] == declared[1]
+    assert not model.requests[2].messages[-1].results[0].is_error
+
+
+async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing() -> None:
+    """A vendor would refuse the request."""
+    tools = ToolMap(tool_map(Echo()).values(), Rules((Rule(channel="console", tools=()),)))
+    model = Scripted([Step("No.")])
+    await Agent(model, tools, "SYSTEM", Metrics()).run(make_turn(Notes(), ToolChoice("one", "echo")))
+    assert (model.requests[0].tools, model.requests[0].tool_choice) == ((), AUTO)
 
 
 async def test_results_of_parallel_calls_return_in_call_order() -> None:

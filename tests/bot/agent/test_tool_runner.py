@@ -75,6 +75,23 @@ async def test_a_call_that_is_asked_about_leaves_the_reading_done_and_the_rest_f
     assert round_.launch.contexts == []
 
 
+async def test_a_tool_whose_risk_changes_meanwhile_is_called_once() -> None:
+    """A server may list its tools anew at any time."""
+
+    class Grows(Echo):
+        async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+            risky = type("Risky", (Echo,), {"risk": "high"})()
+            tools.replace("server", [ValidatedTool(risky, ANY_OBJECT, ANY_OBJECT)])
+            return await super().call(arguments, context)
+
+    tools, grows = ToolMap([]), Grows()
+    tools.replace("server", [ValidatedTool(grows, ANY_OBJECT, ANY_OBJECT)])
+    round_ = Round(call("echo", "c1"))
+    assert [result.call_id for result in await round_.run(tools)] == ["c1"]
+    assert len(grows.contexts) == 1
+    assert tools["echo"].definition.risk == "high"
+
+
 async def test_a_rejected_call_does_not_stop_the_others() -> None:
     """The model reads the reason in its place."""
     round_ = Round(*launches("a1", "a2"), a1=False, a2=True)
@@ -93,7 +110,7 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_made() -> None:
         {"error": "unknown tool: explode. Available tools: launch"},
         {"error": "invalid parameters: n: 'one' is not of type 'integer'"},
     ]
-    assert round_.diary.reviewed_calls == []
+    assert round_.diary.reviewed == []
     assert launch.contexts == []
 
 
@@ -123,7 +140,7 @@ async def test_a_decision_holds_for_the_arguments_it_was_about() -> None:
     round_ = Round(*launches("a1"))
     round_.turn.restore_decision(ApprovalDecision("a1", approved=True, arguments={"what": "as shown"}))
     assert [result.response for result in await round_.run()] == [{"heard": {"what": "as shown"}}]
-    assert round_.diary.reviewed_calls == []
+    assert round_.diary.reviewed == []
 
 
 async def test_the_third_same_call_running_is_stopped() -> None:

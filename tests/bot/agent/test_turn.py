@@ -10,6 +10,9 @@ from bot.agent.turn import NOBODY, ApprovalDecision, Turn, TurnContext, TurnStep
 from bot.providers import AUTO, ToolChoice
 from bot.transcript import Author, Message, Text, ToolCall, ToolResult
 from tests.bot.agent.test_loop import Notes
+from tests.fakes.tools import Launch, tool_map
+
+LAUNCH = tool_map(Launch())["launch"].definition
 
 
 def make(*arrived: Message, history: tuple[Message, ...] = (), choice: ToolChoice = AUTO) -> Turn:
@@ -120,9 +123,9 @@ async def test_a_call_is_begun_and_reviewed_once_in_its_round() -> None:
         call = ToolCall("c", "echo", {"n": number})
         turn.restore_response(Message("m", "model", (call,), 1), "tool_use")
         assert [await turn.record_started(call), await turn.record_started(call)] == [True, False]
-        assert [(await turn.review(call)).arguments for _ in range(2)] == [call.arguments] * 2
+        assert [(await turn.review(call, LAUNCH)).arguments for _ in range(2)] == [call.arguments] * 2
         turn.restore_decision(ApprovalDecision("c", approved=True, arguments=call.arguments))
-        assert (await turn.review(call)).approved
+        assert (await turn.review(call, LAUNCH)).approved
         turn.restore_result(ToolResult("c", "echo", {}))
 
 

@@ -28,6 +28,7 @@ OFF = {
     "google.genai",
     "linebot",
     "markdown_it",
+    "mcp",
     "ollama",
     "openai",
     "slack_bolt",
@@ -49,7 +50,9 @@ def test_help_names_every_command(call: Call) -> None:
     """Without arguments, too; then it is an error."""
     code, out, _ = call("--help")
     assert code == 0
-    assert all(f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "doctor"))
+    assert all(
+        f"│ {command} " in out for command in ("run", "worker", "chat", "tools", "outbox", "usage", "eval", "doctor")
+    )
     code, out, err = call()
     assert code == 2
     assert "doctor" in out + err
@@ -111,7 +114,7 @@ def test_tools_are_listed_one_to_a_line(call: Call) -> None:
         ["calculate", "low", "expression", "toolset/calculate.py"],
         ["convert_currency", "low", "amount?, from, to, date?", "toolset/currency.py"],
         ["get_current_time", "low", "time_zone?", "toolset/clock.py"],
-        ["get_weather", "low", "location, detail?", "toolset/weather.py"],
+        ["get_weather", "low", "location, detail?, chart?", "toolset/weather.py"],
     ]
     assert [row[:4] for row in rows if row[:4] in shown] == shown
     assert all(len(row[4]) > 20 for row in rows)

@@ -166,15 +166,16 @@ async def test_people_are_erased_one_after_the_other(store: Store, redis: Redis)
 
 
 async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> None:
-    """Page and terminal know the bot's tokens alone, and commands cost none."""
+    """Page and terminal know the bot's tokens and searches alone, and commands cost none."""
     harness = Harness(store, [], Console(), limits=Limits(bot_tokens=1, user_messages=1), days=Days("UTC", Clock()))
     await harness.budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
+    await harness.budgets.spend("line:bot:group:1", Spending("n", Usage(), Author(), 0, is_first=False, searches=2))
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
         await store.inbox.accept(here, f"m{number}", encode(said(text, f"m{number}")))
         await harness.runner.process(here)
     usage, help_, refused = harness.box.texts
-    assert "The whole bot: 5 of 1 tokens" in usage
+    assert "The whole bot: 5 of 1 tokens, 2 searches" in usage
     assert "/forget me" in help_
     assert refused.startswith("I have used up what I may spend in a day.")
     assert "m2" in [

@@ -17,6 +17,7 @@ from bot.texts import load
 from bot.transcript import Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Echo, tool_map
+from toolset.offer.rules import Rule, Rules
 from toolset.tool import ValidatedTool
 from toolset.tool_map import ToolMap
 
@@ -122,6 +123,15 @@ async def test_help_tells_the_commands(store: Store, asked: str, line: str) -> N
     await harness.receive(asked, "m1")
     await harness.runner.process(HERE)
     assert line in harness.box.texts[0].splitlines()[-1]
+
+
+async def test_help_tells_the_commands_of_its_place(store: Store) -> None:
+    """Not those of tools that the rules keep for others."""
+    rules = Rules((Rule(conversation=HERE, tools=()),))
+    harness = Harness(store, [], tools=ToolMap(tool_map(Clock()).values(), rules))
+    await harness.receive("/help", "m1")
+    await harness.runner.process(HERE)
+    assert "/time" not in harness.box.texts[0]
 
 
 async def test_help_says_nothing_of_commands_where_there_are_none(store: Store) -> None:

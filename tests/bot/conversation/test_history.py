@@ -64,7 +64,7 @@ async def test_a_call_and_its_results_stay_together_and_signatures_go_with_their
     signed = Opaque("scripted", "scripted", b"signature")
     steps = [Step("Let me see.", (call,), opaque=signed), Step("done"), Step("2"), Step("3"), NOTED, Step("4")]
     harness = Harness(store, steps, tokens=1_000, summarises=True)
-    await talk(harness, "one", f"two {LONG}", f"three {LONG}", "four")
+    await talk(harness, f"one {LONG[:200]}", f"two {LONG}", f"three {LONG}", "four")
     [asked] = summaries(harness)
     assert "Assistant: Let me see." in asked.messages[0].text
     assert 'Assistant calls echo: {"text":"rain in Kyoto"}' in asked.messages[0].text

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.agent.hooks import Hook, Hooks
 from bot.agent.tool_runner import ToolRunner
-from bot.agent.turn import ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
+from bot.agent.turn import ActingCall, ApprovalDecision, StartedCall, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.live_events import LiveEvent
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult
@@ -24,7 +24,7 @@ class Diary:
     def __init__(self, decisions: Mapping[str, bool | Exception]) -> None:
         self.events: list[str] = []
         self.shown: list[LiveEvent] = []
-        self.reviewed_calls: list[ToolCall] = []
+        self.reviewed: list[ActingCall] = []
         self._decisions = decisions
 
     async def record(self, step: TurnStep) -> None:
@@ -40,9 +40,10 @@ class Diary:
     async def check_inbox(self, *, certain: bool) -> TurnUpdate:
         return TurnUpdate()
 
-    async def review(self, call: ToolCall, asker: Author, text: str) -> ApprovalDecision:
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        call = acting.call
         self.events.append(f"asked {call.id}")
-        self.reviewed_calls.append(call)
+        self.reviewed.append(acting)
         decision = self._decisions[call.id]
         if isinstance(decision, Exception):
             raise decision

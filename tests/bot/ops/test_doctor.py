@@ -24,8 +24,11 @@ from tests.fakes.gemini import KEY, gemini_fake
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.serving import serving
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
+from tests.fakes.tools import Echo, tool_map
 from tests.fakes.wttr import WttrFake
 from tests.toolset.names import ALWAYS_ON
+from toolset.offer.rules import Rule, Rules
+from toolset.tool_map import ToolMap
 
 
 async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> None:
@@ -107,6 +110,15 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
                 "set APPROVAL_MODE=ask to have people decide",
             ),
         ),
+        (
+            {"reviewers": ("ollama:a", "ollama:a"), "review_mode": "decide", "review_tools": ("launch",)},
+            CheckResult(
+                "warning",
+                "reviewers",
+                "decide: ollama:a; if all are in favour, nobody is asked about launch",
+                "unset REVIEWERS to ask people without votes",
+            ),
+        ),
     ],
 )
 async def test_who_may_see_the_page_and_what_is_not_asked(
@@ -173,12 +185,27 @@ async def test_without_a_weather_tool_nobody_is_asked(settings: Settings, wttr: 
     """Somebody may have taken the tool away."""
 
     @asynccontextmanager
-    async def tools() -> AsyncIterator[dict[str, Any]]:
-        yield {"calculate": None}
+    async def tools() -> AsyncIterator[ToolMap]:
+        yield tool_map(Echo())
 
     findings = await run_checks(settings, openers(settings, tools=tools))
     assert "weather" not in [finding.name for finding in findings]
     assert wttr.requests == []
+
+
+async def test_rules_for_tools_are_looked_at(settings: Settings) -> None:
+    """Names that no tool has, and tools that act without a question."""
+
+    @asynccontextmanager
+    async def tools() -> AsyncIterator[ToolMap]:
+        rule = Rule(tools=("ehco",), risk={"echo": "low"})
+        yield ToolMap(tool_map(Echo()).values(), Rules((rule,)))
+
+    findings = await run_checks(settings, openers(settings, tools=tools))
+    assert [(one.result, one.detail) for one in findings if one.name == "tool rules"] == [
+        ("warning", "rules for tools that there are not: ehco"),
+        ("warning", "nobody is asked about calls of: echo"),
+    ]
 
 
 async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> None:
@@ -186,7 +213,7 @@ async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> No
     async with gemini_fake() as gemini:
         ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY), "google_gemini_base_url": gemini.base_url})
         model = await found(ours, "model")
-    assert model == CheckResult("ok", "model", "Gemini Flash Latest answers")
+    assert model == CheckResult("ok", "model", "Gemini Flash Latest answers, with google_search")
     assert [request.action for request in gemini.requests] == ["get"]
 
 
@@ -214,7 +241,7 @@ async def test_every_fallback_is_checked(settings: Settings) -> None:
         )
         findings = await run_checks(ours, openers(ours))
     assert findings[:4] == [
-        CheckResult("ok", "model", "Gemini Flash Latest answers"),
+        CheckResult("ok", "model", "Gemini Flash Latest answers, with google_search"),
         CheckResult(
             "failure",
             "fallback",

@@ -22,33 +22,33 @@ TODAY, YESTERDAY = "2026-11-21", "2026-11-20"
 GROUP = "line:Ubot00000:group:C1234567890"
 
 
-async def spend(store: Store, model: str, usage: Usage, user: str, clock: Clock) -> None:
+async def spend(store: Store, model: str, usage: Usage, user: str, clock: Clock, searches: int = 0) -> None:
     """A turn of one response."""
     budgets = make_budgets(store, clock=clock)
-    await budgets.spend(GROUP, Spending(model, usage, Author(user), 2, is_first=True))
+    await budgets.spend(GROUP, Spending(model, usage, Author(user), 2, is_first=True, searches=searches))
     await budgets.flush()
 
 
 async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) -> None:
-    """Cached input costs less, thinking is output, a model without a price has no money."""
+    """Cached input costs less, thinking is output, a model without a price has no money, searches are not in it."""
     clock = Clock()
     million = 1_000_000
-    await spend(store, "gemini-2.5-flash", Usage(million, million // 2, 100_000, 100_000), "U1", clock)
+    await spend(store, "gemini-2.5-flash", Usage(million, million // 2, 100_000, 100_000), "U1", clock, searches=3)
     await spend(store, "made-up", Usage(5, 0, 5), "Uabcdef1234567890", clock)
     clock.now -= 86_400
     await spend(store, "gemini-2.5-flash-lite-preview-09-2025", Usage(million), "U1", clock)
     made = await report(store, [TODAY, YESTERDAY, "2026-11-19"], load_prices())
     assert made.lines == [
-        Line(TODAY, "gemini-2.5-flash", 1, 2, million, million // 2, 100_000, 100_000, 0.665),
-        Line(TODAY, "made-up", 1, 2, 5, 0, 5, 0, None),
-        Line(YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", 1, 2, million, 0, 0, 0, 0.1),
+        Line(TODAY, "gemini-2.5-flash", 1, 2, million, million // 2, 100_000, 100_000, 3, 0.665),
+        Line(TODAY, "made-up", 1, 2, 5, 0, 5, 0, 0, None),
+        Line(YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", 1, 2, million, 0, 0, 0, 0, 0.1),
     ]
     assert made.usd == 0.765
     assert made.users == [Heavy("line:U1", 2_200_000), Heavy("line:Uab…890", 10)]
     assert made.conversations == [Heavy("line:Ubo…000:group:C12…890", 2_200_010)]
     assert list(rows(made.lines))[:2] == [
-        (TODAY, "gemini-2.5-flash", "1", "2", "1,000,000", "500,000", "100,000", "100,000", "0.6650"),
-        (TODAY, "made-up", "1", "2", "5", "0", "5", "0", ""),
+        (TODAY, "gemini-2.5-flash", "1", "2", "1,000,000", "500,000", "100,000", "100,000", "3", "0.6650"),
+        (TODAY, "made-up", "1", "2", "5", "0", "5", "0", "0", ""),
     ]
 
 
@@ -115,8 +115,8 @@ def test_the_command_prints_lines_for_a_person(call: Call, valkey_url: str) -> N
     assert (code, out.splitlines()) == (
         0,
         [
-            f"{today}\tgemini-2.5-flash\t1\t2\t2,000,000\t0\t100,000\t0\t0.8500",
-            f"{today}\tmade-up\t1\t2\t2,000,000\t0\t100,000\t0\t",
+            f"{today}\tgemini-2.5-flash\t1\t2\t2,000,000\t0\t100,000\t0\t0\t0.8500",
+            f"{today}\tmade-up\t1\t2\t2,000,000\t0\t100,000\t0\t0\t",
             "",
             "user\tline:U1\t4,200,000",
             "conversation\tline:Ubo…000:group:C12…890\t4,200,000",

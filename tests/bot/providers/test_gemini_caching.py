@@ -294,9 +294,9 @@ async def test_a_prefix_is_written_once_for_the_same_tools(fake: GeminiFake, gem
         said = [request.body["systemInstruction"]["parts"][0]["text"] for request in fake.requests[-2:]]
         modes = [request.body["toolConfig"]["functionCallingConfig"]["mode"] for request in fake.requests[-2:]]
         assert (said, modes) == ([f"Style {number}."] * 2, ["AUTO", "NONE"])
-    assert gemini._prefix("Style 0.", SMALL, AUTO) is gemini._prefix("Style 0.", SMALL, AUTO)
+    assert gemini._prefix("Style 0.", SMALL, AUTO, {}) is gemini._prefix("Style 0.", SMALL, AUTO, {})
     assert (
-        gemini._prefix("Style 0.", LARGE, AUTO).fields["tools"]
-        != gemini._prefix("Style 0.", SMALL, AUTO).fields["tools"]
+        gemini._prefix("Style 0.", LARGE, AUTO, {}).fields["tools"]
+        != gemini._prefix("Style 0.", SMALL, AUTO, {}).fields["tools"]
     )
     assert len(gemini._prefixes) <= MOST_PREFIXES

@@ -58,6 +58,16 @@ async def test_a_request_is_complete(fake: GeminiFake, gemini: Gemini) -> None:
     }
 
 
+async def test_a_tools_response_schema_is_declared(fake: GeminiFake, gemini: Gemini) -> None:
+    """As it is, so that the model knows what a call brings; a tool without one is declared without it."""
+    fake.say("ok")
+    told = ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, STRICT)
+    await ask(gemini, [user("hello")], (told, TOOLS[1]))
+    [declared_one, declared_other] = fake.requests[0].body["tools"][0]["functionDeclarations"]
+    assert declared_one["responseJsonSchema"] == STRICT
+    assert "responseJsonSchema" not in declared_other
+
+
 async def test_a_request_goes_to_the_stream_of_its_model(fake: GeminiFake, gemini: Gemini) -> None:
     """One request, with the key in its header only."""
     fake.say("ok")

@@ -14,7 +14,7 @@ from bot.providers.json_mode.client import JsonMode
 from bot.providers.json_mode.request import EXAMPLES, instructions, schema_of
 from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.openai.client import OpenAI
-from bot.transcript import Text, ToolCall, Usage
+from bot.transcript import Opaque, Text, ToolCall, Usage
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from tests.fakes.openai import KEY, OpenAIFake, openai_fake
 
@@ -51,11 +51,11 @@ def watched(asked: Reply) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (replying("Hi"), Reading("Hi", ())),
-        (f"```json\n{replying('Hi')}\n```", Reading("Hi", ())),
-        (f"Sure! {{really}} Here it is: {replying('Hi')} Bye.", Reading("Hi", ())),
+        (replying("Hi"), Reading("Hi", (), "hm")),
+        (f"```json\n{replying('Hi')}\n```", Reading("Hi", (), "hm")),
+        (f"Sure! {{really}} Here it is: {replying('Hi')} Bye.", Reading("Hi", (), "hm")),
         ('{"reply": "a\nb"}', Reading("a\nb", ())),
-        (f'{{"thought": "x", "tool_call": {CALL}, "reply": "It is sunny."}}', Reading("", (CALLED,))),
+        (f'{{"thought": "x", "tool_call": {CALL}, "reply": "It is sunny."}}', Reading("", (CALLED,), "x")),
         (f'{{"tool_call": [{CALL}, {CALL}], "reply": ""}}', Reading("", (CALLED, CALLED))),
         (f'{{"tool_calls": [{{"type": "function", "function": {CALL}}}]}}', Reading("", (CALLED,))),
         (f"```\n{CALL}\n```", Reading("", (CALLED,))),
@@ -66,13 +66,14 @@ def watched(asked: Reply) -> list[str]:
         ('{"tool_call": {"name": "f"}, "reply": "Hi"}', Reading("Hi", ())),
         ('{"reply": ["Hi"]} {"reply": "Ho"}', Reading("Ho", ())),
         ('{"reply": "\\ud83d"} {"reply": "Ho"}', Reading("\ufffd", ())),
-        ('{"thought": "\\ud83d", "reply": "Hi \\ud83d"}', Reading("Hi \ufffd", ())),
+        ('{"thought": "\\ud83d", "reply": "Hi \\ud83d"}', Reading("Hi \ufffd", (), "\ufffd")),
         ('{"tool_call": {"name": "f", "arguments": {"x": "\\ud83d"}}, "reply": "guess"}', None),
         ('{"tool_call": {"name": "f", "arguments": {"x": NaN}}, "reply": "guess"}', None),
         ('{"tool_call": {"name": "f\\ud83d", "arguments": {}}, "reply": ""}', None),
         ('{"name": "f", "arguments": "{\\"x\\": 1e999}"}', None),
         ('{"name": "f", "arguments": "{\\"x\\": \\"\\\\ud83d\\"}"}', None),
         ("Hello!", None),
+        ('{"thought": ["x"], "reply": "Hi"}', Reading("Hi", ())),
         ('{"reply": " "}', None),
         ('{"reply": "Hi', None),
         ("5", None),
@@ -82,6 +83,16 @@ def watched(asked: Reply) -> list[str]:
 def test_answers_are_read_leniently(text: str, expected: Reading | None) -> None:
     """In fences, in prose, as a bare call, in other words for the same; words beside a call are guesses."""
     assert read(text, may_call=True) == expected
+
+
+async def test_a_thought_is_kept_with_its_message_and_never_sent(fake: OpenAIFake, provider: JsonMode) -> None:
+    """For a trace; the model reads an empty one in its place, and an answer without one keeps nothing."""
+    fake.say(replying("Hi"))
+    said = (await ask(provider, [user("hello")])).response.message
+    assert said.opaque == Opaque("json", "gpt-5-mini-2025", b"hm")
+    fake.say('{"thought": " ", "tool_call": null, "reply": "Fine"}')
+    assert (await ask(provider, [user("hello"), said, user("how are you?")])).response.message.opaque is None
+    assert "hm" not in fake.requests[-1].body["messages"][2]["content"]
 
 
 def test_where_no_call_is_allowed_none_is_read() -> None:

@@ -9,11 +9,22 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.providers.registry import PROVIDERS, check_models, open_model, open_models
+from bot.providers import Provider
+from bot.providers.registry import (
+    PROVIDERS,
+    check_models,
+    model_secrets,
+    open_model,
+    open_models,
+    open_reviewers,
+)
+from bot.providers.scripted import Scripted
+from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import load
 from bot.telemetry import Metrics
 from tests.fakes.openai import KEY, openai_fake
 from tests.project import environment
+from toolset.tool import NoConfig
 
 SDKS = {"anthropic", "google.genai", "openai"}
 EVERY_KEY = {
@@ -59,7 +70,7 @@ def test_every_provider_has_a_name_of_its_own() -> None:
     ]
 
 
-@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS"])
+@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS", "REVIEWERS"])
 def test_an_unknown_provider_is_refused(monkeypatch: pytest.MonkeyPatch, asker: str) -> None:
     """By the variable that names it, with the names there are."""
     monkeypatch.setenv(asker, "nobody:small")
@@ -68,7 +79,7 @@ def test_an_unknown_provider_is_refused(monkeypatch: pytest.MonkeyPatch, asker: 
         check_models(load())
 
 
-@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS"])
+@pytest.mark.parametrize("asker", ["MODEL", "FALLBACK_MODELS", "REVIEWERS"])
 @pytest.mark.parametrize(
     ("model", "variable"),
     [
@@ -123,6 +134,33 @@ async def test_keys_and_addresses_come_from_the_settings(monkeypatch: pytest.Mon
             assert (provider.model, await provider.check()) == ("gpt-5-mini", "gpt-5-mini answers")
         async with open_model(settings, settings.models[1]) as provider:
             assert await provider.check() == "small-local-model answers"
+
+
+async def test_reviewers_are_opened_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names that the operator chose; their keys are struck out of the log too."""
+    for variable, value in (EVERY_KEY | {"MODEL": "demo", "REVIEWERS": "openai:gpt-5,ollama:a,openai:gpt-5"}).items():
+        monkeypatch.setenv(variable, value)
+    settings = load()
+    async with open_reviewers(settings, Metrics()) as reviewers:
+        assert {name: (one.name, one.model) for name, one in reviewers.items()} == {
+            "openai:gpt-5": ("openai", "gpt-5"),
+            "ollama:a": ("ollama", "a"),
+        }
+    assert EVERY_KEY["OPENAI_API_KEY"] in model_secrets(settings)
+
+
+async def test_reviewers_search_and_run_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they read may tell them to: the vendor's own tools are for the model that answers."""
+    monkeypatch.setenv("SERVER_TOOLS", "google_search")
+    monkeypatch.setenv("REVIEWERS", "spy:a")
+    opened: list[Options] = []
+
+    def spy(config: NoConfig, model: str, options: Options) -> Provider:
+        opened.append(options)
+        return Scripted([])
+
+    async with open_reviewers(load(), Metrics(), (ProviderEntry("spy", NoConfig, spy),)):
+        assert [(options.asker, options.server_tools) for options in opened] == [("REVIEWERS", ())]
 
 
 @pytest.mark.process

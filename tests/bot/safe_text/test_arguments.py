@@ -163,3 +163,13 @@ def test_line_shows_the_arguments_untouched(arguments: dict[str, Any]) -> None:
     assert as_line_shows(f"May I?\n\n{code_block(render_arguments(arguments))}\n\nYes or no") == (
         f"May I?\n\n{render_arguments(arguments)}\n\nYes or no"
     )
+
+
+def test_a_label_never_takes_a_names_place() -> None:
+    """An argument of that name cannot pass for the labelled one."""
+    arguments = {"path": "a", "File": "b", "File (path)": "c"}
+    assert render_arguments(arguments, {"path": "File", "File": ""}).splitlines() == [
+        "▸ File (path): a",
+        "▸ File: b",
+        '▸ "File (path)": c',
+    ]

@@ -13,7 +13,7 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError
 
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
-from bot.store import Depths, Store, StoredPoll, open_store
+from bot.store import Depths, FileOwner, Store, StoredPoll, open_store
 from bot.store.clients import connect
 from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
 from bot.store.scripts import NAMES, Scripts
@@ -138,6 +138,16 @@ async def test_notes_of_all_names(store: Store) -> None:
         await store.kv.add(name, "b", 60)
         await store.kv.add(name, "a", 60)
         assert await store.kv.members(name) == ["a", "b"]
+
+
+async def test_files_share_a_slot(store: Store) -> None:
+    """They are kept, read and deleted as on one server."""
+    for name in ("f1", "f2"):
+        await store.files.keep(name, FileOwner("line:b:user:U1", "U1"), "image/png", b"x")
+    assert await store.files.read("f1") is not None
+    assert await store.files.signing_key(b"one") == b"one"
+    await store.files.erase("line", {"U1"})
+    assert [await store.files.read(name) for name in ("f1", "f2")] == [None, None]
 
 
 async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:

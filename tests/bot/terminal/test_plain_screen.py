@@ -12,6 +12,7 @@ from bot.live_events import (
     LiveEvent,
     Noticed,
     PollShown,
+    ShownFile,
     ToolFinished,
     ToolStarted,
 )
@@ -64,8 +65,8 @@ def test_calls_are_told_beside_the_answer() -> None:
 
 def test_a_question_is_told_beside_the_answer() -> None:
     """Tool, arguments and until when; words before it end their line."""
-    asked = ApprovalAsked("q1", "c1", "launch", "what: rocket\nwhen: now", 1_763_703_600_000)
-    told = f"? launch\n  what: rocket\n  when: now\nUntil {clock_time(asked.until)}?\nToo late.\n"
+    asked = ApprovalAsked("q1", "c1", "launch", "what: rocket\nwhen: now", 1_763_703_600_000, ("Why.",))
+    told = f"? launch\n  what: rocket\n  when: now\nWhy.\nUntil {clock_time(asked.until)}?\nToo late.\n"
     assert Pipe().draw(AnswerText("Shall I"), asked, Noticed("Too late.")) == ("Shall I\n", told)
 
 
@@ -97,6 +98,13 @@ def test_control_characters_do_not_get_through() -> None:
     pipe.screen.show_last_turn("before", "that")
     assert pipe.out.getvalue() == "a[31mb\tc\n"
     assert pipe.err.getvalue() == ""
+
+
+def test_a_picture_is_told_in_words() -> None:
+    """With its address, where it has one for everybody."""
+    files = (ShownFile("/files/1", "a.png", "20 °C", "https://kaiwa.example/files/1"), ShownFile("", "b.png", "9 °C"))
+    out, _ = Pipe().draw(AnswerText("Here."), Answered("t1", "Here.", files=files))
+    assert out == "Here.\n\n20 °C\nhttps://kaiwa.example/files/1\n\n9 °C\n"
 
 
 def test_a_poll_is_told_beside_the_answer() -> None:

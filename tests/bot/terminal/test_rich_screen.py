@@ -17,6 +17,7 @@ from bot.live_events import (
     LiveEvent,
     Noticed,
     PollShown,
+    ShownFile,
     ToolFinished,
     ToolStarted,
     TurnStarted,
@@ -66,6 +67,12 @@ def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any])
     asked = ApprovalAsked("q1", "c1", "launch", render_arguments(arguments), 1_763_703_600_000)
     lines = Display(width=24).draw(asked)
     assert len([line for line in lines if line.lstrip().startswith(BULLET)]) == len(arguments)
+
+
+def test_what_models_say_of_a_call_stands_below_its_arguments(display: Display) -> None:
+    """One line for each, and no markup of theirs."""
+    asked = ApprovalAsked("q1", "c1", "launch", "▸ what: rocket", 1_763_703_600_000, ("Why: “[red]x”", "No vote."))
+    assert display.draw(asked)[1:5] == ["? launch", "    ▸ what: rocket", "  Why: “[red]x”", "  No vote."]
 
 
 def test_an_answer_turns_nothing_round(display: Display) -> None:
@@ -269,6 +276,12 @@ def test_sentences_of_ours_stand_apart(display: Display) -> None:
     told = display.terminal.text.split("\n")
     assert told[:10] == ["Told", "", "Refused", "  because", "", " • an", " • answer", "", "› question", ""]
     assert "".join(told[10:]) == "x" * 600 + "…"
+
+
+def test_a_picture_is_told_in_words(display: Display) -> None:
+    """Below the answer, and with nothing that turns text round."""
+    lines = display.draw(Answered("t1", "Here.", files=(ShownFile("/files/1", "a.png", "20 \u202e°C"),)))
+    assert lines[-3:] == ["Here.", "", "20 °C"]
 
 
 def test_a_poll_is_shown_with_its_counts(display: Display) -> None:

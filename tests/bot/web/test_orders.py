@@ -29,6 +29,24 @@ async def test_the_second_signal_hurries() -> None:
         await send(signal.SIGTERM, orders.hurry)
 
 
+async def test_a_closed_terminal_stops() -> None:
+    """Its signal would end the process with the store still running."""
+    with stop_signals() as orders:
+        await send(signal.SIGHUP, orders.stop)
+
+
+async def test_what_nohup_has_started_does_not_stop_with_its_terminal() -> None:
+    """It has switched the signal off."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_signals() as orders:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await send(signal.SIGTERM, orders.stop)
+            assert given(orders) == (True, False)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 async def test_a_member_hurries_only_when_its_supervisor_says_so() -> None:
     """SIGTERM may come twice, from the supervisor and from the platform."""
     ours, theirs = socket.socketpair()

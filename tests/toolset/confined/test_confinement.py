@@ -72,7 +72,7 @@ class Traps:
             for ask in (
                 lambda: files.read_lines(folder, path),
                 lambda: files.list_entries(folder, path),
-                lambda: files.search(folder, path, "secret", ignore_case=True),
+                lambda: files.search(folder, path, files.line_matcher("secret|^", ignore_case=True, is_regex=True)),
                 lambda: files.write(folder, path, b"written", None),
             ):
                 with suppress(ToolError):

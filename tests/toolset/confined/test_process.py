@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
+import warnings
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,19 @@ async def test_a_program_gets_the_variables_it_is_given_and_no_more() -> None:
     assert (
         await run(shell(script), 5, never, output_cap=200_000, environment={"PATH": "/usr/bin:/bin"})
     ).output == "x" * 100_000
+
+
+@pytest.mark.parametrize("seconds", [0, 0.001, 0.002, 0.004])
+def test_a_program_cancelled_at_its_start_leaves_nothing_open(seconds: float) -> None:
+    """Neither a process nor its pipe, even if the event loop ends at once."""
+
+    async def cancelled() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await run(shell("sleep 60"), 60, never)
+
+    with warnings.catch_warnings(record=True) as left:
+        warnings.simplefilter("always")
+        asyncio.run(cancelled())
+        gc.collect()
+    assert [str(warning.message) for warning in left] == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.answers import FAILURES
+from tests.fakes.failures import FAILURES
 from tests.fakes.jma import JmaFake
 from tests.toolset.contexts import context
 from toolset.jma.warning_kinds import KINDS, kind

@@ -11,12 +11,14 @@ import pytest
 
 from bot.channels import Poll, Question
 from bot.live_events import Answered, AnswerText, TurnStarted
-from bot.transcript import Author, Message, Text, ToolCall, ToolResult
+from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded
 from tests.fakes.site import AT, Site
 
 HERE = "/console/conversation"
 MESSAGES = f"{HERE}/messages"
+CHART = FileRef("f1", "sun.png", "image/png", "20 °C")
+SUNNY = ToolResult("c1", "w", {"sun": 1}, files=(CHART,))
 AWAY = {"error": "Messages cannot be stored at the moment. Please try again in a few seconds."}
 
 
@@ -113,15 +115,16 @@ async def test_an_absent_store_is_said_with_the_time_to_come_back(
 
 
 async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.AsyncClient) -> None:
-    """Calls come with their results; results come with nothing else, and not at all where their call is forgotten."""
+    """Calls come with their results, answers with the files of these; results alone come with nothing."""
     site.history["console:conversation"] = [
         Message("m0", "tool", (ToolResult("c0", "w", {}),), AT),
         Message("m1", "user", (Text("Weather in Tokyo and Osaka?"),), AT, context="Friday"),
         Message("m2", "model", (Text("One moment."), ToolCall("c1", "w", {"at": "T"}), ToolCall("c2", "w", {})), AT),
-        Message("m3", "tool", (ToolResult("c1", "w", {"sun": 1}), ToolResult("c2", "w", {"error": "no"}, True)), AT),
+        Message("m3", "tool", (SUNNY, ToolResult("c2", "w", {"error": "no"}, True)), AT),
         Message("m4", "model", (Text("Sunny."),), AT),
         Message("m5", "user", (Text("And?"),), AT),
         Message("m6", "model", (ToolCall("c3", "w", {}),), AT),
+        Message("reminder_r1_2", "user", (Text("It is time."),), AT),
     ]
     response = await client.get(HERE)
     assert response.headers["cache-control"] == "no-store"
@@ -131,15 +134,16 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     unfinished = {**fine, "id": "c3", "arguments": {}, "response": None}
 
     def entry(name: str, role: str, text: str, *calls: dict[str, Any]) -> dict[str, Any]:
-        return {"id": name, "role": role, "at": AT, "text": text, "calls": list(calls)}
+        return {"id": name, "role": role, "at": AT, "text": text, "calls": list(calls), "files": []}
 
     assert response.json() == {
         "messages": [
             entry("m1", "user", "Weather in Tokyo and Osaka?"),
             entry("m2", "model", "One moment.", done, failed),
-            entry("m4", "model", "Sunny."),
+            entry("m4", "model", "Sunny.") | {"files": [{"path": "", "name": "sun.png", "text": "20 °C", "url": ""}]},
             entry("m5", "user", "And?"),
             entry("m6", "model", "", unfinished),
+            entry("reminder_r1_2", "reminder", "It is time."),
         ],
         "whole": True,
         "asked": None,
@@ -147,7 +151,7 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     }
     newer = (await client.get(HERE, params={"after": "m4"})).json()
     assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
-    nothing_new = await client.get(HERE, params={"after": "m6"})
+    nothing_new = await client.get(HERE, params={"after": "reminder_r1_2"})
     assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "polls": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
@@ -179,6 +183,7 @@ async def test_an_open_question_comes_with_the_history(site: Site, client: httpx
         "tool": "launch",
         "shown": "▸ what: rocket",
         "until": AT,
+        "remarks": [],
     }
 
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Delivery, Host, InboundEvent, Notify, Reply, notify_nobody
+from bot.channels import NO_FILES, Delivery, Files, Host, InboundEvent, Notify, Reply, notify_nobody
 from bot.channels.line import Config
 from bot.channels.line.channel import Line
 from bot.channels.line.types import Address, write_address
@@ -57,6 +57,7 @@ class Rig:
         *,
         notify: Notify = notify_nobody,
         timeout_s: float = 10.0,
+        files: Files = NO_FILES,
         **settings: Any,
     ) -> None:
         self.away = False
@@ -65,7 +66,7 @@ class Rig:
         self.notes = notes or LocalKeyValue()
         self._seen: set[tuple[str, str]] = set()
         base_url = fake.base_url if fake else UNREACHABLE
-        host = Host(self._accept, self.notes, self.notes, texts.load(), notify=notify)
+        host = Host(self._accept, self.notes, self.notes, texts.load(), notify=notify, files=files)
         config = line_config(base_url, **settings)
         self.line = Line(config, host, clock=lambda: self.now, timeout_s=timeout_s)
         self.http = httpx.AsyncClient(

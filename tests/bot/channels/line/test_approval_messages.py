@@ -22,7 +22,7 @@ LAUNCH = Question("question_1", "c1", "launch", {"what": "rocket"}, "Hanako", US
 def question_of(**arguments: object) -> Reply:
     """The reply that the core asks with."""
     shown = code_block(render_arguments(arguments))
-    text = texts().get("approval.question", "en", tool="launch", arguments=shown)
+    text = texts().get("approval.question", "en", tool="launch", arguments=shown, remarks="")
     return Reply(text, question=Question("question_1", "c1", "launch", arguments, "Hanako", USER))
 
 
@@ -40,6 +40,14 @@ async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:
         begun = [line for line in fake.texts[-1][0].split("\n") if line.startswith(BULLET)]
         assert fake.texts[-1][0] == "\n".join(("May I do this? launch with", "", *begun, "", "Answer yes or no."))
         assert all(line.count(BULLET) == 1 for line in begun)
+
+
+def test_the_buttons_name_the_tool_by_its_title() -> None:
+    """The question above them has its name too."""
+    titled = Question("question_1", "c1", "launch", {}, "Hanako", USER, title="ロケットの打ち上げ")
+    [_, bubble] = approval_messages("text", titled, texts(), "ja", is_group=False)
+    assert "ロケットの打ち上げ" in bubble.text
+    assert "launch" not in bubble.text
 
 
 async def test_the_longest_question_fits_one_bubble(fake: LineFake, rig: Rig) -> None:

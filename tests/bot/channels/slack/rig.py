@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Accept, Delivery, Host, InboundEvent, KeyValue, Reply
+from bot.channels import NO_FILES, Accept, Delivery, Files, Host, InboundEvent, KeyValue, Reply
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
@@ -67,12 +67,12 @@ class Inbox:
 class Rig:
     """The channel, its webhook, and what came of it."""
 
-    def __init__(self, fake: SlackFake, timing: Timing = QUICK, **settings: Any) -> None:
+    def __init__(self, fake: SlackFake, timing: Timing = QUICK, files: Files = NO_FILES, **settings: Any) -> None:
         self.fake = fake
         self.inbox = Inbox()
         self.kv = LocalKeyValue()
         config = slack_config(fake.api_base_url, **settings)
-        self.slack = Slack(config, slack_host(self.inbox, self.kv), timing=timing)
+        self.slack = Slack(config, slack_host(self.inbox, self.kv, files), timing=timing)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))
         self.http = httpx.AsyncClient(transport=transport, base_url="http://kaiwa.test")
 
@@ -106,9 +106,9 @@ def slack_config(api_base_url: str, **settings: Any) -> Config:
     return Config(**usual | settings)
 
 
-def slack_host(accept: Accept, kv: KeyValue) -> Host:
+def slack_host(accept: Accept, kv: KeyValue, files: Files = NO_FILES) -> Host:
     """Kaiwa around the channel, in a process that takes messages in."""
-    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext)
+    return Host(accept, kv, kv, texts.load(), tool_commands=TOOL_COMMANDS, listens=nullcontext, files=files)
 
 
 @asynccontextmanager

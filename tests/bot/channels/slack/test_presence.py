@@ -31,8 +31,8 @@ async def test_a_turn_is_seen_thinking_and_working(fake: SlackFake, rig: Rig) ->
     async with rig.slack.live_view("slack:x", address()) as watcher:
         await until(lambda: shown(fake) == ["is thinking…"])
         await watcher.show(AnswerText("words"))
-        await watcher.show(ToolStarted("1", "get_weather", {}))
-        await until(lambda: shown(fake)[1:] == ["is using get_weather…"])
+        await watcher.show(ToolStarted("1", "get_weather", {}, "Weather"))
+        await until(lambda: shown(fake)[1:] == ["is using “Weather”…"])
         await watcher.show(ToolFinished("1", "get_weather", {}, is_error=False, ms=1))
         await until(lambda: shown(fake)[2:] == ["is thinking…"])
     await rig.slack.tasks.join()
@@ -98,7 +98,7 @@ async def test_trouble_with_the_status_is_no_trouble(fake: SlackFake, rig: Rig, 
     async with rig.slack.live_view("slack:x", address()) as watcher:
         await until(lambda: len(shown(fake)) == 1)
         await watcher.show(ToolStarted("1", "calculate", {}))
-        await until(lambda: shown(fake)[1:] == ["is using calculate…"])
+        await until(lambda: shown(fake)[1:] == ["is using “calculate”…"])
     await rig.slack.tasks.join()
     assert shown(fake)[2:] == [""]
 

@@ -71,7 +71,7 @@ async def test_an_app_that_is_no_agent_has_words_instead(fake: SlackFake, rig: R
         async with rig.slack.live_view(THREAD, HERE) as watcher:
             await until(lambda: "processing" in statuses(fake))
             await watcher.show(ToolStarted("1", "get_weather", {}))
-            await until(lambda: fake.called(WORDS)[-1]["status"] == "is using get_weather…")
+            await until(lambda: fake.called(WORDS)[-1]["status"] == "is using “get_weather”…")
         await rig.slack.tasks.join()
     assert statuses(fake) == ["processing", "active"]
 

@@ -1,0 +1,142 @@
+"""``kaiwa tools add openapi``: writes operations of an OpenAPI document into TOOLS_DIR, as one file."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+from pydantic import BaseModel
+
+import toolset
+from bot.errors import BadInput
+from bot.settings import Settings
+from toolset.openapi.api_file import FOLDER, NAME, ApiFile
+from toolset.openapi.document import Document
+from toolset.openapi.schemas import BadDocument
+from toolset.web.text import one_line
+
+DOCUMENT_CAP = 16 * 1024 * 1024  # bytes
+DOWNLOAD_S = 30.0
+NO_JSON = (
+    "is not JSON. YAML is not read: convert it first, for example with yq -o=json openapi.yaml > openapi.json, "
+    "or ask the server for its openapi.json"
+)
+
+
+def write_api(source: str, ids: Sequence[str], *, name: str, server: str, folder: Path) -> tuple[Path, ApiFile]:
+    """Write the chosen operations of a document.
+
+    Args:
+        source: a file or an address; the operator's, so any host will do.
+        ids: of operations; without any, the error lists them.
+        name: by default made of the document's title.
+
+    Raises:
+        BadInput: the document cannot be used, an operation is not there, or the file cannot be written.
+    """
+    root = _read(source)
+    chosen = name or _name_of(root)
+    if not NAME.fullmatch(chosen):
+        raise BadInput("--name: write small letters, digits and _, at most 32, such as petstore")
+    try:
+        document = Document(root, chosen)
+        if not ids:
+            raise BadInput(f"--only: name at least one operation. There are:\n{_listed(document)}")
+        api = document.choose(ids, server, source if _is_address(source) else "")
+    except BadDocument as error:
+        raise BadInput(f"{source}: {error}") from error
+    if taken := set(api.variables) & _variables_of_kaiwa():
+        raise BadInput(f"--name: choose another; {min(taken)} is a setting of Kaiwa itself, and not for {api.server}")
+    path = folder / FOLDER / f"{chosen}.json"
+    if path.exists():
+        raise BadInput(f"{path} is there already; choose another --name, or move it away")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(api), indent=2) + b"\n")
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be written to ({error.strerror})") from error
+    return path, api
+
+
+def steps_for_api(path: Path, api: ApiFile, tools_dir: Path | None) -> str:
+    """What was written, which variables it needs, and the next command."""
+    tools = "\n".join(
+        f"  {one.tool}  {one.method} {one_line(one.path)}  {'low' if one.method == 'GET' else 'high'}"
+        for one in api.operations
+    )
+    variables = "".join(
+        f"\nSet {variable} in the environment or in .env; it is sent to {api.server} and written nowhere."
+        for variable in api.variables
+    )
+    folder = path.parents[1]
+    is_read = tools_dir is not None and folder.resolve() == tools_dir.resolve()
+    setting = "" if is_read else f"TOOLS_DIR={shlex.quote(str(folder))} "
+    return f"{path}\n{tools}\n\nThey call {api.server}.{variables}\nThen see them: {setting}kaiwa tools"
+
+
+def _read(source: str) -> Any:
+    body = _download(source) if _is_address(source) else _from_file(Path(source))
+    try:
+        return msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{source} {NO_JSON}") from error
+
+
+def _from_file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            body = file.read(DOCUMENT_CAP + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
+    return _within_cap(body, str(path))
+
+
+def _download(url: str) -> bytes:
+    body = bytearray()
+    try:
+        with httpx.stream("GET", url, timeout=DOWNLOAD_S, follow_redirects=True) as response:
+            if response.status_code != httpx.codes.OK:
+                raise BadInput(f"{url}: cannot be read (status {response.status_code})")
+            for chunk in response.iter_bytes():
+                body += chunk
+                _within_cap(body, url)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise BadInput(f"{url}: cannot be read ({type(error).__name__})") from error
+    return bytes(body)
+
+
+def _within_cap(body: bytes | bytearray, source: str) -> bytes:
+    if len(body) > DOCUMENT_CAP:
+        raise BadInput(f"{source}: is larger than {DOCUMENT_CAP // 1024 // 1024} MiB")
+    return bytes(body)
+
+
+def _is_address(source: str) -> bool:
+    return source.startswith(("http://", "https://"))
+
+
+def _name_of(root: Any) -> str:
+    """A name made of the title; empty if that leaves nothing."""
+    info = root.get("info") if isinstance(root, dict) else None
+    title = info.get("title") if isinstance(info, dict) else None
+    words = re.sub(r"[^a-z0-9]+", "_", title[:200].lower()) if isinstance(title, str) else ""
+    return words.lstrip("_0123456789")[:32].rstrip("_")
+
+
+def _listed(document: Document) -> str:
+    def lines() -> Iterator[str]:
+        for operation_id, (path, method, _, _) in document.operations.items():
+            yield f"  {operation_id}  ({method.upper()} {one_line(path[:200])})"
+
+    return "\n".join(lines())
+
+
+def _variables_of_kaiwa() -> set[str]:
+    """Those whose values must not go to an API, whatever a document calls itself."""
+    configs: list[type[BaseModel]] = [Settings, *(tool.Config for tool in toolset.find())]
+    return {field.upper() for config in configs for field in config.model_fields}

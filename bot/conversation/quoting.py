@@ -1,0 +1,36 @@
+"""A conversation as text in a request about it: marked as data, so that no line can pass for another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.safe_text.names import safe_name
+from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
+
+MESSAGE_CAP = 4_000  # characters of one message
+RESULT_CAP = 600  # characters of one tool result; the tool can be called again
+
+
+def transcript_lines(message: Message) -> Iterator[str]:
+    """A message as lines of the transcript. Its text can neither begin a line nor close the transcript."""
+    if message.role == "user":
+        name = safe_name(message.author.name) if message.author else ""
+        text = " ".join(filter(None, (message.text, *_pictures(message))))
+        yield f"{escaped(message.context)} {name or 'User'}: {escaped(text)}".lstrip()
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            yield f"Assistant calls {escaped(part.name)}: {escaped(encode(part.arguments).decode(), RESULT_CAP)}"
+        elif isinstance(part, ToolResult):
+            yield f"Tool {escaped(part.name)}: {escaped(encode(part.response).decode(), RESULT_CAP)}"
+        elif message.role == "model" and isinstance(part, Text) and part.text.strip():
+            yield f"Assistant: {escaped(part.text)}"
+
+
+def _pictures(message: Message) -> Iterator[str]:
+    return (f"[{part.mime.partition('/')[0]}]" for part in message.parts if isinstance(part, Media))
+
+
+def escaped(text: str, cap: int = MESSAGE_CAP) -> str:
+    """The text without line breaks and without an end of a block of data."""
+    shown = text if len(text) <= cap else f"{text[:cap]} […]"
+    return shown.replace("</", "< /").replace("\n", "\n  ")

@@ -1,0 +1,140 @@
+"""Asks a model every question, several at once, each within a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from bot.agent.loop import Agent
+from bot.agent.turn import ActingCall, ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
+from bot.channels import InboundEvent
+from bot.conversation.inbound import context_line
+from bot.conversation.memory import facts_message
+from bot.errors import ModelError, TurnFailed
+from bot.evals.judge import judge
+from bot.evals.questions import Question
+from bot.live_events import LiveEvent
+from bot.store import Fact
+from bot.transcript import Author, Message, Spending, Text, Usage, new_id
+
+NOW = datetime(2026, 11, 20, 9, 30)  # a Friday, on the clock of whoever asks
+CHANNEL = "line"
+STYLE = ""
+LOCALES = {"en": "en-US", "ja": "ja-JP"}
+
+
+class Attempt(Struct, frozen=True):
+    """One answer to a question.
+
+    Attributes:
+        wrong: what is wrong with it; empty for a right one.
+        error: why there was no answer; then ``wrong`` is empty.
+        model: the one that answered.
+    """
+
+    question: str
+    wrong: str = ""
+    error: str = ""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    model: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        return not self.wrong and not self.error
+
+
+class Limits(Struct, frozen=True):
+    """How often each question is asked, how many at once, and the seconds for an answer."""
+
+    repeat: int = 3
+    parallel: int = 4
+    timeout_s: float = 60.0
+
+
+class _Ports:
+    """The surroundings of a turn: nothing is stored, every call that acts is approved, as its result is fixed."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.model = ""
+
+    async def record(self, step: TurnStep) -> None:
+        """Store nothing."""
+
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+        return TurnUpdate()
+
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        return ApprovalDecision(acting.call.id, approved=True, arguments=acting.call.arguments)
+
+    async def spend(self, spending: Spending) -> None:
+        self.usage += spending.usage
+        self.model = spending.model
+
+    async def show(self, event: LiveEvent) -> None:
+        """Show nobody anything."""
+
+
+async def run_questions(
+    agent: Agent, questions: Sequence[Question], limits: Limits, done: Callable[[Attempt], None]
+) -> list[Attempt]:
+    """Ask every question ``limits.repeat`` times; the attempts in the order of the questions.
+
+    Args:
+        agent: with the tools of ``canned_tools`` for these questions.
+        done: called after each attempt.
+    """
+    slots = asyncio.Semaphore(limits.parallel)
+
+    async def attempt(question: Question) -> Attempt:
+        async with slots:
+            made = await _ask(agent, question, limits.timeout_s)
+        done(made)
+        return made
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(attempt(question)) for question in questions for _ in range(limits.repeat)]
+    return [task.result() for task in tasks]
+
+
+async def _ask(agent: Agent, question: Question, timeout_s: float) -> Attempt:
+    ports, wrong, failure = _Ports(), "", ""
+    started = time.monotonic()
+    turn = _turn(question, ports, started + timeout_s)
+    try:
+        async with asyncio.timeout(timeout_s):
+            answer = await agent.run(turn)
+        acting = [one.name for one in agent.tools.definitions if not one.only_reads]
+        calls = [call for message in turn.added for call in message.calls]
+        wrong = judge(question, calls, answer.text if answer else "", acting)
+    except (ModelError, TurnFailed) as error:
+        failure = str(error)
+    except TimeoutError:
+        failure = f"no answer in {timeout_s:g} s"
+    return Attempt(question.id, wrong, failure, ports.usage, round(time.monotonic() - started, 3), ports.model)
+
+
+def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
+    zone, locale = question.time_zone, LOCALES[question.language]
+    author = Author("asker", "", locale, zone)
+    at = int(NOW.replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000)
+
+    def said(text: str) -> Message:
+        message = Message(new_id("msg"), "user", (Text(text),), at, author)
+        line = context_line(InboundEvent(message), CHANNEL, zone)
+        return Message(message.id, "user", message.parts, at, author, context=line)
+
+    history: list[Message] = []
+    for exchange in question.before:
+        history += [said(exchange.user), Message(new_id("msg"), "model", (Text(exchange.answer),), at)]
+    asked = said(question.ask)
+    facts = facts_message([Fact(number, text) for number, text in enumerate(question.facts, 1)], [asked])
+    history += [facts] if facts else []
+    context = TurnContext(question.id, STYLE, locale, zone, ports)
+    return Turn(new_id("turn"), context, history, [asked], ports, deadline)

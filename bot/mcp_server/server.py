@@ -1,0 +1,170 @@
+"""The tools that only read, served by the Model Context Protocol over stdio and in single HTTP requests."""
+
+from __future__ import annotations
+
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, redirect_stdout
+from importlib.metadata import version
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
+
+from bot.agent.hooks import Hooks
+from bot.errors import TurnFailed
+from bot.ops.call_tool import context_by_hand
+from bot.plugins import load_hooks, open_tools
+from bot.settings import Settings
+from bot.transcript import ToolCall
+from toolset.schema import Schema, shortened
+from toolset.tool import NAME_CAP, ToolContext, ToolFile, ToolOutcome
+from toolset.tool_map import ToolMap
+
+BODY_CAP = 256 * 1024  # bytes of a request
+CHANNEL = "mcp"  # in TOOLS_ALLOW
+
+
+class ToolServer:
+    """Lists and calls the tools that only read and need no conversation; none of other MCP servers.
+
+    Args:
+        tools: their rules hold, for a channel named ``mcp``. A rule makes no tool one that reads.
+        hooks: run around each call, as in a turn.
+
+    Attributes:
+        server: the SDK's.
+    """
+
+    def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings) -> None:
+        read = tools.of_start().low_risk().of_place(CHANNEL, "operator")
+        served = (each for each in read.definitions if each.only_reads and not each.needs_conversation)
+        self._served = {each.name: read[each.name] for each in served}
+        self._hooks = hooks
+        self._settings = settings
+        self.server: Server[dict[str, Any]] = Server(
+            "kaiwa",
+            version=version("kaiwa"),
+            title=settings.bot_name,
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+
+    @classmethod
+    def of(cls, tools: ToolMap, settings: Settings) -> ToolServer:
+        """With the operator's hooks.
+
+        Raises:
+            SettingsError: one of them cannot be loaded.
+        """
+        return cls(tools, Hooks(load_hooks(settings)), settings)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request with JSON; nothing of it is kept."""
+        manager = StreamableHTTPSessionManager(
+            self.server, json_response=True, stateless=True, max_request_body_size=BODY_CAP
+        )
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+
+    async def serve_stdio(self) -> None:
+        """Serve the program at the other end of stdin and stdout until it closes stdin."""
+        async with stdio_server() as (read, write):
+            with redirect_stdout(sys.stderr):  # what a tool prints is not the protocol
+                await self.server.run(read, write, self.server.create_initialization_options())
+
+    def _input_schema(self, name: str) -> dict[str, Any] | None:
+        tool = self._served.get(name)
+        return dict(tool.definition.parameters) if tool else None
+
+    async def _list(
+        self, _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=definition.name,
+                    description=definition.description,
+                    input_schema=dict(definition.parameters),
+                    output_schema=dict(definition.response),
+                    annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=definition.idempotent),
+                )
+                for definition in (tool.definition for tool in self._served.values())
+            ]
+        )
+
+    async def _call(
+        self, _context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        context = context_by_hand(self._settings)
+        call = ToolCall(context.call_id, params.name, params.arguments or {})
+        try:
+            made, outcome = await self._hooks.before(call, context)
+            outcome = outcome or await self._made(made, context)
+            outcome = await self._hooks.after(made, context, outcome)
+        except TurnFailed:  # a hook ends the turn, which is this call; its cause is for the operator
+            outcome = ToolOutcome.error("refused")
+        tool = self._served.get(params.name)
+        return _result(outcome, tool.definition.response if tool else None)
+
+    async def _made(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
+        tool = self._served.get(call.name)
+        if tool is None:
+            known = ", ".join(self._served)
+            return ToolOutcome.error(f"unknown tool: {shortened(call.name, NAME_CAP)}. Available tools: {known}")
+        return await tool.call(call.arguments, context)
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """``kaiwa mcp``: serve until the client closes stdin.
+
+    Raises:
+        SettingsError: a variable is wrong, or a tool cannot be offered.
+    """
+    async with AsyncExitStack() as stack:
+        with redirect_stdout(sys.stderr):
+            tools = await stack.enter_async_context(open_tools(settings))
+            server = ToolServer.of(tools, settings)
+        await server.serve_stdio()
+
+
+def _result(outcome: ToolOutcome, promised: Any) -> types.CallToolResult:
+    """The outcome in the protocol's form.
+
+    Args:
+        promised: the response's schema. A response that was cut to its size does not fit it, and clients would refuse
+            it: the text goes out as an error.
+    """
+    if outcome.is_error or promised is None:
+        return _error(str(outcome.response.get("error", "")))
+    text = json.dumps(outcome.response, ensure_ascii=False)
+    if Schema(promised).complaint(outcome.response):
+        return _error(str(outcome.response.get("output", text)))
+    content = [types.TextContent(type="text", text=text), *_files(outcome.files)]
+    return types.CallToolResult(content=content, structured_content=outcome.response)
+
+
+def _error(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=_encodable(text))], is_error=True)
+
+
+def _files(files: Sequence[ToolFile]) -> list[types.ContentBlock]:
+    """Images as images, other files in words."""
+    return [
+        types.ImageContent(type="image", data=b64encode(file.data).decode(), mime_type=file.mime)
+        if file.mime.startswith("image/")
+        else types.TextContent(type="text", text=_encodable(file.text))
+        for file in files
+    ]
+
+
+def _encodable(text: str) -> str:
+    """The text without halves of characters, which cannot be sent."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,91 @@
+"""MCP servers for operators: what each offers, and accepting what has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from bot.checks import CheckResult
+from bot.errors import BadInput
+from bot.http import tls_context
+from bot.plugins import mcp_servers, open_mcp, open_tools
+from bot.settings import Settings
+from bot.store import ToolPins
+from toolset.mcp.catalog import DESCRIPTION_CAP, shown, tool_name
+from toolset.mcp.connection import McpServer, open_servers
+from toolset.mcp.pins import ListedTool, NoPins
+from toolset.tool_map import ToolMap
+
+FEW = 10  # tools that a line names
+PATIENCE_S = 12.0  # for servers that are asked once
+
+
+async def check_servers(settings: Settings, pins: ToolPins | None) -> list[CheckResult]:
+    """Connect to every server, and tell what it offers."""
+    async with open_tools(settings) as tools, open_mcp(settings, tools, pins) as servers:
+        await wait_for(servers)
+        return [_result(server, tools) for server in servers]
+
+
+async def wait_for(servers: Sequence[McpServer], seconds: float = PATIENCE_S) -> None:
+    """Wait until each server has been listed or has failed, or so long."""
+    waits = [asyncio.create_task(server.settled.wait()) for server in servers]
+    if waits:
+        _, late = await asyncio.wait(waits, timeout=seconds)
+        for wait in late:
+            wait.cancel()
+
+
+async def accept(settings: Settings, name: str, pins: ToolPins) -> list[tuple[str, str, str]]:
+    """Pin the tools of a server as they are now.
+
+    Returns:
+        Each tool, whether it is new, changed or as before, and its description.
+
+    Raises:
+        BadInput: there is no such server, or it does not answer.
+        StoreUnavailable: the store does not answer.
+    """
+    configs = {config.name: config for config in mcp_servers(settings)}
+    if name not in configs:
+        raise BadInput(f"no server is named {name}; MCP_SERVERS names {', '.join(configs) or 'none'}")
+    async with open_servers([configs[name]], ToolMap([]), NoPins(), tls_context()) as (server,):
+        await wait_for([server])
+        if server.cause:
+            raise BadInput(f"{name} cannot be read: {server.cause}")
+        listed = server.catalog.listed
+    before = await pins.read(name)
+    await pins.accept(name, {one.name: one.digest for one in listed})
+    return [(tool_name(name, one.name), _state(one, before), shown(one.description, DESCRIPTION_CAP)) for one in listed]
+
+
+def _state(tool: ListedTool, before: dict[str, str]) -> str:
+    if tool.name not in before:
+        return "new"
+    return "as before" if before[tool.name] == tool.digest else "changed"
+
+
+def _result(server: McpServer, tools: ToolMap) -> CheckResult:
+    """What the doctor says of a server."""
+    label = f"mcp {shown(server.name)}"
+    if server.cause:
+        return CheckResult("failure", label, server.cause, "check its entry in the file that MCP_SERVERS names")
+    catalog = server.catalog
+    dropped = tools.dropped(server.name)
+    count = sum(tools.get(tool.definition.name) is tool for tool in catalog.tools)
+    parts = [f"connected, {count} tool{'' if count == 1 else 's'}"]
+    left_out = [f"{shown(name)} ({cause})" for name, cause in catalog.left_out.items()]
+    left_out += [f"{name} (another tool has its name)" for name in dropped]
+    parts += [f"left out: {_few(left_out)}"] if left_out else []
+    parts += ["it lists more tools than are read"] if server.has_more else []
+    if catalog.changed:
+        parts.append(f"not as first seen, so each call is asked for: {_few([shown(name) for name in catalog.changed])}")
+        return CheckResult(
+            "warning", label, "; ".join(parts), f"read what they say, then: kaiwa tools accept {server.name}"
+        )
+    return CheckResult("ok" if len(parts) == 1 else "warning", label, "; ".join(parts))
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more

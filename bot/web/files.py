@@ -1,0 +1,83 @@
+"""Files of tool calls under signed names: whoever has a name may have the file, and nobody finds another."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+
+from pydantic import SecretStr
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from bot.errors import StoreUnavailable
+from bot.store import Files
+from bot.transcript import FileRef
+
+EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg"}
+NAME = re.compile(r"(?P<id>[0-9a-f]{32})(?P<signature>[0-9a-f]{32})\.(png|jpg)")
+KEY_S = 600.0  # that the store's key is not read again
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex",
+}
+
+
+class SignedFiles:
+    """The stored files, and their addresses (``bot.channels.Files``).
+
+    Args:
+        secret: SECRET_KEY; empty: a random key, which the store keeps for all processes.
+        public_url: PUBLIC_URL; may be empty.
+    """
+
+    def __init__(self, files: Files, secret: SecretStr, public_url: str) -> None:
+        self._files = files
+        self._public_url = public_url
+        given = secret.get_secret_value().encode()
+        self._key = hashlib.sha256(b"files\0" + given).digest() if given else b""
+        self._key_until = float("inf") if given else 0.0
+
+    async def read(self, file: FileRef) -> bytes | None:
+        """The content; None if it is gone."""
+        stored = await self._files.read(file.id) if file.id else None
+        return stored.data if stored else None
+
+    async def path(self, file: FileRef) -> str:
+        """Where this server serves the file; empty if it was not stored."""
+        extension = EXTENSIONS.get(file.mime)
+        return f"/files/{file.id}{await self._sign(file.id)}.{extension}" if file.id and extension else ""
+
+    async def url(self, file: FileRef) -> str:
+        """The same for everybody on the internet; empty without PUBLIC_URL."""
+        path = await self.path(file) if self._public_url else ""
+        return path and f"{self._public_url}{path}"
+
+    def route(self) -> Route:
+        """``/files/{signed}``, for whoever has the name: a platform shows the file to its people."""
+        return Route("/files/{signed}", self._answer)
+
+    async def _answer(self, request: Request) -> Response:
+        found = NAME.fullmatch(request.path_params["signed"])
+        try:
+            # Only a genuine name makes a request to the store.
+            is_genuine = found and hmac.compare_digest(found["signature"], await self._sign(found["id"]))
+            stored = await self._files.read(found["id"]) if found and is_genuine else None
+        except StoreUnavailable:
+            return PlainTextResponse("try again later\n", 503, HEADERS | {"Cache-Control": "no-store"})
+        if stored is None or stored.mime not in EXTENSIONS:
+            return PlainTextResponse("not found\n", 404, HEADERS | {"Cache-Control": "no-store"})
+        caching = {"Cache-Control": f"private, max-age={max(stored.ttl_s, 0)}, immutable"}
+        return Response(stored.data, headers=HEADERS | caching, media_type=stored.mime)
+
+    async def _sign(self, file_id: str) -> str:
+        now = time.monotonic()
+        if now >= self._key_until:
+            self._key = await self._files.signing_key(secrets.token_bytes(32))
+            self._key_until = now + KEY_S
+        return hmac.new(self._key, file_id.encode(), hashlib.sha256).hexdigest()[:32]

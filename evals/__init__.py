@@ -1,0 +1,1 @@
+"""Questions for models, data only: ``questions/*.toml``, and in ``results.toml`` what the tools answer meanwhile."""

@@ -1,0 +1,126 @@
+"""The model's reason for a call that acts: asked for, taken out, and handed to whoever decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.agent.hooks import Hook, Intervention
+from bot.agent.reasons import MOST_KNOWN, PROPERTY, Declarations, split_reason
+from bot.agent.tool_runner import MAX_REPEATED
+from bot.live_events import ToolStarted
+from bot.providers.shared.schema_dialect import strict_form
+from bot.transcript import ToolCall
+from tests.bot.conversation.tool_rounds import STRICT, Round, call
+from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
+from toolset.tool import ToolContext, ToolDefinition, ValidatedTool
+from toolset.tool_map import ToolMap
+
+OWN = {"type": "object", "properties": {"reason": {"type": "string"}}}
+WHY = "You asked for it."
+
+
+def launch_with(parameters: dict[str, Any]) -> ToolDefinition:
+    return ValidatedTool(Launch(), parameters, ANY_OBJECT).definition
+
+
+def test_a_tool_that_acts_asks_for_a_reason() -> None:
+    """Required, beside its own parameters; a tool that reads stays as it is, and so does the tool's own definition."""
+    acting, reading = launch_with(STRICT), ValidatedTool(Echo(), STRICT, ANY_OBJECT).definition
+    told, untold = Declarations().of((acting, reading))
+    assert told.parameters == {
+        **STRICT,
+        "properties": {"n": {"type": "integer"}, "reason": PROPERTY},
+        "required": ["reason"],
+    }
+    assert untold is reading
+    assert acting.parameters == STRICT
+
+
+def test_the_same_tools_are_told_as_the_same_object() -> None:
+    """Providers keep what they have written for it; of ever new tools only a few are kept."""
+    declarations = Declarations()
+    groups = [(launch_with(STRICT),) for _ in range(MOST_KNOWN + 1)]
+    assert declarations.of(groups[0]) is declarations.of(groups[0])
+    told = [declarations.of(group) for group in groups]
+    assert [group[0].parameters["required"] for group in told] == [["reason"]] * len(groups)
+    assert declarations.of(groups[-1]) is told[-1]
+
+
+def test_a_vendors_strict_mode_stays_possible() -> None:
+    """It wants every property required."""
+    [told] = Declarations().of((launch_with({**STRICT, "required": ["n"]}),))
+    assert strict_form(dict(told.parameters)) is not None
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        OWN,
+        {"type": "object", "allOf": [OWN]},
+        {"type": "object", "$ref": "#/$defs/x", "$defs": {"x": OWN}},
+        {"type": "object", "patternProperties": {"^r": {}}},
+        {"type": "object", "maxProperties": 1},
+    ],
+)
+def test_a_tool_with_a_reason_of_its_own_keeps_it(parameters: dict[str, Any]) -> None:
+    """Also where the schema may have one, or allows no more properties."""
+    tool = launch_with(parameters)
+    assert Declarations().of((tool,)) == (tool,)
+    made = call("launch", "c1", reason="mine")
+    assert split_reason(made, tool) == (made, "")
+
+
+def test_a_call_of_another_tool_keeps_its_arguments() -> None:
+    """One that reads, or one that nobody knows; a reason that is no text is taken out all the same."""
+    made = call("launch", "c1", reason="mine")
+    assert split_reason(made, None) == (made, "")
+    assert split_reason(made, ValidatedTool(Echo(), ANY_OBJECT, ANY_OBJECT).definition) == (made, "")
+    assert split_reason(call("launch", "c1", reason={"a": 1}), launch_with(ANY_OBJECT)) == (call("launch", "c1"), "")
+
+
+class Looking(Hook):
+    """Notes the calls it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[ToolCall] = []
+
+    async def before(self, call: ToolCall, context: ToolContext) -> Intervention:
+        self.seen.append(call)
+        return None
+
+
+async def test_the_reason_reaches_who_decides_and_nobody_else() -> None:
+    """Hook, validation, live view and tool get the call without it; the transcript keeps the model's arguments."""
+    hook, launch = Looking(), Launch()
+    round_ = Round(call("launch", "c1", n=1, reason=WHY), hooks=[hook], c1=True)
+    [result] = await round_.run(ToolMap([ValidatedTool(launch, STRICT, ANY_OBJECT)]))
+    bare = call("launch", "c1", n=1)
+    assert result.response == {"heard": {"n": 1}}
+    assert hook.seen == [bare]
+    [acting] = round_.diary.reviewed
+    assert (acting.call, acting.reason, acting.tool.name) == (bare, WHY, "launch")
+    assert [message.role for message in acting.led_to] == ["user", "model"]
+    assert round_.diary.shown[0] == ToolStarted("c1", "launch", {"n": 1})
+    assert round_.turn.added[1].calls == (call("launch", "c1", n=1, reason=WHY),)
+
+
+async def test_what_runs_is_shown_by_its_title() -> None:
+    """In the asker's language; a tool without one has its name alone."""
+    kind = type("Titled", (Echo,), {"titles": {"en": "Echo", "ja": "こだま"}})
+    round_ = Round(call("echo", "c1"), call("nobody", "c2"))
+    await round_.run(tool_map(kind()))
+    started = [event for event in round_.diary.shown if isinstance(event, ToolStarted)]
+    assert started == [ToolStarted("c1", "echo", {}, "こだま"), ToolStarted("c2", "nobody", {})]
+
+
+async def test_another_reason_makes_no_other_call() -> None:
+    """The same call in a row is stopped, whatever is said for it."""
+    round_ = Round(call("launch", "c0", reason="0"), c0=True, c1=True, c2=True)
+    await round_.run()
+    for number in range(1, MAX_REPEATED + 1):
+        round_.respond(call("launch", f"c{number}", reason=str(number)))
+        await round_.run()
+    assert len(round_.launch.contexts) == MAX_REPEATED
+    assert "same call" in str(round_.responses()[0])

@@ -1,0 +1,144 @@
+"""MCP servers, as an operator sees them: on the command line, in the doctor, and while Kaiwa runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from bot import app
+from bot.errors import BadInput
+from bot.ops.mcp_servers import accept, check_servers
+from bot.plugins import open_mcp, open_tools
+from bot.settings import load
+from bot.store import Store, open_store
+from tests.bot.command_line import Call
+from tests.toolset.mcp.servers import REAL, Hostile, listed
+from tests.waiting import until
+
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("restored_logging")]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hostile:
+    """Two servers in MCP_SERVERS: ``real`` and ``bad``, both trusted."""
+    hostile = Hostile(tmp_path / "script.json")
+    servers = {one.name: {"command": one.command, "args": [*one.args]} for one in (REAL, hostile.says(tools=[]))}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    monkeypatch.setenv("MCP_SERVERS", str(tmp_path / "mcp.json"))
+    monkeypatch.setenv("MCP_TRUST", "real,bad")
+    return hostile
+
+
+def test_the_list_has_the_servers_tools(hostile: Hostile, call: Call) -> None:
+    """With their risk and their server; a server that fails is no error."""
+    hostile.says(tools="none")
+    code, out, err = call("tools")
+    assert (code, err) == (0, "")
+    assert "real_greet" in out
+    assert "MCP server real" in out
+
+
+def test_a_tool_of_a_server_can_be_called_by_hand(hostile: Hostile, call: Call) -> None:
+    """As any tool."""
+    code, out, _ = call("tools", "call", "real_greet", '{"name": "you"}')
+    assert (code, json.loads(out)) == (0, {"server": "real", "text": "Hello, you!"})
+
+
+async def test_the_doctor_shows_each_server(hostile: Hostile, store: Store) -> None:
+    """What is offered, what is not, and why."""
+    hostile.says(tools=[listed("do"), listed("odd", inputSchema={"type": "object", "properties": {"a b": {}}})])
+    real, bad = await check_servers(load(), store.tool_pins)
+    assert (real.result, real.name, real.detail) == ("ok", "mcp real", "connected, 9 tools")
+    left_out = "connected, 1 tool; left out: odd (its argument 'a b' has a name that models cannot use)"
+    assert (bad.result, bad.name, bad.detail) == ("warning", "mcp bad", left_out)
+    hostile.says(tools=[listed("do", description="Something else")], endless=True)
+    _, bad = await check_servers(load(), store.tool_pins)
+    assert bad.result == "warning"
+    assert bad.detail.endswith("it lists more tools than are read; not as first seen, so each call is asked for: do")
+    assert bad.fix == "read what they say, then: kaiwa tools accept bad"
+    odd = {"type": "object", "properties": {"a b": {}}}
+    hostile.says(tools=[listed(f"{number}", inputSchema=odd) for number in range(15)])
+    _, bad = await check_servers(load(), store.tool_pins)
+    assert "connected, 0 tools; left out: 0 (" in bad.detail
+    assert bad.detail.endswith(" and 5 more")
+    hostile.says(tools=1)
+    _, bad = await check_servers(load(), store.tool_pins)
+    assert (bad.result, bad.fix) == ("failure", "check its entry in the file that MCP_SERVERS names")
+
+
+async def test_a_tool_whose_name_is_taken_is_shown(hostile: Hostile, store: Store, tmp_path: Path) -> None:
+    """The later server loses it."""
+    one = hostile.says(tools=[listed("c_d")])
+    other = Hostile(tmp_path / "other.json").says(tools=[listed("d")])
+    entries = {
+        name: {"command": one.command, "args": [*config.args]} for name, config in {"a": one, "a_c": other}.items()
+    }
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}), "utf-8")
+    settings = load().model_copy(update={"mcp_trust": ()})
+    first, second = await check_servers(settings, store.tool_pins)
+    assert first.detail == "connected, 1 tool"
+    assert second.detail == "connected, 0 tools; left out: a_c_d (another tool has its name)"
+
+
+async def test_accepting_pins_what_is_there_now(hostile: Hostile, store: Store) -> None:
+    """And says what is new and what has changed."""
+    hostile.says(tools=[listed("do"), listed("stay")])
+    await check_servers(load(), store.tool_pins)
+    hostile.says(tools=[listed("do", description="New words"), listed("stay"), listed("come")])
+    assert await accept(load(), "bad", store.tool_pins) == [
+        ("bad_do", "changed", "New words"),
+        ("bad_stay", "as before", "Does stay"),
+        ("bad_come", "new", "Does come"),
+    ]
+    _, bad = await check_servers(load(), store.tool_pins)
+    assert (bad.result, bad.detail) == ("ok", "connected, 3 tools")
+    hostile.says(tools=1)
+    with pytest.raises(BadInput, match="bad cannot be read: "):
+        await accept(load(), "bad", store.tool_pins)
+    with pytest.raises(BadInput, match="no server is named who; MCP_SERVERS names real, bad"):
+        await accept(load(), "who", store.tool_pins)
+
+
+def test_the_command_accepts(hostile: Hostile, call: Call) -> None:
+    """It prints what it has pinned."""
+    hostile.says(tools=[listed("do")])
+    code, out, err = call("tools", "accept", "bad")
+    assert code == 0
+    assert "bad_do" in out
+    assert "half a minute" in err
+
+
+async def test_the_doctor_has_no_line_without_servers() -> None:
+    """Nothing is shown of what is off."""
+    assert app.checks_of_mcp(load()) == {}
+
+
+async def test_the_start_waits_for_no_server(hostile: Hostile, store: Store) -> None:
+    """A server that hangs leaves the others to be offered."""
+    hostile.says(hangs=True)
+    settings = load()
+    async with open_tools(settings) as tools:
+        began = time.monotonic()
+        async with open_mcp(settings, tools, store.tool_pins) as servers:
+            assert time.monotonic() - began < 2
+            assert "real_greet" not in tools
+            await until(lambda: "real_greet" in tools)
+            assert servers[1].cause == "not connected yet"
+            assert tools["real_greet"].definition.risk == "low"
+
+
+async def test_while_the_store_is_away_nothing_is_trusted(hostile: Hostile) -> None:
+    """The tools are offered all the same."""
+    hostile.says(tools=[listed("do")])
+    settings = load()
+    async with (
+        open_store("unix:///nowhere.sock", history_days=1) as away,
+        open_tools(settings) as tools,
+        open_mcp(settings, tools, away.tool_pins) as servers,
+    ):
+        await asyncio.gather(*(server.settled.wait() for server in servers))
+        assert tools["bad_do"].definition.risk == "high"

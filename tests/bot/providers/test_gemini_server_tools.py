@@ -1,0 +1,293 @@
+"""Google's own tools beside ours, against the strict stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from google.oauth2.credentials import Credentials
+from structlog.testing import capture_logs
+
+from bot.errors import ModelError
+from bot.providers import AUTO, NONE, ToolChoice
+from bot.providers.gemini.client import Gemini
+from bot.providers.gemini.server_tools import own_tools
+from bot.providers.gemini.vertex import Vertex
+from bot.providers.shared.entry import AUTO_TOOLS, Options
+from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Source, Text, Usage
+from tests.bot.providers.asking import Reply, ask, model, results, user
+from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.gemini_answers import grounded, searched, signed
+from tests.fakes.gemini_rules import NOT_COMBINED
+from tests.fakes.vertex import LOCATION, PROJECT, TOKEN, vertex_fake
+from tests.waiting import until_true
+from toolset.tool import ToolDefinition
+
+JSON = dict[str, Any]
+
+TOOLS = (ToolDefinition("get_weather", "Tells the weather.", {"type": "object"}, {}),)
+LARGE = (ToolDefinition("get_weather", "Tells the weather. " * 1000, {"type": "object"}, {}),)
+PAGE = {"uri": "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZ_x-1", "title": "example.com"}
+FREE_TIER = "You exceeded your current quota, please check your plan and billing details."
+
+
+@pytest.fixture
+async def searching(fake: GeminiFake) -> AsyncIterator[Gemini]:
+    """A Gemini 3 with its own search."""
+    with_search = Gemini(KEY, "gemini-3.5-flash", fake.base_url, Options(server_tools=AUTO_TOOLS))
+    yield with_search
+    await with_search.aclose()
+
+
+def bodies(fake: GeminiFake) -> list[JSON]:
+    """The requests for an answer."""
+    return [request.body for request in fake.requests if request.action == "streamGenerateContent"]
+
+
+def googles(body: JSON) -> set[str]:
+    """Google's own tools in a request."""
+    return {name for tool in body.get("tools", ()) for name in tool} - {"functionDeclarations"}
+
+
+async def test_the_search_goes_beside_our_functions(fake: GeminiFake, searching: Gemini) -> None:
+    """In one Tool with them, with the switch that Google asks for, in the mode that it takes."""
+    fake.say("ok")
+    await ask(searching, [user("hello")], TOOLS)
+    [body] = bodies(fake)
+    assert [tool.keys() for tool in body["tools"]] == [{"functionDeclarations", "googleSearch"}]
+    assert body["toolConfig"] == {
+        "functionCallingConfig": {"mode": "VALIDATED"},
+        "includeServerSideToolInvocations": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("choice", "mode"), [(NONE, "NONE"), (ToolChoice("required"), "ANY"), (ToolChoice("one", "get_weather"), "ANY")]
+)
+async def test_other_choices_keep_their_mode(
+    fake: GeminiFake, searching: Gemini, choice: ToolChoice, mode: str
+) -> None:
+    """The switch stays on, as the history may hold calls of Google's tools."""
+    fake.say("ok")
+    await ask(searching, [user("hello")], TOOLS, choice)
+    config = bodies(fake)[0]["toolConfig"]
+    assert (config["functionCallingConfig"]["mode"], config["includeServerSideToolInvocations"]) == (mode, True)
+
+
+async def test_a_request_without_our_tools_has_none_of_googles(fake: GeminiFake, searching: Gemini) -> None:
+    """A summary is written from what was said."""
+    fake.say("ok")
+    await ask(searching, [user("hello")])
+    assert bodies(fake)[0].keys() & {"tools", "toolConfig"} == set()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name", "names"),
+    [
+        (AUTO_TOOLS, "gemini-3.5-flash", ("google_search",)),
+        (AUTO_TOOLS, "gemini-flash-latest", ("google_search",)),
+        (AUTO_TOOLS, "gemini-2.5-flash", ()),
+        (AUTO_TOOLS, "gemini-3.1-flash-image", ()),
+        (AUTO_TOOLS, "somebody-elses", ()),
+        (("url_context", "code_execution"), "gemini-2.5-flash", ("url_context", "code_execution")),
+        ((), "gemini-3.5-flash", ()),
+    ],
+)
+def test_auto_is_search_where_the_model_is_known_to_take_it(
+    chosen: tuple[str, ...], name: str, names: tuple[str, ...]
+) -> None:
+    """Named tools are tried with every model."""
+    assert own_tools(chosen, name) == names
+
+
+async def test_calls_of_googles_tools_go_back_unchanged(fake: GeminiFake, searching: Gemini) -> None:
+    """Ids and signatures with them, also where one of our functions is called after a search."""
+    call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}} | signed()
+    fake.parts([*searched("capital of Iceland"), call])
+    first = await ask(searching, [user("weather in Iceland's capital?")], TOOLS)
+    assert first.calls == [("get_weather", {})]
+    assert first.response.grounding == Grounding(queries=("capital of Iceland",))
+    assert first.response.searches == 1
+    said = first.response.message
+    fake.say("Rain.")
+    messages = [user("?"), said, results(said, {"condition": "Rain"})]
+    await ask(searching, messages, TOOLS)
+    assert bodies(fake)[-1]["contents"][1]["parts"][-1] == call
+    assert [set(part) - {"thoughtSignature"} for part in bodies(fake)[-1]["contents"][1]["parts"]] == [
+        {"toolCall"},
+        {"toolResponse"},
+        {"functionCall"},
+    ]
+
+
+async def test_a_request_without_them_leaves_their_calls_out(fake: GeminiFake, searching: Gemini) -> None:
+    """An older model, or one with the tools switched off, gets the text, and a signature where one is missing."""
+    call = {"functionCall": {"id": "1", "name": "get_weather", "args": {}}}
+    fake.parts([*searched("capital of Iceland"), call])
+    said = (await ask(searching, [user("?")], TOOLS)).response.message
+    fake.say("Rain.")
+    other = Gemini(KEY, "gemini-3.5-flash", fake.base_url)
+    await ask(other, [user("?"), said, results(said, {"condition": "Rain"})], TOOLS)
+    await other.aclose()
+    [part] = bodies(fake)[-1]["contents"][1]["parts"]
+    assert part == call | {"thoughtSignature": "skip_thought_signature_validator"}
+
+
+async def test_a_message_of_a_search_alone_disappears_without_them(fake: GeminiFake, gemini: Gemini) -> None:
+    """Gemini refuses a content without parts."""
+    opaque = Opaque("gemini", "gemini-3.5-flash", b'[{"toolCall":{"id":"1"}},{"toolResponse":{"id":"1"}}]')
+    said = Message("m", "model", (Text("…"),), 0, opaque=opaque)
+    fake.say("ok")
+    await ask(gemini, [user("a"), said, user("b")])
+    assert [content["role"] for content in bodies(fake)[0]["contents"]] == ["user"]
+
+
+async def test_an_answer_names_its_sources(fake: GeminiFake, searching: Gemini) -> None:
+    """Pages and searches, each once; tokens of what was read count as input."""
+    answer = grounded("news", [PAGE, PAGE, {"title": "no address"}], "So it is.")
+    answer.events[-1]["usageMetadata"]["toolUsePromptTokenCount"] = 7
+    fake.answer(answer)
+    response = (await ask(searching, [user("news?")], TOOLS)).response
+    assert response.grounding == Grounding((Source("example.com", PAGE["uri"]),), ("news",))
+    assert response.message.text == "So it is."
+    assert response.usage == Usage(107, 40, 10, 5)
+
+
+async def test_pages_that_were_read_are_sources(fake: GeminiFake, searching: Gemini) -> None:
+    """Only those that could be read."""
+    answer = grounded("q", [], "So.")
+    del answer.events[-1]["candidates"][0]["groundingMetadata"]
+    answer.events[-1]["candidates"][0]["urlContextMetadata"] = {
+        "urlMetadata": [
+            {"retrievedUrl": "https://a.example/", "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_SUCCESS"},
+            {"retrievedUrl": "https://b.example/", "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_ERROR"},
+        ]
+    }
+    fake.answer(answer)
+    found = (await ask(searching, [user("?")], TOOLS)).response.grounding
+    assert found.sources == (Source("", "https://a.example/"),)
+
+
+@pytest.mark.parametrize("metadata", ["odd", {"webSearchQueries": [None]}, {"groundingChunks": [{"web": 1}]}])
+async def test_odd_metadata_cost_no_answer(fake: GeminiFake, searching: Gemini, metadata: Any) -> None:
+    """They are beside it; the search itself is known by its call."""
+    answer = grounded("q", [], "So.")
+    answer.events[-1]["candidates"][0]["groundingMetadata"] = metadata
+    fake.answer(answer)
+    response = (await ask(searching, [user("?")], TOOLS)).response
+    assert (response.message.text, response.grounding) == ("So.", Grounding(queries=("q",)))
+
+
+@pytest.mark.parametrize("args", [None, {"queries": "q"}, {"queries": [1]}, "q"])
+async def test_a_search_with_odd_arguments_is_kept_and_names_no_query(
+    fake: GeminiFake, searching: Gemini, args: Any
+) -> None:
+    """What a tool of Google's is called with is Google's own."""
+    call = {"id": "1", "toolType": "GOOGLE_SEARCH_WEB", "args": args}
+    fake.parts([{"toolCall": call}, {"toolResponse": {"id": "1"}}, {"text": "So."}])
+    response = (await ask(searching, [user("?")], TOOLS)).response
+    assert response.grounding == NOT_GROUNDED
+    assert response.message.opaque is not None
+    assert b"toolCall" in response.message.opaque.data
+
+
+async def refused(fake: GeminiFake, provider: Gemini, *, status: int = 400, message: str = NOT_COMBINED) -> Reply:
+    """An answer after a refusal."""
+    fake.fail(status, message)
+    fake.say("ok")
+    return await ask(provider, [user("?")], TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(400, NOT_COMBINED), (400, "Request contains an invalid argument."), (429, FREE_TIER)],
+    ids=["named", "unnamed", "no quota of searches"],
+)
+async def test_a_refusal_is_answered_without_them(
+    fake: GeminiFake, searching: Gemini, status: int, message: str
+) -> None:
+    """The same request at once; the operator is told, and the next request does without."""
+    with capture_logs() as logs:
+        reply = await refused(fake, searching, status=status, message=message)
+    assert reply.text == "ok"
+    assert reply.response.refusal == f"gemini-3.5-flash, google_search: {status} {message}"
+    assert [googles(body) for body in bodies(fake)] == [{"googleSearch"}, set()]
+    assert bodies(fake)[1]["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
+    assert [entry["event"] for entry in logs] == ["model.server_tools_refused"]
+    fake.say("ok")
+    again = await ask(searching, [user("?")], TOOLS)
+    assert (googles(bodies(fake)[-1]), again.response.refusal) == (set(), "")
+
+
+async def test_a_bad_key_is_refused_once(fake: GeminiFake) -> None:
+    """A 400 too, but not for the tools."""
+    provider = Gemini("wrong", "gemini-3.5-flash", fake.base_url, Options(server_tools=AUTO_TOOLS))
+    with pytest.raises(ModelError):
+        await ask(provider, [user("?")], TOOLS)
+    await provider.aclose()
+    assert len(bodies(fake)) == 1
+
+
+async def test_an_older_model_refuses_named_tools(fake: GeminiFake) -> None:
+    """The stand-in's own refusal."""
+    older = Gemini(KEY, "gemini-2.5-flash", fake.base_url, Options(server_tools=("google_search",)))
+    fake.say("ok")
+    assert NOT_COMBINED in (await ask(older, [user("?")], TOOLS)).response.refusal
+    await older.aclose()
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "requests"),
+    [
+        (400, "bad picture", 2),
+        (429, "Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests", 1),
+        (503, "overloaded", 1),
+    ],
+)
+async def test_a_refusal_of_something_else_pauses_nothing(
+    fake: GeminiFake, searching: Gemini, status: int, message: str, requests: int
+) -> None:
+    """Refused without them too, or not for them: they go out with the next request."""
+    for _ in range(requests):
+        fake.fail(status, message)
+    with pytest.raises(ModelError):
+        await ask(searching, [user("?")], TOOLS)
+    assert len(bodies(fake)) == requests
+    fake.say("ok")
+    await ask(searching, [user("?")], TOOLS)
+    assert googles(bodies(fake)[-1]) == {"googleSearch"}
+
+
+async def test_the_prefix_is_cached_with_them(fake: GeminiFake, searching: Gemini) -> None:
+    """Calls of Google's tools go out beside the name of the cached content."""
+    said = model("ok")
+
+    async def is_cached() -> bool:
+        nonlocal said
+        fake.answer(grounded("q", [], "ok"))
+        said = (await ask(searching, [user("?"), said, user("?")], LARGE)).response.message
+        return "cachedContent" in bodies(fake)[-1]
+
+    await until_true(is_cached)
+    [content] = fake.caches.kept.values()
+    assert content.prefix["tools"][0].keys() == {"functionDeclarations", "googleSearch"}
+    assert content.prefix["toolConfig"]["includeServerSideToolInvocations"] is True
+    assert "toolCall" in bodies(fake)[-1]["contents"][1]["parts"][0]
+
+
+async def test_vertex_ai_gets_none() -> None:
+    """Its API does not combine them with functions."""
+    with vertex_fake() as fake:
+        options = Options(server_tools=("google_search",))
+        signed_in = Credentials(token=TOKEN)  # type: ignore[no-untyped-call]  # google-auth has no types here
+        vertex = Vertex(PROJECT, "gemini-3.5-flash", LOCATION, fake.base_url, options, credentials=signed_in)
+        fake.say("ok")
+        await ask(vertex, [user("?")], TOOLS, AUTO)
+        await vertex.aclose()
+        assert googles(bodies(fake)[0]) == set()
+
+
+async def test_the_check_names_them(searching: Gemini) -> None:
+    """For kaiwa doctor."""
+    assert await searching.check() == "Gemini 3.5 Flash answers, with google_search"

@@ -1,0 +1,80 @@
+"""An MCP server over stdio that lies, written without the SDK, which would not let it.
+
+Its form is that of https://modelcontextprotocol.io/specification/2025-11-25. The argument is a JSON file, read anew for
+each message:
+
+    tools      what tools/list answers; with "endless" on page after page
+    answers    what tools/call answers, by tool; a tool without an answer gets none, ever
+    exits      tools whose call ends the process
+    hangs      true: nothing is answered, and SIGTERM is ignored
+    flood      true: the answer to tools/list is a line without an end
+    spam       true: after the list, notifications without an end
+    child      true: starts a process that outlives its parent; its id is written to a file beside
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+INFO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}}
+CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+
+def say(message: object) -> None:
+    """One line."""
+    print(json.dumps(message), flush=True)
+
+
+def answer(request: dict[str, Any], script: dict[str, Any]) -> object:
+    """The result of a request; None for none."""
+    match request["method"]:
+        case "initialize":
+            return {**INFO, "serverInfo": {"name": "hostile", "version": "1"}}
+        case "tools/list":
+            if script.get("flood"):
+                while True:
+                    sys.stdout.write("x" * 65_536)
+            return {"tools": script.get("tools", []), **({"nextCursor": "more"} if script.get("endless") else {})}
+        case "tools/call":
+            name = request["params"]["name"]
+            if name in script.get("exits", ()):
+                os._exit(1)
+            if name == "poke":
+                say(CHANGED)
+            return script.get("answers", {}).get(name)
+    return {}
+
+
+def serve(path: Path) -> None:
+    """Answer until the input ends, and even longer where the script says so."""
+    first = json.loads(path.read_text("utf-8"))
+    if first.get("child"):
+        child = subprocess.Popen(["sleep", "600"])
+        path.with_suffix(".pid").write_text(str(child.pid), "utf-8")
+    if first.get("hangs"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        path.with_suffix(".pid").write_text(str(os.getpid()), "utf-8")
+        while True:
+            signal.pause()
+    print("this line is not of the protocol", flush=True)
+    for line in sys.stdin:
+        request, script = json.loads(line), json.loads(path.read_text("utf-8"))
+        if "id" not in request:
+            continue
+        if request["method"] == "server/discover":
+            error = {"code": -32601, "message": "Method not found"}
+            say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+        elif (result := answer(request, script)) is not None:
+            say({"jsonrpc": "2.0", "id": request["id"], "result": result})
+            while script.get("spam") and request["method"] == "tools/list":
+                say(CHANGED)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))

@@ -1,0 +1,39 @@
+"""LINE's and Slack's calls that only read, with the tokens of whoever runs the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.channels.line.client import Client as LineClient
+from bot.channels.slack.client import Client as SlackClient
+from bot.settings import Settings
+
+RequireReachable = Callable[[str], None]
+
+
+async def test_line(config: Settings, require_reachable: RequireReachable) -> None:
+    """The account, its webhook's address, the month's quota."""
+    if not (token := config.line_channel_access_token.get_secret_value()):
+        pytest.skip("LINE_CHANNEL_ACCESS_TOKEN is not set")
+    require_reachable(config.line_api_base_url)
+    async with LineClient(token, config.line_api_base_url) as client:
+        bot, quota, webhook = await client.get_bot(), await client.get_quota(), await client.get_webhook()
+    assert bot.basic_id.startswith("@")
+    assert quota.used >= 0
+    assert webhook is None or webhook.url.startswith("https://")
+
+
+async def test_slack(config: Settings, require_reachable: RequireReachable) -> None:
+    """The bot of the token, what the token allows, and the bot's own entry among the people."""
+    if not (token := config.slack_bot_token.get_secret_value()):
+        pytest.skip("SLACK_BOT_TOKEN is not set")
+    require_reachable(config.slack_api_base_url)
+    async with SlackClient(token, config.slack_api_base_url) as client:
+        told = await client.post("auth.test")
+        assert told.ok, told.error
+        assert "chat:write" in told.scopes
+        person = await client.get("users.info", user=told.data["user_id"])
+    assert person.ok, person.error
+    assert person.data["user"]["is_bot"]

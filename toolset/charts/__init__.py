@@ -1,0 +1,1 @@
+"""Charts as pictures, drawn by a program of its own."""

@@ -1,0 +1,70 @@
+"""The chart of a forecast: temperature and rain of the next hours, or of the week."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolset.charts.worker import MAX_POINTS, Chart, Values
+from toolset.forecast.report import Report, Slot
+from toolset.forecast.result import Detail, coming_days, next_hours
+from toolset.forecast.units import in_fahrenheit
+
+CELSIUS, FAHRENHEIT = "°C", "°F"
+MAX_DAYS = 7
+
+
+def chart_of(report: Report, detail: Detail, fahrenheit: bool) -> Chart | None:
+    """Days for the week, else hours, or days where hours have no temperatures; None without any."""
+    unit = FAHRENHEIT if fahrenheit else CELSIUS
+    charts = [_days(report, unit)] if detail == "week" else [_hours(report, unit), _days(report, unit)]
+    return next((chart for chart in charts if any(value is not None for line in chart.lines for value in line)), None)
+
+
+def words_of(chart: Chart) -> str:
+    """The figures of a chart, a point in each line."""
+    notes = chart.notes or ("",) * len(chart.labels)
+    rows = zip(chart.labels, zip(*chart.lines, strict=True), chart.bars, notes, strict=True)
+    return "\n".join(
+        " · ".join(filter(None, (label, _joined(lines, chart.line_unit), _joined((bar,), chart.bar_unit), note)))
+        for label, lines, bar, note in rows
+    )
+
+
+def _hours(report: Report, unit: str) -> Chart:
+    found = list(next_hours(report))[:MAX_POINTS]
+    slots = [slot for _, slot in found]
+    labels = tuple(f"{at:%H:%M}" for at, _ in found)
+    rain = _rain([slot.precipitation_mm for slot in slots], [_chance(slot) for slot in slots])
+    return Chart(labels, (_degrees([slot.temp_c for slot in slots], unit),), unit, *rain, report.source)
+
+
+def _days(report: Report, unit: str) -> Chart:
+    days = [day for _, day in coming_days(report, MAX_DAYS)]
+    labels = tuple(f"{day.date:%m-%d}" for day in days)
+    lines = _degrees([day.high_c for day in days], unit), _degrees([day.low_c for day in days], unit)
+    chances = [max((chance for chance in map(_chance, day.slots) if chance is not None), default=None) for day in days]
+    rain = _rain([day.precipitation_mm for day in days], chances)
+    return Chart(labels, lines, unit, *rain, report.source)
+
+
+def _rain(amounts: Sequence[str], chances: Sequence[int | None]) -> tuple[Values, str, tuple[str, ...]]:
+    """Bars with their unit, and notes: amounts with their chances, or chances alone."""
+    if not any(amounts):
+        return tuple(None if chance is None else float(chance) for chance in chances), "%", ()
+    notes = tuple("" if chance is None else f"{chance}%" for chance in chances)
+    return tuple(float(amount) if amount else None for amount in amounts), "mm", notes
+
+
+def _chance(slot: Slot) -> int | None:
+    """Of rain or snow, whichever is likelier."""
+    return max((chance for chance in (slot.rain, slot.snow) if chance is not None), default=None)
+
+
+def _degrees(celsius: Sequence[str], unit: str) -> Values:
+    readings = [in_fahrenheit(value) if unit == FAHRENHEIT else value for value in celsius]
+    return tuple(float(value) if value else None for value in readings)
+
+
+def _joined(values: Sequence[float | None], unit: str) -> str:
+    known = [f"{value:g}" for value in values if value is not None]
+    return f"{'/'.join(known)} {unit}" if known else ""

@@ -1,0 +1,15 @@
+"""Tools of MCP servers (Model Context Protocol): a connection to each server, and its tools as tools of Kaiwa.
+
+    config       the file that names the servers
+    connection   one server: connected, listed, lost, connected again
+    session      an open connection; the only module that imports the SDK
+    stdio        a server that is a process of ours
+    pace         how fast a server may talk
+    catalog      a server's list, as tools with names, schemas and risks
+    schema       a server's schema in a form that is cheap to check
+    pins         what was seen of a tool for the first time
+    answer       the answer to a call, as data and files
+
+What a server says is not trusted: its lists, descriptions, schemas and answers are bounded, and its failure stops
+nothing else.
+"""

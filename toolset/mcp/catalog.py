@@ -1,0 +1,132 @@
+"""A server's list as tools of Kaiwa: their names, their schemas, their risk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, cast
+
+from toolset.mcp.answer import Answer, response_of, response_schema
+from toolset.mcp.config import ServerConfig
+from toolset.mcp.pins import ListedTool
+from toolset.mcp.schema import plain_schema
+from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool, WithFiles
+from toolset.web.text import one_line
+
+OWN_NAME_CAP = 128  # characters, as the protocol has it
+DESCRIPTION_CAP = 1_000
+CALL_S = 30.0
+REASON_CAP = 200
+SHOWN_CAP = 80  # characters of a server's own words in a report
+KEPT, DIGITS = 55, 8  # of a name that is too long
+ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+ROOTS = {"$defs", "definitions"}  # where references of a schema lead
+
+Call = Callable[[str, dict[str, Any]], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The tools of one server.
+
+    Attributes:
+        listed: what the server lists, with its tools' own names.
+        made: the tools that are offered, by digest, in the order of the list.
+        left_out: by the tool's own name, why it is not offered.
+        changed: own names of tools that differ from their pins, or whose pins are unknown.
+    """
+
+    listed: tuple[ListedTool, ...] = ()
+    made: Mapping[str, ValidatedTool] = MappingProxyType({})
+    left_out: Mapping[str, str] = MappingProxyType({})
+    changed: tuple[str, ...] = ()
+
+    @property
+    def tools(self) -> list[ValidatedTool]:
+        """The tools that are offered."""
+        return list(self.made.values())
+
+
+class RemoteTool:
+    """A tool of a server."""
+
+    Config = NoConfig
+
+    def __init__(self, server: str, listed: ListedTool, risk: Risk, call: Call) -> None:
+        if len(listed.name) > OWN_NAME_CAP:
+            raise ToolSetupError(f"its name has more than {OWN_NAME_CAP} characters")
+        self.name = tool_name(server, listed.name)
+        self.description = one_line(listed.description)[:DESCRIPTION_CAP] or f"{listed.name} of {server}"
+        self.risk: Risk = risk
+        self.timeout_s = CALL_S
+        self.parameters = plain_schema(listed.parameters)
+        if strange := [name for name in self.parameters.get("properties", ()) if not ARGUMENT.fullmatch(name)]:
+            raise ToolSetupError(f"its argument {shown(strange[0])!r} has a name that models cannot use")
+        self._declared = None if listed.response is None else _data_schema(listed.response)
+        self.response = response_schema(self._declared)
+        self._own_name = listed.name
+        self._server = server
+        self._call = call
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> WithFiles:
+        answer = await self._call(self._own_name, arguments)
+        return response_of(answer, self._server, self.name, self._declared)
+
+
+def make_catalog(
+    config: ServerConfig, listed: Iterable[ListedTool], pins: Mapping[str, str] | None, call: Call, old: Catalog
+) -> Catalog:
+    """The tools that a server lists. It takes milliseconds for a tool that is not in ``old``.
+
+    Args:
+        pins: digests by the tools' own names; None where they are unknown.
+    """
+    every = tuple(listed)
+    changed = tuple(dict.fromkeys(one.name for one in every if pins is None or pins.get(one.name) != one.digest))
+    made: dict[str, ValidatedTool] = {}
+    left_out: dict[str, str] = {}
+    names: set[str] = set()
+    for one in every:
+        risk: Risk = "low" if config.is_trusted and one.says_it_reads and one.name not in changed else "high"
+        known = old.made.get(one.digest)
+        try:
+            if (name := tool_name(config.name, one.name)) in names:
+                raise ToolSetupError("another tool of the server has the same name")
+            is_same = known is not None and known.definition.risk == risk
+            made[one.digest] = known if known is not None and is_same else _validated(config.name, one, risk, call)
+            names.add(name)
+        except ToolSetupError as error:
+            left_out[one.name] = shown(str(error), REASON_CAP)
+    return Catalog(every, made, left_out, changed)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """The name of a server's tool for the model."""
+    whole = f"{server}_{tool}"
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)
+    if len(name) <= NAME_CAP:
+        return name
+    return f"{name[:KEPT]}_{sha256(whole.encode(errors='replace')).hexdigest()[:DIGITS]}"
+
+
+def shown(text: str, cap: int = SHOWN_CAP) -> str:
+    """A server's words in a report."""
+    return one_line(text)[:cap]
+
+
+def _validated(server: str, listed: ListedTool, risk: Risk, call: Call) -> ValidatedTool:
+    tool = RemoteTool(server, listed, risk, call)
+    # A tool's attributes are its class's; those of a server's tool are known when it is made, and nothing creates it.
+    return ValidatedTool(cast(Tool, tool), tool.parameters, tool.response, f"MCP server {server}", own=False)
+
+
+def _data_schema(schema: Any) -> dict[str, Any]:
+    """The schema of structured content; since 2026-07-28 it may be any value."""
+    if not isinstance(schema, dict):
+        raise ToolSetupError("its outputSchema is invalid")
+    wrapped = {"type": "object", "properties": {"data": schema}, **{key: schema[key] for key in ROOTS & schema.keys()}}
+    inner: dict[str, Any] = plain_schema(wrapped)["properties"]["data"]
+    return inner

@@ -1,0 +1,252 @@
+"""One server: connected, listed, followed, and connected again after a failure. Nothing waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from toolset.mcp.answer import Answer
+from toolset.mcp.catalog import OWN_NAME_CAP, Catalog, make_catalog, shown
+from toolset.mcp.config import ServerConfig
+from toolset.mcp.pins import Pins
+from toolset.tool import ToolError
+from toolset.tool_map import ToolMap
+
+if TYPE_CHECKING:
+    from toolset.mcp.session import Session
+
+CONNECT_S = 60.0  # a server may be downloaded first
+LIST_S = 30.0
+REFRESH_S = 300.0  # between two looks at the list of a server that tells no changes
+REFRESH_SOON_S = 15.0  # the same while a tool waits for kaiwa tools accept
+SPACING_S, SPACING = 1.0, 10  # between two looks, and times a look took, however often a server tells changes
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0  # before the next attempt
+STEADY_S = 60.0  # a connection that held so long begins the pauses anew
+CALL_WAIT_S = 5.0  # of a call, for a connection
+GOODBYE_S = 1.0  # to tell a server with an address that nobody will come back
+CLOSE_S = 7.0  # until a server that does not end is left behind
+CAUSE_CAP = 200
+MOST_TOLD = 200  # tools of a server of which the log tells
+CLOSED = "closed"
+
+log = logging.getLogger(__name__)
+
+
+class McpServer:
+    """The connection to one server.
+
+    Args:
+        tools: gets the server's tools, under its name.
+        tls: for servers with an address.
+
+    Attributes:
+        catalog: the newest list; it stays while the server is away, and calls wait for it then.
+        cause: why it is not connected; empty while it is.
+        settled: the first attempt has ended, in a list or in a failure.
+    """
+
+    def __init__(self, config: ServerConfig, tools: ToolMap, pins: Pins, tls: ssl.SSLContext) -> None:
+        self.name = config.name
+        self.catalog = Catalog()
+        self.has_more = False
+        self.cause = "not connected yet"
+        self.settled = asyncio.Event()
+        self._config, self._tools, self._pins, self._tls = config, tools, pins, tls
+        self._session: Session | None = None
+        self._connected = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._scope = anyio.CancelScope()
+        self._calls = 0
+        self._is_stale, self._listed_at = False, 0.0
+        self._told: set[tuple[str, str]] = set()
+        tools.replace(self.name, ())  # so that the order of the servers is that of the file
+
+    async def run(self) -> None:
+        """Stay connected until ``end``."""
+        pause = FIRST_PAUSE_S
+        while not self._closing.is_set():
+            began = time.monotonic()
+            cause = await self._connect()
+            if cause != self.cause and not self._closing.is_set():
+                log.warning("mcp.disconnected", extra={"server": self.name, "cause": cause})
+            self.cause = cause
+            self.settled.set()
+            if time.monotonic() - began > STEADY_S:
+                pause = FIRST_PAUSE_S
+            await _happens(self._closing, pause * random.uniform(0.5, 1))  # noqa: S311 -- spreads attempts, decides nothing
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    def end(self) -> None:
+        """Have ``run`` end: the server is told, and ended if it is a process."""
+        self._closing.set()
+        if self._session is None:
+            self._scope.cancel()
+        else:
+            self._scope.deadline = anyio.current_time() + GOODBYE_S
+        self._lose()
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """Call a tool by its own name.
+
+        Raises:
+            ToolError: the server is away, or refuses.
+        """
+        session = await self._wait_for_session()
+        asking = asyncio.create_task(session.call(tool, arguments))
+        asking.add_done_callback(_ignore)
+        self._calls += 1
+        try:
+            await asyncio.wait((asking,))
+        finally:
+            self._calls -= 1
+            if self._is_stale and not self._calls:
+                self._changed.set()
+            asking.cancel()  # a call that is given up tells the server, which nobody waits for
+        try:
+            return asking.result()
+        except ToolError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever the SDK raises, the connection is of no use
+            log.info("mcp.call_lost", extra={"server": self.name, "cause": type(error).__name__})
+            self._lose(session)
+            raise ToolError(f"the connection to {self.name} broke: the outcome is unknown") from None
+
+    async def _wait_for_session(self) -> Session:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CALL_WAIT_S):
+                await self._connected.wait()
+        if self._session is None:
+            raise ToolError(f"the server {self.name} is not connected at the moment; try again later")
+        return self._session
+
+    async def _connect(self) -> str:
+        """Connect, and follow the list until the connection ends; why it did."""
+        self._gone.clear()
+        try:
+            sdk = await asyncio.to_thread(_load_sdk)
+            with anyio.CancelScope(deadline=anyio.current_time() + CONNECT_S) as self._scope:
+                if self._closing.is_set():
+                    return CLOSED
+                async with sdk.open_session(self._config, self._tls, self._changed.set, self._lose) as session:
+                    await self._follow(session)
+        except Exception as error:  # noqa: BLE001 -- a server, the network and the SDK may fail in any way
+            return _cause(error)
+        finally:
+            self._session = None
+            self._connected.clear()
+        return CLOSED if self._closing.is_set() else "it gave no answer in time"
+
+    async def _follow(self, session: Session) -> None:
+        """Read the list, and again whenever it may have changed."""
+        while not self._gone.is_set():
+            self._changed.clear()
+            began = time.monotonic()
+            # A server that does one thing at a time is left alone during calls, unless they never cease.
+            self._is_stale = bool(self._calls and self._session) and began - self._listed_at < 2 * REFRESH_S
+            if not self._is_stale:
+                self._scope.deadline = anyio.current_time() + LIST_S
+                await self._refresh(session)
+            self._scope.deadline = float("inf")
+            if self._session is None:
+                self._settle(session)
+            await _happens(self._gone, max(SPACING_S, SPACING * (time.monotonic() - began)))
+            await _happens(self._changed, REFRESH_SOON_S if self.catalog.changed else REFRESH_S)
+        if not self._closing.is_set():
+            raise ConnectionError("the server closed the connection")
+
+    def _settle(self, session: Session) -> None:
+        """Let calls use the session."""
+        self._session, self.cause = session, ""
+        self._connected.set()
+        self.settled.set()
+        counts = {"tools": len(self.catalog.made), "left_out": len(self.catalog.left_out)}
+        log.info("mcp.connected", extra={"server": self.name, **counts})
+
+    async def _refresh(self, session: Session) -> None:
+        listed, self.has_more = await session.read_tools()
+        self._listed_at = time.monotonic()
+        digests = {one.name: one.digest for one in listed if len(one.name) <= OWN_NAME_CAP}
+        pins = await self._pins.pin(self.name, digests)
+        old = self.catalog
+        new = await asyncio.to_thread(make_catalog, self._config, listed, pins, self.call, old)
+        for name in self._untold(dict.fromkeys(new.changed, "")):
+            log.warning("mcp.tool_changed", extra={"server": self.name, "tool": shown(name)})
+        for name in self._untold(new.left_out):
+            cause = new.left_out[name]
+            log.warning("mcp.tool_left_out", extra={"server": self.name, "tool": shown(name), "cause": cause})
+        self.catalog = new
+        if new.tools != old.tools:
+            self._tools.replace(self.name, new.tools)
+
+    def _untold(self, causes: Mapping[str, str]) -> list[str]:
+        """The tools of which this has not been logged; a server that thinks up names does not fill the log."""
+        found = [name for name, cause in causes.items() if (name, cause) not in self._told]
+        found = found[: max(MOST_TOLD - len(self._told), 0)]
+        self._told.update((name, causes[name]) for name in found)
+        return found
+
+    def _lose(self, session: Session | None = None) -> None:
+        """Have the connection made anew, unless that has happened since."""
+        if session is None or session is self._session:
+            self._session = None
+            self._connected.clear()
+            self._gone.set()
+            self._changed.set()
+
+
+@asynccontextmanager
+async def open_servers(
+    configs: Sequence[ServerConfig], tools: ToolMap, pins: Pins, tls: ssl.SSLContext
+) -> AsyncIterator[list[McpServer]]:
+    """Connect to servers in the background; on exit they are ended, side by side."""
+    servers = [McpServer(config, tools, pins, tls) for config in configs]
+    tasks = [asyncio.create_task(server.run()) for server in servers]
+    try:
+        yield servers
+    finally:
+        for server in servers:
+            server.end()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_S)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _happens(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, or so long."""
+    with anyio.move_on_after(seconds):
+        await event.wait()
+
+
+def _load_sdk() -> ModuleType:
+    """The module that uses the SDK, which takes half a second to load: only where a server is named."""
+    from toolset.mcp import session
+
+    return session
+
+
+def _ignore(asking: asyncio.Task[Answer]) -> None:
+    """Look at the outcome, which nobody else may want any more."""
+    if not asking.cancelled():
+        asking.exception()
+
+
+def _cause(error: BaseException) -> str:
+    """The first cause of a failure, in a line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, OSError) and error.strerror:
+        return shown(error.strerror, CAUSE_CAP)
+    return shown(f"{type(error).__name__}: {error}".removeprefix("ConnectionError: "), CAUSE_CAP)

@@ -1,0 +1,45 @@
+"""What was seen of a tool for the first time: a digest, kept for good. A tool that differs is not trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as its server describes it.
+
+    Attributes:
+        says_it_reads: the server's ``readOnlyHint``.
+    """
+
+    name: str
+    description: str
+    parameters: Any
+    response: Any | None = None
+    says_it_reads: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides what a model does with the tool, and what it may."""
+        parts = [self.name, self.description, self.parameters, self.response, self.says_it_reads]
+        return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class Pins(Protocol):
+    """The pinned digests of each server's tools."""
+
+    async def pin(self, server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Pin the tools that have no pin; the pins of all of them, by tool. None where the store does not answer."""
+        ...
+
+
+class NoPins:
+    """Pins nothing and finds nothing changed: for lists on the command line."""
+
+    async def pin(self, _server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
+        return digests

@@ -1,0 +1,102 @@
+"""A server's JSON Schema in a form that is cheap to check and that every vendor takes.
+
+References are put in place. What may take long to check is left out: ``pattern`` (a hostile expression may run for
+years), ``uniqueItems``, ``not`` and conditions. The result allows at least what the server's own schema allows, and the
+server checks its arguments itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from toolset.tool import ToolSetupError
+from toolset.web.text import one_line
+
+SCHEMA_BYTES = 16 * 1024
+MOST_NODES = 1_000  # schemas in a schema, after references are put in place
+DEEPEST = 32
+TEXT_CAP = 500  # characters of a description inside a schema
+
+ONE = {"items", "additionalProperties", "contains", "propertyNames"}
+SEVERAL = {"anyOf", "allOf", "prefixItems"}
+NAMED = {"properties"}
+PLAIN = {
+    *("type", "enum", "const", "default", "format", "required", "minProperties", "maxProperties", "dependentRequired"),
+    *("minItems", "maxItems", "minContains", "minLength", "maxLength"),
+    *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+}
+
+
+def plain_schema(schema: Any) -> dict[str, Any]:
+    """The schema of an object, without references, and bounded.
+
+    Raises:
+        ToolSetupError: it is too large, or refers to something that is not in it.
+    """
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        raise ToolSetupError("its schema is not one of an object")
+    try:
+        size = len(json.dumps(schema).encode())
+    except RecursionError:
+        raise ToolSetupError("its schema is nested too deeply") from None
+    if size > SCHEMA_BYTES:
+        raise ToolSetupError(f"its schema has {size} bytes; {SCHEMA_BYTES} are possible")
+    return {**_Inliner(schema).node(schema, (), 0), "type": "object"}
+
+
+class _Inliner:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._nodes = 0
+
+    def node(self, schema: Any, through: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """One schema; ``through`` holds the references that led here."""
+        self._nodes += 1
+        if self._nodes > MOST_NODES or depth > DEEPEST:
+            raise ToolSetupError("its schema is nested too deeply, or repeats itself too often")
+        if not isinstance(schema, Mapping):
+            raise ToolSetupError("its schema is invalid")
+        if "$ref" in schema:
+            ref = schema["$ref"]
+            if ref in through:  # a schema that contains itself: anything
+                return {}
+            beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+            return self.node({**self._target(ref), **beside}, (*through, ref), depth + 1)
+        kept: dict[str, Any] = {}
+        for keyword, value in schema.items():
+            if keyword in PLAIN:
+                kept[keyword] = value
+            elif keyword == "description":  # titles repeat names, and cost tokens in every request
+                kept[keyword] = one_line(str(value))[:TEXT_CAP]
+            elif keyword in ONE:
+                kept[keyword] = self._inner(value, through, depth)
+            elif keyword in SEVERAL or keyword == "oneOf":
+                branches = [self._inner(one, through, depth) for one in _a(list, value)]
+                kept["anyOf" if keyword == "oneOf" and "anyOf" not in schema else keyword] = branches
+            elif keyword in NAMED:
+                kept[keyword] = {str(name): self._inner(one, through, depth) for name, one in _a(dict, value).items()}
+        if "patternProperties" in schema:  # what it allows must stay allowed
+            kept.pop("additionalProperties", None)
+        if schema.keys() >= {"oneOf", "anyOf"}:
+            kept.pop("oneOf", None)  # the other branches say enough
+        return kept
+
+    def _inner(self, value: Any, through: tuple[str, ...], depth: int) -> Any:
+        return value if isinstance(value, bool) else self.node(value, through, depth + 1)
+
+    def _target(self, ref: Any) -> Mapping[str, Any]:
+        target: Any = self._root if isinstance(ref, str) and ref.startswith("#") else None
+        for part in str(ref)[1:].split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            target = target.get(name) if isinstance(target, Mapping) else None
+        if not isinstance(target, Mapping):
+            raise ToolSetupError("its schema refers to something that is not in it")
+        return target
+
+
+def _a(kind: type[Any], value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ToolSetupError("its schema is invalid")
+    return value

@@ -1,0 +1,208 @@
+"""An open connection to a server: its list of tools, and calls. The only module, with ``stdio``, that uses the SDK."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.session import IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    Implementation,
+    PaginatedRequestParams,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    Tool,
+    ToolListChangedNotification,
+)
+from pydantic import ValidationError
+
+from toolset.mcp.answer import Answer
+from toolset.mcp.config import ServerConfig
+from toolset.mcp.pace import Pace
+from toolset.mcp.pins import ListedTool
+from toolset.mcp.stdio import LINE_BYTES, run_server
+from toolset.tool import ToolError
+
+MOST_TOOLS = 200
+MOST_PAGES = 20
+REQUEST_S = 20.0  # of the handshake and of a page of the list
+TIMEOUT = httpx2.Timeout(10.0, read=300.0)
+LISTEN_PAUSE_S = 30.0
+LOST = {(CONNECTION_CLOSED, "Connection closed"), (INVALID_REQUEST, "Session terminated")}  # what the SDK says
+
+
+class SessionLost(Exception):
+    """The connection is of no use any more."""
+
+
+class Session:
+    """An open connection to a server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def read_tools(self) -> tuple[list[ListedTool], bool]:
+        """The server's tools, and whether it has more than are read.
+
+        Raises:
+            Exception: anything, for a list that is none.
+        """
+        found: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            try:
+                page = await self._client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+            except ValidationError as error:
+                raise ConnectionError(f"its list is not one of MCP: {_first(error)}") from None
+            found += page.tools
+            cursor = page.next_cursor
+            if cursor is None or len(found) > MOST_TOOLS:
+                break
+        return [_listed(tool) for tool in found[:MOST_TOOLS]], cursor is not None or len(found) > MOST_TOOLS
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """Call a tool. The SDK's own ``call_tool`` would check the answer by the server's schema, however hostile.
+
+        Raises:
+            ToolError: the server refuses, or answers nonsense.
+            SessionLost: the connection broke.
+        """
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+        try:
+            result = await self._client.session.send_request(request, CallToolResult)
+        except MCPError as error:
+            if (error.code, error.error.message) in LOST:
+                raise SessionLost from error
+            raise ToolError(f"the server refuses the call: {error.error.message}") from error
+        except ValidationError as error:
+            raise ToolError("the server's answer is not one of MCP") from error
+        except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise SessionLost from error
+        return _answer(result)
+
+    async def listen(self, changed: Callable[[], None]) -> None:
+        """Wait for changes of the list, from servers of 2026-07-28 and later; older ones tell them unasked."""
+        while True:
+            try:
+                async with self._client.listen(tools_list_changed=True) as events:
+                    async for _ in events:
+                        changed()
+            except ListenNotSupportedError:
+                return
+            except (MCPError, SubscriptionLost, TimeoutError, ValueError):
+                pass
+            await anyio.sleep(LISTEN_PAUSE_S)
+
+
+@asynccontextmanager
+async def open_session(
+    config: ServerConfig, tls: ssl.SSLContext, changed: Callable[[], None], ended: Callable[[], None]
+) -> AsyncIterator[Session]:
+    """Connect to a server.
+
+    Args:
+        changed: called when its list of tools changes.
+        ended: called when it says no more.
+
+    Raises:
+        Exception: anything: the server, the network or the SDK failed.
+    """
+
+    async def heed(message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed()
+
+    async with AsyncExitStack() as stack:
+        if config.command:
+            transport: Any = run_server(config, ended)
+        else:
+            http = await stack.enter_async_context(_http(config, tls))
+            transport = streamable_http_client(config.url, http_client=http, max_sse_event_size=LINE_BYTES)
+        info = Implementation(name="kaiwa", version=version("kaiwa"))
+        client = Client(transport, read_timeout_seconds=REQUEST_S, message_handler=heed, client_info=info, cache=None)
+        session = Session(await stack.enter_async_context(client))
+        listeners = await stack.enter_async_context(anyio.create_task_group())
+        listeners.start_soon(session.listen, changed)
+        yield session
+        listeners.cancel_scope.cancel()
+
+
+def _http(config: ServerConfig, tls: ssl.SSLContext) -> httpx2.AsyncClient:
+    """A client whose answers are bounded, and uncompressed: one megabyte may become many."""
+    headers = {**config.headers, "Accept-Encoding": "identity"}
+    return httpx2.AsyncClient(headers=headers, timeout=TIMEOUT, verify=tls, event_hooks={"response": [_bound]})
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Have an answer end in an error beyond the limit; a stream of events has a limit for each event, and a pace."""
+    if response.status_code in (401, 403):
+        raise ConnectionError(f"HTTP {response.status_code}: the server refuses the headers in MCP_SERVERS")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise ConnectionError("the answer is compressed, which was not asked for")
+    is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    response.stream = _Bounded(response.stream, is_endless=is_endless)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: Any, *, is_endless: bool) -> None:
+        self._stream = stream
+        self._is_endless = is_endless
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pace, size = Pace(), 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > LINE_BYTES and not self._is_endless:
+                raise httpx2.StreamError(f"the answer has more than {LINE_BYTES} bytes")
+            await pace.keep(piece.count(b"\n\n") + piece.count(b"\r\n\r\n"), len(piece))
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _first(error: ValidationError) -> str:
+    """Where a value is wrong, and why, without the value."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _listed(tool: Tool) -> ListedTool:
+    hints = tool.annotations
+    description = tool.description or tool.title or ""
+    reads = bool(hints and hints.read_only_hint)
+    return ListedTool(tool.name, description, tool.input_schema, tool.output_schema, reads)
+
+
+def _answer(result: CallToolResult) -> Answer:
+    texts = [text for block in result.content if (text := _text(block))]
+    images = [block.data for block in result.content if isinstance(block, ImageContent)]
+    return Answer(texts, images, result.structured_content, result.is_error)
+
+
+def _text(block: Any) -> str:
+    """A part of an answer in words; pictures have none."""
+    if isinstance(block, TextContent):
+        return block.text
+    if isinstance(block, EmbeddedResource):
+        inside = block.resource
+        return inside.text if isinstance(inside, TextResourceContents) else f"[file {inside.uri}, cannot be shown]"
+    if isinstance(block, ResourceLink):
+        return f"{block.name}: {block.uri}"
+    return "" if isinstance(block, ImageContent) else f"[{block.type}, cannot be shown]"

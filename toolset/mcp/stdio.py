@@ -1,0 +1,119 @@
+"""A server that is a process of ours: JSON-RPC messages, one on each line of its input and output.
+
+The SDK has such a transport, without a limit for a line: a server could fill the memory with one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from toolset.mcp.config import ServerConfig
+from toolset.mcp.pace import Pace
+
+Received = SessionMessage | Exception
+
+LINE_BYTES = 4 * 1024 * 1024
+WAITING = 64  # messages that wait to be written
+EXIT_S = 1.5  # to end by itself when its input ends, and again after SIGTERM
+POLL_S = 0.02
+
+
+@asynccontextmanager
+async def run_server(
+    config: ServerConfig, ended: Callable[[], None]
+) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]]:
+    """Start a server and connect to it; on exit it is ended, with all that it started.
+
+    Its environment is what every program needs and what the operator gives it: none of Kaiwa's secrets.
+
+    Args:
+        ended: called when it says no more.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        config.command,
+        *config.args,
+        env=get_default_environment() | dict(config.env),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        limit=LINE_BYTES,
+        start_new_session=True,
+    )
+    try:
+        heard, reading = anyio.create_memory_object_stream[Received](0)
+        writing, said = anyio.create_memory_object_stream[SessionMessage](WAITING)
+        async with anyio.create_task_group() as group, heard, reading, writing, said:
+            group.start_soon(_read, process, heard, ended)
+            group.start_soon(_write, process, said)
+            yield reading, writing
+            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process)
+
+
+async def _read(
+    process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received], ended: Callable[[], None]
+) -> None:
+    """Hand on each line until the server closes its output, or writes one that is too long."""
+    output, pace = cast(asyncio.StreamReader, process.stdout), Pace()
+    with suppress(OSError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while line := await output.readline():
+            await pace.keep(1, len(line))
+            try:
+                message: Received = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError:  # not a message: servers print other things too
+                continue
+            await heard.send(message)
+    await heard.aclose()
+    ended()
+
+
+async def _write(process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    """Write each message as a line, until the server reads no more."""
+    pipe = cast(asyncio.StreamWriter, process.stdin)
+    with suppress(OSError):
+        async for message in said:
+            pipe.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await pipe.drain()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its input, then SIGTERM, then SIGKILL, each to all processes that it started."""
+    cast(asyncio.StreamWriter, process.stdin).close()
+    if not await _has_ended(process):
+        _signal(process, signal.SIGTERM)
+        await _has_ended(process)
+    _signal(process, signal.SIGKILL)
+    await _has_ended(process)
+    transport = getattr(process, "_transport", None)  # a descendant may hold the pipes open
+    if transport is not None:
+        transport.close()
+
+
+async def _has_ended(process: asyncio.subprocess.Process) -> bool:
+    """Whether it ends soon. ``process.wait`` waits for its pipes too, which a descendant may hold."""
+    with anyio.move_on_after(EXIT_S):
+        while process.returncode is None:  # noqa: ASYNC110 -- asyncio tells of it by ``wait`` alone
+            await anyio.sleep(POLL_S)
+    return process.returncode is not None
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """To the group of the process, which it leads."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

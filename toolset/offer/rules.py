@@ -1,0 +1,105 @@
+"""TOOLS_ALLOW: which tools a place and its people may use, and with what risk.
+
+The first rule that matches a turn decides; a turn that no rule matches may use all tools.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolset.tool import Risk, ToolSetupError, ValidatedTool
+
+WILD = "*?["
+
+
+class Rule(BaseModel):
+    """One ``[[rule]]``. All patterns are those of file names: ``*``, ``?``, ``[ab]``.
+
+    Attributes:
+        channel: ``line``, ``slack``, ``console``.
+        conversation: its id, as in the log.
+        user: the id of the person who asks.
+        tools: names of the tools on offer.
+        risk: in place of the tools' own; names without patterns.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    channel: str = "*"
+    conversation: str = "*"
+    user: str = "*"
+    tools: tuple[str, ...] = Field(("*",), max_length=1000)
+    risk: dict[str, Risk] = Field(default_factory=dict)
+
+    def matches(self, conversation: str, user: str) -> bool:
+        """Whether the rule is about this place and person."""
+        channel = conversation.partition(":")[0]
+        asked = ((channel, self.channel), (conversation, self.conversation), (user, self.user))
+        return all(fnmatchcase(value, pattern) for value, pattern in asked)
+
+    def select(self, tools: Iterable[ValidatedTool]) -> list[ValidatedTool]:
+        """The tools on offer, with the risk they have here."""
+        chosen = (tool for tool in tools if self._offers(tool.definition.name))
+        return [tool.with_risk(self.risk.get(tool.definition.name, tool.definition.risk)) for tool in chosen]
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """The names in the rule that belong to no tool."""
+        known = set(names)
+        exact = [*self.risk, *(name for name in self.tools if not any(sign in name for sign in WILD))]
+        return sorted({name for name in exact if name not in known})
+
+    def _offers(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All rules, in the order of the file."""
+
+    rules: tuple[Rule, ...] = ()
+
+    def first(self, conversation: str, user: str) -> int | None:
+        """The number of the rule that decides, from 0; None if there is none."""
+        return next((number for number, rule in enumerate(self.rules) if rule.matches(conversation, user)), None)
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """The names in the rules that belong to no tool."""
+        known = tuple(names)
+        return sorted({name for rule in self.rules for name in rule.unknown(known)})
+
+    def lowered(self) -> list[str]:
+        """The tools whose calls no person is asked about, because a rule says ``low``."""
+        return sorted({name for rule in self.rules for name, risk in rule.risk.items() if risk == "low"})
+
+
+def read_rules(path: Path) -> Rules:
+    """Read a TOML file of ``[[rule]]`` tables.
+
+    Raises:
+        ToolSetupError: says what is wrong in it.
+    """
+    try:
+        document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        raise ToolSetupError(f"{path} cannot be read: {error}") from error
+    if set(document) - {"rule"} or not isinstance(document.get("rule", []), list):
+        raise ToolSetupError(f"{path}: only [[rule]] tables belong in it")
+    rules = []
+    for number, table in enumerate(document.get("rule", []), 1):
+        try:
+            rules.append(Rule.model_validate(table))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            fields = ", ".join(Rule.model_fields)
+            raise ToolSetupError(
+                f"{path}, rule {number}, {where}: {first['msg']}. Fields: {fields}; risks: {', '.join(get_args(Risk))}"
+            ) from error
+    return Rules(tuple(rules))

@@ -1,0 +1,84 @@
+"""``find_tools``: the model's search among many tools from elsewhere, so that not all need to be declared."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from toolset.tool import Risk, ToolContext, ToolDefinition, ToolError
+
+FOUND = 8  # tools of one search
+SHOWN = 300  # characters of a description in a result
+NAME_WEIGHT = 3  # a word in the name, compared with one in the description
+GROUPS = 12  # beginnings of names in the description
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\da-zA-Z_]+")
+
+
+class FindTools:
+    """Searches names and descriptions.
+
+    Args:
+        tools: the definitions to search.
+    """
+
+    name: ClassVar[str] = "find_tools"
+    risk: ClassVar[Risk] = "low"
+
+    def __init__(self, tools: Sequence[ToolDefinition]) -> None:
+        self._tools = tools
+        self._words = [(set(words_in(tool.name)), Counter(words_in(tool.description))) for tool in tools]
+        self._having = Counter(word for name, description in self._words for word in name | description.keys())
+        self.description = (
+            f"Search {len(tools)} further tools by words; the tools it finds can be called afterwards. Use it whenever "
+            f"no other tool fits the task, before you say that something cannot be done. {_groups(tools)}"
+        ).strip()
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        wanted = list(dict.fromkeys(words_in(arguments["query"])))
+        if not wanted:
+            raise ToolError("the query has no words; write what the tool should do, in a few words")
+        scores = [(self._score(wanted, index), index) for index in range(len(self._tools))]
+        best = sorted((-score, index) for score, index in scores if score > 0)[:FOUND]
+        found = [self._tools[index] for _, index in best]
+        return {"tools": [{"name": tool.name, "description": tool.description[:SHOWN]} for tool in found]}
+
+    def _score(self, wanted: Iterable[str], index: int) -> float:
+        """The sum over the words, rare ones counting more."""
+        name, description = self._words[index]
+        return sum(
+            self._rarity(word) * (NAME_WEIGHT * (word in name) + math.log1p(description[word]))
+            for word in wanted
+            if word in name or word in description
+        )
+
+    def _rarity(self, word: str) -> float:
+        return math.log1p(len(self._words) / self._having[word])
+
+
+def found_in(response: Mapping[str, Any]) -> list[str]:
+    """The names in a response of the search; a hook may have put something else in its place."""
+    tools = response.get("tools")
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def words_in(text: str) -> list[str]:
+    """Words in small letters, parts of ``snake_case`` and ``camelCase`` apart; pairs of letters in other scripts."""
+    words = []
+    for word in WORD.findall(text):
+        if word.isascii():
+            small = word.lower()
+            words.append(small[:-1] if len(small) > 3 and small.endswith("s") else small)
+        else:
+            words += [word[start : start + 2] for start in range(max(1, len(word) - 1))]
+    return words
+
+
+def _groups(tools: Sequence[ToolDefinition]) -> str:
+    """What names begin with, as tools of one server do."""
+    beginnings = Counter(tool.name.partition("_")[0] for tool in tools)
+    told = [f"{name} ({count})" for name, count in beginnings.most_common(GROUPS) if count > 1]
+    return f"Names begin with: {', '.join(told)}." if told else ""

@@ -1,0 +1,170 @@
+"""Operations of an API as tools."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+from pydantic import BaseModel, SecretStr, create_model
+
+from toolset.openapi.api_file import ApiFile, Credential, Operation, read_api_files
+from toolset.openapi.request import RequestParts, request_parts
+from toolset.tool import Risk, ToolContext, ToolError, ToolSetupError, ValidatedTool
+from toolset.web.source import UNCOMPRESSED
+
+BODY_CAP = 1024 * 1024  # bytes that are read
+SHOWN_CAP = 24 * 1024  # bytes that a model gets
+MAX_REDIRECTS = 3
+SHORTEST_SECRET = 5  # characters; a shorter one occurs in ordinary words
+RESPONSE = {
+    "type": "object",
+    "properties": {
+        "status": {"type": "integer", "description": "HTTP status; 200 to 299 for success."},
+        "body": {"description": "JSON, or text."},
+    },
+    "required": ["status", "body"],
+    "additionalProperties": False,
+}
+Configure = Callable[[type[BaseModel]], BaseModel]
+
+
+def load_api_tools(folder: Path, http: httpx.AsyncClient, configure: Configure) -> Iterator[ValidatedTool]:
+    """The tools of all APIs in an operator's folder.
+
+    Args:
+        configure: fills a ``Config`` from the environment.
+
+    Raises:
+        ToolSetupError: a file cannot be used, or a variable is missing; the text says which.
+    """
+    for path, api in read_api_files(folder):
+        secrets = _secrets(path, api, configure)
+        for operation in api.operations:
+            tool: Any = OperationTool(http, api, operation, secrets)  # an object declares what else a class does
+            try:
+                yield ValidatedTool(tool, operation.arguments, RESPONSE, str(path), own=False)
+            except ToolSetupError as error:
+                raise ToolSetupError(f"{path}: {error}") from error
+
+
+class OperationTool:
+    """Sends one request; what the server answers is the result, whatever its status."""
+
+    def __init__(self, http: httpx.AsyncClient, api: ApiFile, operation: Operation, secrets: Mapping[str, str]) -> None:
+        self.name = operation.tool
+        self.description = operation.description
+        self.risk: Risk = "low" if operation.method == "GET" else "high"
+        self._http = http
+        self._server = api.server
+        self._operation = operation
+        self._credentials = [api.credentials[name] for name in operation.credentials]
+        self._secrets = secrets
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Send the request.
+
+        Raises:
+            ToolError: it cannot be sent, or is not answered.
+        """
+        parts = request_parts(self._operation, arguments)
+        for credential in self._credentials:
+            self._sign(parts, credential)
+        try:
+            status, content_type, body = await self._send(parts)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ToolError("API request failed: no answer") from error
+        return {"status": status, "body": _shown(self._without_secrets(body), content_type)}
+
+    def _sign(self, parts: RequestParts, credential: Credential) -> None:
+        values = [self._secrets[variable] for variable in credential.variables]
+        if credential.kind == "query":
+            parts.add_query(credential.name, values[0])
+        elif credential.kind == "header":
+            parts.headers[credential.name] = values[0]
+        elif credential.kind == "bearer":
+            parts.headers["Authorization"] = f"Bearer {values[0]}"
+        else:
+            parts.headers["Authorization"] = f"Basic {b64encode(':'.join(values).encode()).decode()}"
+
+    async def _send(self, parts: RequestParts) -> tuple[int, str, bytes]:
+        """Status, content type and body; a reading request follows redirects on the same server."""
+        headers = {**UNCOMPRESSED, "Accept": "application/json, text/*;q=0.5, */*;q=0.1", **parts.headers}
+        method, url = self._operation.method, httpx.URL(f"{self._server}{parts.target}")
+        for _ in range(MAX_REDIRECTS):
+            response = await self._exchange(method, url, headers, parts.content)
+            target = _redirect(url, response[3]) if method == "GET" and 300 <= response[0] < 400 else None
+            if target is None:
+                break
+            url = target
+        return response[:3]
+
+    async def _exchange(
+        self, method: str, url: httpx.URL, headers: dict[str, str], content: bytes | None
+    ) -> tuple[int, str, bytes, str]:
+        """Status, content type, body and location. ``ValidatedTool`` limits the time."""
+        request = self._http.build_request(method, url, headers=headers, content=content, timeout=None)
+        request.headers.pop("cookie", None)  # left by somebody else's call
+        response = await self._http.send(request, stream=True, follow_redirects=False, auth=None)
+        try:
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > BODY_CAP:
+                    raise ToolError("API request failed: answer too large; ask for less")
+        finally:
+            await response.aclose()
+        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return response.status_code, content_type, bytes(body), response.headers.get("location", "")
+
+    def _without_secrets(self, body: bytes) -> bytes:
+        """A server may repeat what it was sent."""
+        for secret in self._secrets.values():
+            if len(secret) >= SHORTEST_SECRET:
+                body = body.replace(secret.encode(), b"[secret]")
+        return body
+
+
+def _secrets(path: Path, api: ApiFile, configure: Configure) -> dict[str, str]:
+    """The values of an API's variables.
+
+    Raises:
+        ToolSetupError: one is missing, or cannot be part of a header.
+    """
+    fields: dict[str, Any] = {variable.lower(): (SecretStr, SecretStr("")) for variable in api.variables}
+    config = configure(create_model(f"Config_{api.name}", **fields))
+    values = {name: getattr(config, name.lower()).get_secret_value().strip() for name in api.variables}
+    for variable, value in values.items():
+        if not value:
+            raise ToolSetupError(f"{path}: set {variable}, which {api.server} asks for, or delete this file")
+        if not (value.isascii() and value.isprintable()):
+            raise ToolSetupError(f"{path}: {variable} has a character that cannot be part of it; copy it again")
+    return values
+
+
+def _redirect(url: httpx.URL, location: str) -> httpx.URL | None:
+    """Where to, if it is on the same server."""
+    try:
+        target = url.join(location)
+    except httpx.InvalidURL:
+        return None
+    same = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
+    return target if location and same else None
+
+
+def _shown(body: bytes, content_type: str) -> Any:
+    """The body as a model gets it: JSON, else text; the beginning of a long one."""
+    dropped = len(body) - SHOWN_CAP
+    if dropped <= 0 and (content_type.endswith("json") or not content_type):
+        try:
+            return msgspec.json.decode(body)
+        except (ValueError, RecursionError):
+            pass  # it is shown as text
+    if not content_type.startswith("text/") and not content_type.endswith(("json", "xml", "yaml")) and b"\0" in body:
+        return f"[{len(body)} bytes, no text]"
+    text = body[:SHOWN_CAP].decode(errors="ignore")
+    readable = "".join(character for character in text if character.isprintable() or character in "\n\t ")
+    return f"{readable}[truncated: {dropped} bytes dropped, refine your query]" if dropped > 0 else readable
