@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import httpx
 from pydantic import BaseModel
 
+from toolset.titles import Words
 from toolset.tool import NoConfig, Risk, ToolContext, ToolError
 
 NOWHERE = "no poll can be started here, as it is not known who asks"
@@ -22,6 +23,7 @@ class StartPoll:
         "shown below your answer with its options and counts, so answer in one short sentence and do not repeat them."
     )
     risk: ClassVar[Risk] = "low"
+    titles: ClassVar[Words] = {"en": "Start a poll", "ja": "投票を始める"}
     writes: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = NoConfig
 

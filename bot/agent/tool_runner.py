@@ -46,7 +46,8 @@ class ToolRunner:
             async with slots:
                 await self._call(turn, index, call)
 
-        calls = [(index, call, self._acts(call)) for index, call in turn.open_calls()]  # a risk may change meanwhile
+        # A risk may change meanwhile; what somebody has decided about stays decided.
+        calls = [(index, call, self._acts(call) or turn.is_decided(call)) for index, call in turn.open_calls()]
         try:
             async with asyncio.TaskGroup() as group:
                 for index, call, acts in calls:
@@ -100,7 +101,7 @@ class ToolRunner:
             return ToolOutcome.error(REPEATED.format(times=times))
         if tool is None or tool.complaint(call.arguments):
             return await self._tools.call(call.name, call.arguments, context)  # the outcome says what is wrong
-        if tool.definition.risk == "high":
+        if tool.definition.risk == "high" or turn.is_decided(call):
             if (times := turn.rejections) >= MAX_REJECTED:
                 return replace(ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True)
             decision = await turn.review(call, tool.definition, reason)

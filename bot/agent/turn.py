@@ -291,6 +291,10 @@ class Turn:
         self.restore_started(call.id)
         return True
 
+    def is_decided(self, call: ToolCall) -> bool:
+        """Whether somebody has decided about the call."""
+        return call.id in self._decided
+
     async def review(self, call: ToolCall, tool: ToolDefinition, reason: str = "") -> ApprovalDecision:
         """Decide whether a high-risk call may be made; a call is decided once.
 

@@ -192,14 +192,10 @@ class Page {
     this.render();
   }
 
-  clicked(target) {
+  async clicked(target) {
     const [decision, vote] = [decisionIn(target), voteIn(target)];
     if (decision) this.decide(decision);
-    if (vote) this.vote(vote);
-  }
-
-  async vote(vote) {
-    this.notify("send", await this.server.vote(this.conversation.id, vote));
+    if (vote) this.notify("send", await this.server.vote(this.conversation.id, vote));
   }
 
   async decide(decision) {

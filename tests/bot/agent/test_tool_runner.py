@@ -92,6 +92,16 @@ async def test_a_tool_whose_risk_changes_meanwhile_is_called_once() -> None:
     assert tools["echo"].definition.risk == "high"
 
 
+async def test_a_call_that_was_rejected_is_not_made_because_its_tool_now_only_reads() -> None:
+    """Somebody has trusted its server meanwhile, or changed a rule."""
+    (call_,) = launches("a1")
+    round_ = Round(call_)
+    round_.turn.restore_decision(ApprovalDecision("a1", approved=False, arguments=call_.arguments, reason="no"))
+    (result,) = await round_.run(ToolMap(tool.with_risk("low") for tool in tool_map(round_.launch).values()))
+    assert (result.response, result.is_rejected) == ({"error": "no"}, True)
+    assert round_.launch.contexts == []
+
+
 async def test_a_rejected_call_does_not_stop_the_others() -> None:
     """The model reads the reason in its place."""
     round_ = Round(*launches("a1", "a2"), a1=False, a2=True)

@@ -136,11 +136,12 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     def entry(name: str, role: str, text: str, *calls: dict[str, Any]) -> dict[str, Any]:
         return {"id": name, "role": role, "at": AT, "text": text, "calls": list(calls), "files": []}
 
+    sun = {"path": f"/files/f1{'0' * 32}.png", "name": "sun.png", "text": "20 °C", "url": ""}
     assert response.json() == {
         "messages": [
             entry("m1", "user", "Weather in Tokyo and Osaka?"),
             entry("m2", "model", "One moment.", done, failed),
-            entry("m4", "model", "Sunny.") | {"files": [{"path": "", "name": "sun.png", "text": "20 °C", "url": ""}]},
+            entry("m4", "model", "Sunny.") | {"files": [sun]},
             entry("m5", "user", "And?"),
             entry("m6", "model", "", unfinished),
             entry("reminder_r1_2", "reminder", "It is time."),

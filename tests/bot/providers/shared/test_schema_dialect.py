@@ -144,7 +144,17 @@ PATTERNS = {"get_weather": "location", "set_reminder": "text"}
                 "get_warnings": ("/properties/place: minLength", "/properties/place: maxLength"),
                 "show_list": ("/properties/list: minLength", "/properties/list: maxLength"),
                 "get_weather": ("/properties/location: minLength", "/properties/location: maxLength"),
-                "list_files": ("/properties/path: maxLength",),
+                "list_files": (
+                    "/properties/path: maxLength",
+                    "/properties/glob: minLength",
+                    "/properties/glob: maxLength",
+                ),
+                "start_poll": (
+                    "/properties/question: minLength",
+                    "/properties/question: maxLength",
+                    "/properties/options/items: minLength",
+                    "/properties/options/items: maxLength",
+                ),
                 "read_file": ("/properties/path: minLength", "/properties/path: maxLength"),
                 "read_web_page": ("/properties/url: minLength", "/properties/url: maxLength"),
                 "remember": ("/properties/text: minLength", "/properties/text: maxLength"),
