@@ -18,6 +18,7 @@ from tests.fakes.site import AT, Site
 HERE = "/console/conversation"
 MESSAGES = f"{HERE}/messages"
 CHART = FileRef("f1", "sun.png", "image/png", "20 °C")
+SHOWN = {"path": f"/files/f1{'0' * 32}.png", "name": "sun.png", "text": "20 °C", "url": ""}
 SUNNY = ToolResult("c1", "w", {"sun": 1}, files=(CHART,))
 AWAY = {"error": "Messages cannot be stored at the moment. Please try again in a few seconds."}
 
@@ -136,12 +137,11 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     def entry(name: str, role: str, text: str, *calls: dict[str, Any]) -> dict[str, Any]:
         return {"id": name, "role": role, "at": AT, "text": text, "calls": list(calls), "files": []}
 
-    sun = {"path": f"/files/f1{'0' * 32}.png", "name": "sun.png", "text": "20 °C", "url": ""}
     assert response.json() == {
         "messages": [
             entry("m1", "user", "Weather in Tokyo and Osaka?"),
             entry("m2", "model", "One moment.", done, failed),
-            entry("m4", "model", "Sunny.") | {"files": [sun]},
+            entry("m4", "model", "Sunny.") | {"files": [SHOWN]},
             entry("m5", "user", "And?"),
             entry("m6", "model", "", unfinished),
             entry("reminder_r1_2", "reminder", "It is time."),
