@@ -168,12 +168,15 @@ class Endpoints:
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        entries = await entries_of(await self._read_history(conversation), self._files)
+        messages, asked, polls = await asyncio.gather(  # one request to the store
+            self._read_history(conversation),
+            self._console.open_question(conversation),
+            self._console.open_polls(conversation),
+        )
+        entries = await entries_of(messages, self._files)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
-        asked = await self._console.open_question(conversation)
-        polls = await self._console.open_polls(conversation)
         return _json({"messages": entries[first:], "whole": first == 0, "asked": asked, "polls": polls})
 
     async def _events(self, request: Request) -> ASGIApp:
