@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Any, cast
 
 from toolset.mcp.answer import Answer, response_of, response_schema
@@ -40,8 +39,8 @@ class Catalog:
     """
 
     listed: tuple[ListedTool, ...] = ()
-    made: Mapping[str, ValidatedTool] = MappingProxyType({})
-    left_out: Mapping[str, str] = MappingProxyType({})
+    made: Mapping[str, ValidatedTool] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     changed: tuple[str, ...] = ()
 
     @property
