@@ -141,6 +141,17 @@ async def test_a_show_that_fails_leaves_no_dead_letter(store: Store, failure: Ex
     assert await store.dead_letters.read() == []
 
 
+async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
+    """Otherwise an outage would leave more of them than a place is shown in time."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    harness.box.failures = [DeliverLater("away", 0.0)] * 5
+    for number in range(5):
+        await harness.intake(HERE, pressing(poll, 1, f"v{number}", f"p{number}"))
+        await harness.runner.process(HERE)
+    assert len(await store.outbox.read(HERE)) == 2
+
+
 async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
     """A creator's poll goes with its votes."""
     harness = talk(store, *started({}))
