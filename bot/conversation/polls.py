@@ -76,7 +76,7 @@ async def show_polls(store: Store, kept_in: str, messages: Iterable[Message], re
         StoreUnavailable: they cannot be read.
     """
     results = [result for message in messages for result in message.results if result.name == TOOL]
-    ids = dict.fromkeys(str(result.response["poll"]) for result in results if not result.is_error)
+    ids = dict.fromkeys(str(result.response.get("poll", "")) for result in results if not result.is_error)
     found = [poll for poll_id in ids if isinstance(poll := await read_poll(store, kept_in, poll_id), Poll)]
     replies = [replace(reply, poll=found[0]) if found else reply]
     return replies + [Reply(poll.question, poll=poll) for poll in found[1:]]

@@ -188,7 +188,8 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     await store.polls.start(HERE, "poll_1", "u1", b"?", options=2, multiple=False)
     failed = ToolResult("c1", "start_poll", {"error": "full"}, is_error=True)
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
-    messages = [Message("m", "tool", (failed, result), 0)]
+    hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
+    messages = [Message("m", "tool", (failed, result, hooked), 0)]
     assert await show_polls(store, HERE, messages, Reply("Done")) == [Reply("Done")]
 
 
