@@ -87,7 +87,9 @@ class Line(Channel):
         chat, address = chat_of(conversation), read_address(delivery.address)
         reply, pictures = await find_pictures(reply, self._shown_files)
         messages = append_pictures(self._formatter.messages(reply, chat), pictures)
-        outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT)
+        outbound = OutboundMessage(
+            delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
+        )
         await self._sender.send(outbound, assert_lease)
         self._traffic.record_delivery(self._clock())
 
