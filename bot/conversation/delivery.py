@@ -98,7 +98,8 @@ class OutboxRelay:
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if (channel := self._services.channel(lease.conversation)) is not None:
-            reply = await fill_in(self._store, channel, lease.conversation, delivery.reply)
+            again = delivery.attempts > 0
+            reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
             if isinstance(reply, int):
                 return reply
             if reply is None:

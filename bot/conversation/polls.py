@@ -76,7 +76,7 @@ async def show_polls(store: Store, kept_in: str, messages: Iterable[Message], re
         StoreUnavailable: they cannot be read.
     """
     results = [result for message in messages for result in message.results if result.name == TOOL]
-    ids = dict.fromkeys(str(result.response["poll"]) for result in results if not result.is_error)
+    ids = dict.fromkeys(str(result.response.get("poll", "")) for result in results if not result.is_error)
     found = [poll for poll_id in ids if isinstance(poll := await read_poll(store, kept_in, poll_id), Poll)]
     replies = [replace(reply, poll=found[0]) if found else reply]
     return replies + [Reply(poll.question, poll=poll) for poll in found[1:]]
@@ -165,8 +165,14 @@ class Votes:
         await self._store.outbox.post(conversation, delivery.id, encode(delivery))
 
 
-async def fill_in(store: Store, channel: Channel, conversation: str, reply: Reply) -> Reply | int | None:
+async def fill_in(
+    store: Store, channel: Channel, conversation: str, reply: Reply, *, again: bool = False
+) -> Reply | int | None:
     """The reply that shows a poll anew, with the poll as it stands now; other replies as they are.
+
+    Args:
+        again: an earlier attempt has failed. What has changed since the first one is for the delivery that waits behind:
+            with one more for each attempt, an outage would leave more than can be shown while their tokens live.
 
     Returns:
         None where the poll is gone; a time (ms of the store's clock) before which it is not to be shown again.
@@ -176,5 +182,5 @@ async def fill_in(store: Store, channel: Channel, conversation: str, reply: Repl
     """
     if not reply.settles.startswith(PREFIX):
         return reply
-    poll = await read_poll(store, conversation, reply.settles, channel.poll_pause_s)
+    poll = await read_poll(store, conversation, reply.settles, None if again else channel.poll_pause_s)
     return replace(reply, text=poll.question, poll=poll) if isinstance(poll, Poll) else poll

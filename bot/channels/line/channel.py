@@ -18,7 +18,7 @@ from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import Enricher, People
 from bot.channels.line.pictures import append_pictures, find_pictures
-from bot.channels.line.polls import PAUSE_S, kept_in
+from bot.channels.line.polls import BOT, PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
 from bot.channels.line.types import KINDS, Chat, chat_of, read_address
 from bot.channels.traffic import TrafficRecorder
@@ -87,7 +87,9 @@ class Line(Channel):
         chat, address = chat_of(conversation), read_address(delivery.address)
         reply, pictures = await find_pictures(reply, self._shown_files)
         messages = append_pictures(self._formatter.messages(reply, chat), pictures)
-        outbound = OutboundMessage(delivery.id, delivery.attempts, chat, address, messages, reply.private)
+        outbound = OutboundMessage(
+            delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
+        )
         await self._sender.send(outbound, assert_lease)
         self._traffic.record_delivery(self._clock())
 

@@ -50,6 +50,7 @@ class OutboundMessage:
         id: the delivery's, the same at every attempt.
         attempt: from 1.
         private: for one person alone: it is never pushed to a group instead.
+        free: it shows votes: it is sent by its reply token or not at all, as a push costs a message for each member.
     """
 
     id: str
@@ -58,6 +59,7 @@ class OutboundMessage:
     address: Address
     messages: Sequence[LineMessage]
     private: bool = False
+    free: bool = False
 
     @property
     def key(self) -> str:
@@ -97,9 +99,9 @@ class Sender:
         """
         past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
         maybe_done = past != str(message.attempt - 1).encode()
-        if past != PUSHING and self._has_token(message.address, maybe_done) and await self._reply(message, maybe_done):
+        if past != PUSHING and self._has_token(message, maybe_done) and await self._reply(message, maybe_done):
             return
-        if message.private and self._push_mode != "always":
+        if message.free or (message.private and self._push_mode != "always"):
             log.info("delivery.not_pushed", delivery=message.id)
             return
         await self._push(message, assert_lease, again=past == PUSHING)
@@ -110,11 +112,12 @@ class Sender:
             return False
         return await self._allowance.covers(await self._allowance.count_recipients(chat))
 
-    def _has_token(self, address: Address, maybe_done: bool) -> bool:
+    def _has_token(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Whether the reply token may be used. If it may have been used before, it shows that for its whole minute."""
         life = MINUTE_MS if maybe_done else MINUTE_MS - MARGIN_MS
-        is_young = self._clock() - address.received_at < life
-        return self._push_mode != "always" and bool(address.reply_token) and is_young
+        is_young = self._clock() - message.address.received_at < life
+        may_reply = self._push_mode != "always" or message.free
+        return may_reply and bool(message.address.reply_token) and is_young
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Use the reply token; false if it is used or expired."""

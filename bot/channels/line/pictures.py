@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bot.channels import Files, Reply
 from bot.channels.line.types import LineMessage
 
-MAX_PICTURES = 2  # LINE takes five messages at once, and a text is up to three
+MAX_PICTURES = 2  # LINE takes five messages at once; a text is up to three, and a poll is one
 MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
 
@@ -24,8 +24,9 @@ async def find_pictures(reply: Reply, files: Files) -> tuple[Reply, list[str]]:
         StoreUnavailable: the addresses cannot be made.
     """
     shown, told = list[str](), list[str]()
+    most = MAX_PICTURES - (reply.poll is not None)
     for file in reply.files:
-        fits = len(shown) < MAX_PICTURES and file.mime in MIMES and file.size <= MAX_PREVIEW
+        fits = len(shown) < most and file.mime in MIMES and file.size <= MAX_PREVIEW
         url = await files.url(file) if fits else ""
         if url.startswith("https://"):
             shown.append(url)

@@ -141,6 +141,17 @@ async def test_a_show_that_fails_leaves_no_dead_letter(store: Store, failure: Ex
     assert await store.dead_letters.read() == []
 
 
+async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
+    """Otherwise an outage would leave more of them than a place is shown in time."""
+    harness = talk(store, *started({}))
+    poll = await first_poll(harness)
+    harness.box.failures = [DeliverLater("away", 0.0)] * 5
+    for number in range(5):
+        await harness.intake(HERE, pressing(poll, 1, f"v{number}", f"p{number}"))
+        await harness.runner.process(HERE)
+    assert len(await store.outbox.read(HERE)) == 2
+
+
 async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
     """A creator's poll goes with its votes."""
     harness = talk(store, *started({}))
@@ -177,7 +188,8 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     await store.polls.start(HERE, "poll_1", "u1", b"?", options=2, multiple=False)
     failed = ToolResult("c1", "start_poll", {"error": "full"}, is_error=True)
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
-    messages = [Message("m", "tool", (failed, result), 0)]
+    hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
+    messages = [Message("m", "tool", (failed, result, hooked), 0)]
     assert await show_polls(store, HERE, messages, Reply("Done")) == [Reply("Done")]
 
 

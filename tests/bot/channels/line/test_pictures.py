@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import Reply
+from bot.channels import Poll, Reply
 from bot.channels.line.pictures import MAX_PREVIEW
 from bot.transcript import FileRef
 from tests.bot.channels.line.rig import Rig, open_rig
@@ -55,6 +55,15 @@ async def test_a_long_answer_and_many_pictures_fit(fake: LineFake) -> None:
     [sent] = fake.sent
     assert [message["type"] for message in sent.messages] == ["text"] * 3 + ["image"] * 2
     assert ["quickReply" in message for message in sent.messages] == [False] * 4 + [True]
+
+
+async def test_a_long_answer_with_a_poll_and_pictures_fits(fake: LineFake) -> None:
+    """The poll takes the place of a picture, whose words are told."""
+    poll = Poll(f"poll_{'0' * 32}", "line:polls:user:U1", "Where?", ("A", "B"), (0, 0))
+    async with open_rig(fake, files=LocalFiles()) as rig:
+        await rig.say(Reply("All work. " * 2_000, files=(CHART,) * 2, poll=poll), rig.address(fake.token()))
+    [sent] = fake.sent
+    assert [message["type"] for message in sent.messages] == ["text"] * 3 + ["flex", "image"]
 
 
 async def test_a_late_answer_is_pushed_with_its_picture(fake: LineFake) -> None:

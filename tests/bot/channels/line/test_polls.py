@@ -123,6 +123,14 @@ async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(poll: LinePip
     assert "・Sushi: 1\n・Curry: 1\n" in fake.texts[-1][0]
 
 
+async def test_votes_are_not_pushed_where_answers_always_are(store: Store, fake: LineFake) -> None:
+    """Each push would cost a message for each member, at every press."""
+    async with open_poll(store, fake, line_push="always") as poll:
+        await poll.hear(fake.press("1 Sushi"))
+        await poll.hear(fake.press("Close", OTHER))
+        assert [sent.call for sent in fake.sent] == ["push", "reply", "reply"]
+
+
 async def test_only_its_creator_closes_a_poll(poll: LinePipeline, fake: LineFake) -> None:
     """The result is shown; the buttons stay in the chat, and say that it is closed."""
     await poll.hear(fake.press("Close", OTHER))
