@@ -240,10 +240,10 @@ def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
     if message.choice:
         template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
         return sdk.TemplateMessage(altText=message.text, template=template)
-    if message.card:
-        return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card))
     items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
     quick_reply = sdk.QuickReply(items=items) if items else None
+    if message.card:
+        return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card), quickReply=quick_reply)
     if message.image:
         return sdk.ImageMessage(originalContentUrl=message.image, previewImageUrl=message.image, quickReply=quick_reply)
     return sdk.TextMessage(text=message.text, quoteToken=quote_token, quickReply=quick_reply)

@@ -38,8 +38,11 @@ class Formatter:
             return [poll_counts(reply.poll, self._texts)]
         if reply.poll:
             card = poll_card(reply.poll, self._texts)
-            is_alone = reply.text == reply.poll.question
-            return [*([] if is_alone else self.messages(replace(reply, poll=None), chat)), card]
+            if reply.text == reply.poll.question:
+                return [card]
+            *above, last = self.messages(replace(reply, poll=None), chat)
+            # LINE shows the buttons of the last message alone.
+            return [*above, last._replace(quick=()), card._replace(quick=last.quick)]
         whole = reply.text.strip()
         written = next(split(whole, MOST))
         text = plain_text(written) or written
