@@ -36,6 +36,8 @@ class Schema:
             error = best_match(self._validator.iter_errors(instance))
         except RecursionError:
             return "nested too deeply"
+        except (ArithmeticError, ValueError):
+            return "multipleOf"
         return "/".join(map(str, error.absolute_schema_path)) if error else ""
 
     def complaint(self, instance: object) -> str:
@@ -44,6 +46,8 @@ class Schema:
             error = best_match(self._validator.iter_errors(instance))
         except RecursionError:
             return "nested too deeply"
+        except (ArithmeticError, ValueError):  # of numbers that cannot be divided
+            return "has a number that cannot be checked"
         if error is None:
             return ""
         where = f"{error.json_path.removeprefix('$.')}: " if error.path else ""

@@ -58,6 +58,7 @@ class ToolDefinition:
         needs_conversation: works on what a conversation holds; a call from elsewhere finds nothing.
         titles: the tool's names for people, by language.
         labels: of its arguments for people, by argument and language.
+        unaccepted: differs from what the operator knows of it: no rule and no reviewer takes a person's place.
     """
 
     name: str
@@ -72,6 +73,7 @@ class ToolDefinition:
     needs_conversation: bool = False
     titles: Words = field(default_factory=dict)
     labels: Mapping[str, Words] = field(default_factory=dict)
+    unaccepted: bool = False
 
     def title(self, locale: str) -> str:
         """What people call the tool, in the language of a locale; its name where it has no title."""
@@ -341,7 +343,8 @@ class ValidatedTool:
         if wrong := complaint(*for_people, parameters):
             raise ToolSetupError(f"tool {tool.name}: {wrong}")
         facts = tool.name, tool.description, parameters, response, tool.risk
-        self.definition = ToolDefinition(*facts, *flags, *for_people)
+        unaccepted = bool(getattr(tool, "unaccepted", False))
+        self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted)
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""
@@ -362,7 +365,7 @@ class ValidatedTool:
 
     def with_risk(self, risk: Risk) -> ValidatedTool:
         """The same tool with another risk."""
-        if risk == self.definition.risk:
+        if risk == self.definition.risk or self.definition.unaccepted:
             return self
         other = copy(self)
         other.definition = replace(self.definition, risk=risk)

@@ -141,7 +141,7 @@ class Approvals:
             return _decision(acting, approved=False, reason=f"{VETOED}: {said}")
         decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
-        if decides and is_unanimous and not CHANGES.intersection(arrivals):
+        if decides and is_unanimous and not acting.tool.unaccepted and not CHANGES.intersection(arrivals):
             return _decision(acting, approved=True)
         return None
 

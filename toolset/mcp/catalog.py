@@ -54,12 +54,13 @@ class RemoteTool:
 
     Config = NoConfig
 
-    def __init__(self, server: str, listed: ListedTool, risk: Risk, call: Call) -> None:
+    def __init__(self, server: str, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> None:
         if len(listed.name) > OWN_NAME_CAP:
             raise ToolSetupError(f"its name has more than {OWN_NAME_CAP} characters")
         self.name = tool_name(server, listed.name)
         self.description = one_line(listed.description)[:DESCRIPTION_CAP] or f"{listed.name} of {server}"
         self.risk: Risk = risk
+        self.unaccepted = unaccepted
         self.timeout_s = CALL_S
         self.parameters = plain_schema(listed.parameters)
         if strange := [name for name in self.parameters.get("properties", ()) if not ARGUMENT.fullmatch(name)]:
@@ -94,8 +95,13 @@ def make_catalog(
         try:
             if (name := tool_name(config.name, one.name)) in names:
                 raise ToolSetupError("another tool of the server has the same name")
-            is_same = known is not None and known.definition.risk == risk
-            made[one.digest] = known if known is not None and is_same else _validated(config.name, one, risk, call)
+            unaccepted = one.name in changed
+            is_same = known is not None and (known.definition.risk, known.definition.unaccepted) == (risk, unaccepted)
+            made[one.digest] = (
+                known
+                if known is not None and is_same
+                else _validated(config.name, one, risk, call, unaccepted=unaccepted)
+            )
             names.add(name)
         except ToolSetupError as error:
             left_out[one.name] = shown(str(error), REASON_CAP)
@@ -116,8 +122,8 @@ def shown(text: str, cap: int = SHOWN_CAP) -> str:
     return one_line(text)[:cap]
 
 
-def _validated(server: str, listed: ListedTool, risk: Risk, call: Call) -> ValidatedTool:
-    tool = RemoteTool(server, listed, risk, call)
+def _validated(server: str, listed: ListedTool, risk: Risk, call: Call, *, unaccepted: bool) -> ValidatedTool:
+    tool = RemoteTool(server, listed, risk, call, unaccepted=unaccepted)
     # A tool's attributes are its class's; those of a server's tool are known when it is made, and nothing creates it.
     return ValidatedTool(cast(Tool, tool), tool.parameters, tool.response, f"MCP server {server}", own=False)
 

@@ -15,6 +15,7 @@ from toolset.tool import ToolSetupError
 from toolset.web.text import one_line
 
 SCHEMA_BYTES = 16 * 1024
+INLINED_BYTES = 64 * 1024  # after references are put in place: each request to a model has all of it
 MOST_NODES = 1_000  # schemas in a schema, after references are put in place
 DEEPEST = 32
 TEXT_CAP = 500  # characters of a description inside a schema
@@ -38,12 +39,17 @@ def plain_schema(schema: Any) -> dict[str, Any]:
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         raise ToolSetupError("its schema is not one of an object")
     try:
-        size = len(json.dumps(schema).encode())
+        size = len(json.dumps(schema, allow_nan=False).encode())
     except RecursionError:
         raise ToolSetupError("its schema is nested too deeply") from None
+    except ValueError:
+        raise ToolSetupError("its schema has a number that is not JSON") from None
     if size > SCHEMA_BYTES:
         raise ToolSetupError(f"its schema has {size} bytes; {SCHEMA_BYTES} are possible")
-    return {**_Inliner(schema).node(schema, (), 0), "type": "object"}
+    plain = {**_Inliner(schema).node(schema, (), 0), "type": "object"}
+    if (size := len(json.dumps(plain))) > INLINED_BYTES:
+        raise ToolSetupError(f"its schema has {size} bytes with its references; {INLINED_BYTES} are possible")
+    return plain
 
 
 class _Inliner:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
@@ -41,6 +43,7 @@ from toolset.tool import ToolError
 
 MOST_TOOLS = 200
 MOST_PAGES = 20
+LARGEST_SCHEMA = 64 * 1024  # bytes that are kept, more than any tool may have
 REQUEST_S = 20.0  # of the handshake and of a page of the list
 TIMEOUT = httpx2.Timeout(10.0, read=300.0)
 LISTEN_PAUSE_S = 30.0
@@ -63,18 +66,18 @@ class Session:
         Raises:
             Exception: anything, for a list that is none.
         """
-        found: list[Tool] = []
+        found: list[ListedTool] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             try:
                 page = await self._client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             except ValidationError as error:
                 raise ConnectionError(f"its list is not one of MCP: {_first(error)}") from None
-            found += page.tools
+            found += [_listed(tool) for tool in page.tools[: MOST_TOOLS + 1]]  # a page may be large
             cursor = page.next_cursor
             if cursor is None or len(found) > MOST_TOOLS:
                 break
-        return [_listed(tool) for tool in found[:MOST_TOOLS]], cursor is not None or len(found) > MOST_TOOLS
+        return found[:MOST_TOOLS], cursor is not None or len(found) > MOST_TOOLS
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Call a tool. The SDK's own ``call_tool`` would check the answer by the server's schema, however hostile.
@@ -170,7 +173,7 @@ class _Bounded(httpx2.AsyncByteStream):
             size += len(piece)
             if size > LINE_BYTES and not self._is_endless:
                 raise httpx2.StreamError(f"the answer has more than {LINE_BYTES} bytes")
-            await pace.keep(piece.count(b"\n\n") + piece.count(b"\r\n\r\n"), len(piece))
+            await pace.keep(piece.count(b"\n\n") + piece.count(b"\r\n\r\n"), piece)
             yield piece
 
     async def aclose(self) -> None:
@@ -187,7 +190,13 @@ def _listed(tool: Tool) -> ListedTool:
     hints = tool.annotations
     description = tool.description or tool.title or ""
     reads = bool(hints and hints.read_only_hint)
-    return ListedTool(tool.name, description, tool.input_schema, tool.output_schema, reads)
+    return ListedTool(tool.name, description, _kept(tool.input_schema), _kept(tool.output_schema), reads)
+
+
+def _kept(schema: Any) -> Any:
+    """The schema; of one that is too large anyway only its digest, so that a list cannot fill the memory."""
+    text = json.dumps(schema, sort_keys=True).encode()
+    return schema if len(text) <= LARGEST_SCHEMA else f"too large: {sha256(text).hexdigest()}"
 
 
 def _answer(result: CallToolResult) -> Answer:

@@ -16,7 +16,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
 from toolset.mcp.config import ServerConfig
 from toolset.mcp.pace import Pace
@@ -25,6 +25,7 @@ Received = SessionMessage | Exception
 
 LINE_BYTES = 4 * 1024 * 1024
 WAITING = 64  # messages that wait to be written
+UNANSWERED = 256  # requests of a server whose answers it has not read: it is given up
 EXIT_S = 1.5  # to end by itself when its input ends, and again after SIGTERM
 POLL_S = 0.02
 
@@ -57,8 +58,9 @@ async def run_server(
         heard, reading = anyio.create_memory_object_stream[Received](0)
         writing, said = anyio.create_memory_object_stream[SessionMessage](WAITING)
         async with anyio.create_task_group() as group, heard, reading, writing, said:
-            group.start_soon(_read, process, heard, ended)
-            group.start_soon(_write, process, said)
+            debts = _Debts()
+            group.start_soon(_read, process, heard, ended, debts)
+            group.start_soon(_write, process, said, debts)
             yield reading, writing
             group.cancel_scope.cancel()
     finally:
@@ -66,30 +68,48 @@ async def run_server(
             await _end(process)
 
 
+class _Debts:
+    """How many requests of a server have no answer yet: the SDK keeps a task for each."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 async def _read(
-    process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received], ended: Callable[[], None]
+    process: asyncio.subprocess.Process,
+    heard: MemoryObjectSendStream[Received],
+    ended: Callable[[], None],
+    debts: _Debts,
 ) -> None:
     """Hand on each line until the server closes its output, or writes one that is too long."""
     output, pace = cast(asyncio.StreamReader, process.stdout), Pace()
     with suppress(OSError, ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while line := await output.readline():
-            await pace.keep(1, len(line))
+            await pace.keep(1, line)
             try:
-                message: Received = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
             except ValueError:  # not a message: servers print other things too
                 continue
+            if isinstance(message.message, JSONRPCRequest):
+                debts.count += 1
+                if debts.count > UNANSWERED:
+                    break
             await heard.send(message)
     await heard.aclose()
     ended()
 
 
-async def _write(process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
+async def _write(
+    process: asyncio.subprocess.Process, said: MemoryObjectReceiveStream[SessionMessage], debts: _Debts
+) -> None:
     """Write each message as a line, until the server reads no more."""
     pipe = cast(asyncio.StreamWriter, process.stdin)
     with suppress(OSError):
         async for message in said:
             pipe.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await pipe.drain()
+            if isinstance(message.message, JSONRPCResponse | JSONRPCError):
+                debts.count -= 1
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import httpx
 import msgspec
 from pydantic import BaseModel, SecretStr, create_model
 
 from toolset.openapi.api_file import ApiFile, Credential, Operation, read_api_files
-from toolset.openapi.request import RequestParts, request_parts
+from toolset.openapi.request import RequestParts, quoted, request_parts
 from toolset.tool import Risk, ToolContext, ToolError, ToolSetupError, ValidatedTool
 from toolset.web.source import UNCOMPRESSED
 
@@ -63,6 +64,7 @@ class OperationTool:
         self._operation = operation
         self._credentials = [api.credentials[name] for name in operation.credentials]
         self._secrets = secrets
+        self._forms = _forms(secrets, self._credentials)
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Send the request.
@@ -88,7 +90,7 @@ class OperationTool:
         elif credential.kind == "bearer":
             parts.headers["Authorization"] = f"Bearer {values[0]}"
         else:
-            parts.headers["Authorization"] = f"Basic {b64encode(':'.join(values).encode()).decode()}"
+            parts.headers["Authorization"] = f"Basic {_basic(self._secrets, credential)}"
 
     async def _send(self, parts: RequestParts) -> tuple[int, str, bytes]:
         """Status, content type and body; a reading request follows redirects on the same server."""
@@ -122,10 +124,25 @@ class OperationTool:
 
     def _without_secrets(self, body: bytes) -> bytes:
         """A server may repeat what it was sent."""
-        for secret in self._secrets.values():
-            if len(secret) >= SHORTEST_SECRET:
-                body = body.replace(secret.encode(), b"[secret]")
+        for form in self._forms:
+            body = body.replace(form.encode(), b"[secret]")
         return body
+
+
+def _forms(secrets: Mapping[str, str], credentials: Iterable[Credential]) -> list[str]:
+    """The secrets as a server may repeat them: as they are, in a URL, in JSON, and as a basic credential."""
+    said = [secret for secret in secrets.values() if len(secret) >= SHORTEST_SECRET]
+    basic = [_basic(secrets, one) for one in credentials if one.kind == "basic"]
+    forms = [form for one in (*basic, *said) for form in (one, quoted(one), quote(one), quote_plus(one), _in_json(one))]
+    return sorted(dict.fromkeys([*forms, *(form.replace("/", "\\/") for form in forms)]), key=len, reverse=True)
+
+
+def _basic(secrets: Mapping[str, str], credential: Credential) -> str:
+    return b64encode(":".join(secrets[variable] for variable in credential.variables).encode()).decode()
+
+
+def _in_json(text: str) -> str:
+    return msgspec.json.encode(text).decode()[1:-1]
 
 
 def _secrets(path: Path, api: ApiFile, configure: Configure) -> dict[str, str]:

@@ -1,0 +1,65 @@
+"""What hostile servers were found to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolset.mcp.answer import Answer
+from toolset.mcp.catalog import Catalog, make_catalog
+from toolset.mcp.config import ServerConfig
+from toolset.mcp.pace import Pace
+from toolset.mcp.pins import ListedTool
+from toolset.mcp.schema import plain_schema
+from toolset.offer.rules import Rule, Rules
+from toolset.schema import Schema
+from toolset.tool import ToolSetupError
+from toolset.tool_map import ToolMap
+
+
+async def call(_name: str, _arguments: dict[str, Any]) -> Answer:
+    return Answer()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_no_json_is_refused(number: float) -> None:
+    """It would end every request to a model, and the check of every call."""
+    with pytest.raises(ToolSetupError, match="not JSON"):
+        plain_schema({"type": "object", "properties": {"n": {"multipleOf": number}}})
+
+
+def test_a_number_that_cannot_be_divided_is_a_complaint() -> None:
+    """An exception would end the turn without an answer."""
+    schema = Schema({"type": "object", "properties": {"n": {"multipleOf": 0.5}}})
+    assert schema.complaint({"n": 10**400}) == "has a number that cannot be checked"
+
+
+def test_references_do_not_multiply_a_schema() -> None:
+    """15 KiB became 3 MiB in every request to a model."""
+    choices = {"enum": [f"{number:05}" for number in range(800)]}
+    with pytest.raises(ToolSetupError, match="with its references"):
+        plain_schema({"type": "object", "properties": {"p": {"anyOf": [{"$ref": "#/d"}] * 480}}, "d": choices})
+
+
+def test_no_rule_lowers_a_tool_that_has_changed() -> None:
+    """The rule was written for what the tool was; with the changed one accepted it holds again."""
+    before, now = (ListedTool("find", text, {"type": "object"}) for text in ("Finds.", "Deletes."))
+    config, tools = ServerConfig("s", command="x"), ToolMap([], Rules((Rule(risk={"s_find": "low"}),)))
+    catalog = make_catalog(config, [now], {"find": before.digest}, call, Catalog())
+    tools.replace("s", catalog.tools)
+    assert tools.of_place("slack:C", "U")["s_find"].definition.risk == "high"
+    tools.replace("s", make_catalog(config, [now], {"find": now.digest}, call, catalog).tools)
+    assert tools.of_place("slack:C", "U")["s_find"].definition.risk == "low"
+
+
+async def test_a_large_message_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four megabytes of empty lists, ever again, took all of the event loop from everybody else."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("toolset.mcp.pace.anyio.sleep", sleep)
+    await Pace().keep(1, b"[]," * 1_000_000)
+    assert slept[0] > 5
