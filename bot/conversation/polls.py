@@ -25,6 +25,7 @@ PREFIX = "poll_"
 MINUTE_MS = 60_000
 NO_WORDS = "invalid parameters: write the question and at least two different options in words"
 FULL = f"not started: {OPEN_POLLS} polls are open here already; who started one can close it by its button"
+ONE = "not started: one poll in an answer; start the other one when you are asked again"
 
 _decode = Decoder(Poll).decode
 
@@ -42,17 +43,21 @@ class ToolPolls:
         self._kept_in = kept_in
         self._author = author
         self._language = language
+        self._started = ""
 
     async def start(self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str) -> str:
         """Start a poll; its id.
 
         Raises:
-            ToolError: no visible words, an option twice, too many open polls, or the store cannot take it.
+            ToolError: no visible words, an option twice, a second poll in a turn, too many open ones, or no store.
         """
         asked, lines = one_line(question), tuple(one_line(option) for option in options)
         if not asked or not all(lines) or len({line.casefold() for line in lines}) < len(lines):
             raise ToolError(NO_WORDS)
         poll_id = f"{PREFIX}{sha256(idempotency_key.encode()).hexdigest()[:32]}"
+        if self._started not in ("", poll_id):
+            raise ToolError(ONE)
+        self._started = poll_id
         language = language_of(asked, self._language)
         body = encode(Poll(poll_id, self._kept_in, asked, lines, multiple=multiple, language=language))
         async with store_errors_for_model():
@@ -171,8 +176,8 @@ async def fill_in(
     """The reply that shows a poll anew, with the poll as it stands now; other replies as they are.
 
     Args:
-        again: an earlier attempt has failed. What has changed since the first one is for the delivery that waits behind:
-            with one more for each attempt, an outage would leave more than can be shown while their tokens live.
+        again: an earlier attempt has failed. What has changed since the first one is for the delivery that waits
+            behind: with one more for each attempt, an outage would leave more than can be shown in time.
 
     Returns:
         None where the poll is gone; a time (ms of the store's clock) before which it is not to be shown again.

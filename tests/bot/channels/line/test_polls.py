@@ -11,9 +11,11 @@ import pytest
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels import Host, Poll
+from bot.channels import Host, Poll, Reply
 from bot.channels.line.channel import Line
+from bot.channels.line.formatting import Formatter
 from bot.channels.line.polls import poll_card, read_vote
+from bot.channels.line.types import Chat
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.polls import Votes
@@ -41,10 +43,12 @@ BELOW = "Press a button to vote, and the same one again to take your vote back."
 
 @asynccontextmanager
 async def open_poll(store: Store, fake: LineFake, pause_s: float = 0, **settings: Any) -> AsyncIterator[LinePipeline]:
-    """A poll in a group."""
+    """A poll in a group; ``times``: the model starts as many at once."""
+    times = settings.pop("times", 1)
     given = {name: settings.pop(name, FOOD.get(name)) for name in ("question", "options", "multiple")}
     arguments = {name: value for name, value in given.items() if value is not None}
-    model = Scripted([Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")])
+    calls = tuple(ToolCall(f"c{number}", "start_poll", arguments) for number in range(times))
+    model = Scripted([Step(calls=calls), Step("Please vote.")])
     metrics, catalogue, due = Metrics(), texts(), list[str]()
 
     def start(conversation: str, _author: str) -> None:
@@ -76,6 +80,23 @@ async def test_a_poll_is_a_card_below_the_answer(poll: LinePipeline, fake: LineF
     assert list(sent.buttons) == ["1 Sushi", "2 Curry", "Close"]
     assert {frozenset(action) for action in sent.buttons.values()} == {frozenset({"type", "label", "data"})}
     assert sent.messages[1]["altText"] == "Where do we eat?"
+
+
+async def test_an_answer_has_one_poll(store: Store, fake: LineFake) -> None:
+    """A second card would need a push, or never be seen."""
+    async with open_poll(store, fake, times=2, line_push="never"):
+        [sent] = fake.sent
+        assert [message["type"] for message in sent.messages] == ["text", "flex"]
+    assert len(await store.polls.open_ids(KEPT_IN)) == 1
+
+
+def test_the_button_of_a_long_answer_is_below_its_poll() -> None:
+    """LINE shows the buttons of the last message alone."""
+    formatter = Formatter(texts(), "en")
+    poll = Poll("poll_1", KEPT_IN, "Where?", ("Sushi", "Curry"), (0, 0))
+    *above, card = formatter.messages(Reply("word " * 5_000, poll=poll), Chat("bot", "user", USER))
+    assert [message.quick for message in above] == [()] * len(above)
+    assert (card.card is not None, len(card.quick)) == (True, 1)
 
 
 async def test_a_press_is_answered_by_its_own_token(poll: LinePipeline, fake: LineFake) -> None:

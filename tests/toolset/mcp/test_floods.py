@@ -1,4 +1,4 @@
-"""What hostile servers were found to do."""
+"""What would take the event loop, the memory or a person's place from everybody else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def test_references_do_not_multiply_a_schema() -> None:
 def test_no_rule_lowers_a_tool_that_has_changed() -> None:
     """The rule was written for what the tool was; with the changed one accepted it holds again."""
     before, now = (ListedTool("find", text, {"type": "object"}) for text in ("Finds.", "Deletes."))
-    config, tools = ServerConfig("s", command="x"), ToolMap([], Rules((Rule(risk={"s_find": "low"}),)))
+    lowers = Rule.model_validate({"risk": {"s_find": "low"}})
+    config, tools = ServerConfig("s", command="x"), ToolMap([], Rules((lowers,)))
     catalog = make_catalog(config, [now], {"find": before.digest}, call, Catalog())
     tools.replace("s", catalog.tools)
     assert tools.of_place("slack:C", "U")["s_find"].definition.risk == "high"
