@@ -57,13 +57,17 @@ class ToolPolls:
         poll_id = f"{PREFIX}{sha256(idempotency_key.encode()).hexdigest()[:32]}"
         if self._started not in ("", poll_id):
             raise ToolError(ONE)
-        self._started = poll_id
         language = language_of(asked, self._language)
         body = encode(Poll(poll_id, self._kept_in, asked, lines, multiple=multiple, language=language))
-        async with store_errors_for_model():
-            is_kept = await self._store.polls.start(
-                self._kept_in, poll_id, self._author, body, options=len(lines), multiple=multiple
-            )
+        self._started = poll_id  # before the store answers, as the calls of a response run side by side
+        is_kept = False
+        try:
+            async with store_errors_for_model():
+                is_kept = await self._store.polls.start(
+                    self._kept_in, poll_id, self._author, body, options=len(lines), multiple=multiple
+                )
+        finally:
+            self._started = poll_id if is_kept else ""
         if not is_kept:
             raise ToolError(FULL)
         return poll_id
