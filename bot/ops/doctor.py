@@ -13,9 +13,11 @@ from bot.checks import CheckResult, Result, ago
 from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.ops.call_tool import call_by_hand
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
+from bot.plugins import mcp_servers
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
+from toolset.mcp.catalog import tool_name
 from toolset.tool_map import ToolMap
 
 CHECK_S = 15.0
@@ -172,7 +174,10 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
 
 async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) -> list[CheckResult]:
     async with openers.tools() as tools:
-        found = [CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix), *_check_rules(tools)]
+        found = [
+            CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix),
+            *_check_rules(tools, settings),
+        ]
         if "get_weather" in tools:
             outcome = await call_by_hand(tools, "get_weather", {"location": BIG_CITY}, settings)
             fix = "check WTTR_BASE_URL and OPEN_METEO_BASE_URL, and that they are reachable from here"
@@ -184,10 +189,11 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
     return found
 
 
-def _check_rules(tools: ToolMap) -> list[CheckResult]:
-    """What the rules of TOOLS_ALLOW name but nobody has, and what they let run unasked."""
+def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:
+    """What the rules of TOOLS_ALLOW name but nobody has, tools of MCP servers apart, and what they let run unasked."""
     found = []
-    if unknown := tools.rules.unknown(tools):
+    of_servers = tuple(tool_name(server.name, "") for server in mcp_servers(settings))
+    if unknown := [name for name in tools.rules.unknown(tools) if not name.startswith(of_servers)]:
         told = f"rules for tools that there are not: {', '.join(unknown)}"
         found.append(CheckResult("warning", "tool rules", told, "correct the names in TOOLS_ALLOW"))
     if lowered := tools.rules.lowered():

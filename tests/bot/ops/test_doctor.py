@@ -208,6 +208,22 @@ async def test_rules_for_tools_are_looked_at(settings: Settings) -> None:
     ]
 
 
+async def test_rules_for_the_tools_of_servers_are_no_mistake(settings: Settings, tmp_path: Path) -> None:
+    """A server is asked apart from the other tools."""
+    servers = tmp_path / "servers.json"
+    servers.write_text('{"mcpServers": {"gh": {"url": "http://127.0.0.1:1/mcp"}}}', "utf-8")
+    settings = settings.model_copy(update={"mcp_servers": servers})
+
+    @asynccontextmanager
+    async def tools() -> AsyncIterator[ToolMap]:
+        yield ToolMap(tool_map(Echo()).values(), Rules((Rule(tools=("gh_search", "hg_search"), risk={}),)))
+
+    findings = await run_checks(settings, openers(settings, tools=tools))
+    assert [one.detail for one in findings if one.name == "tool rules"] == [
+        "rules for tools that there are not: hg_search"
+    ]
+
+
 async def test_a_key_that_works_is_told_with_its_model(settings: Settings) -> None:
     """Asked without generating anything."""
     async with gemini_fake() as gemini:
