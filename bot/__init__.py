@@ -7,8 +7,8 @@
     bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health files
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
-    bot/conversation      intake runner services turns sources triage inbound media journal approvals review quoting
-                          commands history summarizer edits memory lists limits admission cancellation delivery
+    bot/conversation      intake runner services turns answering sources triage inbound media journal approvals review
+                          quoting commands history summarizer edits memory lists limits admission cancellation delivery
                           alerts reminders files polls
     bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16

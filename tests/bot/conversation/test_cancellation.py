@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
 from bot.channels import InboundEvent, Take
+from bot.conversation.answering import YOUNG_S
 from bot.conversation.cancellation import TOPIC, CancelRegistry
 from bot.conversation.history import read_history
-from bot.conversation.turns import YOUNG_S
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys

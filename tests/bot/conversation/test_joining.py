@@ -11,10 +11,10 @@ from redis.asyncio import Redis
 
 from bot.agent.turn import TurnUpdate
 from bot.channels import InboundEvent
+from bot.conversation.answering import Attempt, ConversationPorts
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.turns import Attempt, ConversationPorts
 from bot.live_events import Joined, NoWatcher, TurnStarted, Watcher
 from bot.providers.scripted import Step
 from bot.store import JournalledTurn, Store

@@ -1,0 +1,281 @@
+"""The part of a turn that needs the model: the agent answers messages, and its ports lead to the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+from msgspec.structs import replace
+
+from bot.agent.loop import STOPPED, Agent
+from bot.agent.turn import (
+    NOBODY,
+    ActingCall,
+    ApprovalDecision,
+    RecordedResponse,
+    StartedCall,
+    ToolStores,
+    Turn,
+    TurnContext,
+    TurnStep,
+    TurnUpdate,
+)
+from bot.channels import Channel, InboundEvent, Reply
+from bot.clock import now_ms, usable_zone
+from bot.conversation.alerts import ALARMING
+from bot.conversation.approvals import Approvals
+from bot.conversation.cancellation import CancelRegistry
+from bot.conversation.commands import choice_in
+from bot.conversation.files import MOST_FILES, ToolFiles
+from bot.conversation.history import HistoryWindow
+from bot.conversation.inbound import InboundMessages
+from bot.conversation.journal import (
+    RESPONSE,
+    RESULT,
+    STARTED,
+    Step,
+)
+from bot.conversation.limits import Standing
+from bot.conversation.lists import ToolLists
+from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.memory import ToolFacts, facts_message, memory_of
+from bot.conversation.polls import polls_of, show_polls
+from bot.conversation.reminders import reminders_of
+from bot.conversation.services import Services
+from bot.conversation.sources import source_lists
+from bot.conversation.triage import parse
+from bot.errors import ModelError, TurnFailed
+from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
+from bot.store import JournalledTurn, Lease
+from bot.texts import language_of
+from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
+
+log = structlog.stdlib.get_logger(__name__)
+
+TURN_S = 300.0
+YOUNG_S = 0.01  # after its beginning a new turn has taken all that was in the inbox
+KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STARTED, ToolResult: RESULT}
+
+
+@dataclass(slots=True)
+class TurnResult:
+    """What a turn commits: messages for the history, replies with their addresses, the model that answered."""
+
+    messages: tuple[Message, ...] = ()
+    replies: list[tuple[Reply, str]] = field(default_factory=list)
+    model: str = ""
+
+    def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
+        """Add messages and replies."""
+        self.messages = (*self.messages, *messages)
+        self.replies += replies
+        self.model = model or self.model
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a turn.
+
+    Attributes:
+        standing: the author's, as the turn began.
+        quietly: show nothing of the answer before it is delivered.
+        history_changed: since the turn began.
+        begun_at: ``time.monotonic()`` of the attempt.
+    """
+
+    lease: Lease
+    channel: Channel
+    journalled: JournalledTurn
+    inbound: InboundMessages
+    standing: Standing | None
+    quietly: bool
+    history_changed: bool = False
+    begun_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def turn_id(self) -> str:
+        """The turn's id, the same in each attempt."""
+        return self.journalled.turn_id
+
+
+class ConversationPorts:
+    """The ports of one turn (``bot.agent.turn.TurnPorts``), fenced by the lease.
+
+    Raises:
+        LeaseLost: another process has the turn; nothing more may happen here.
+        StoreUnavailable: the step is not recorded, so the turn must not take the next one.
+    """
+
+    def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
+        self._services = services
+        self._lease = attempt.lease
+        self._turn_id = attempt.turn_id
+        self._inbound = attempt.inbound
+        self._approvals = approvals
+        self._watcher = watcher
+        is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > YOUNG_S
+        self._waiting = is_old or attempt.inbound.has_left_some  # the inbox may hold something
+
+    async def record(self, step: TurnStep) -> None:
+        if isinstance(step, RecordedResponse) and not step.message.calls:
+            return  # the commit follows and stores the message
+        # Records of parallel results may return in any order: only True is set here, never False.
+        if await self._services.store.journal.record(self._lease, KINDS[type(step)], encode(step)):
+            self._waiting = True
+
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+        if not (self._waiting or certain):
+            return TurnUpdate()
+        self._waiting = False
+        return await self._inbound.check(self._watcher)
+
+    async def review(self, acting: ActingCall) -> ApprovalDecision:
+        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, acting)
+        self._inbound.note_decision(decision)
+        return decision
+
+    async def spend(self, spending: Spending) -> None:
+        if spending.refusal:
+            await self._services.alerts.notice("server_tools_refused", spending.refusal)
+        await self._services.budgets.spend(self._lease.conversation, spending, self._turn_id)
+
+
+class Answerer:
+    """Has the agent answer the messages of a turn."""
+
+    def __init__(
+        self,
+        services: Services,
+        agent: Agent,
+        window: HistoryWindow,
+        cancellations: CancelRegistry,
+        approvals: Approvals,
+    ) -> None:
+        self._services = services
+        self._store = services.store
+        self._agent = agent
+        self._window = window
+        self._cancellations = cancellations
+        self._approvals = approvals
+        self._media = Allowance(IN_FLIGHT)
+
+    async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
+        """Have the agent answer messages; the result is empty if all were taken back meanwhile.
+
+        Args:
+            events: the messages that the turn began with.
+            steps: what earlier attempts have recorded.
+
+        Raises:
+            LeaseLost: another process has the turn.
+            AwaitingApproval: the turn waits for a person.
+            StoreUnavailable: the turn stays in its journal.
+        """
+        conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
+        view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
+        async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
+            await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
+            turn = await self._new_turn(attempt, events, watcher, media)
+            for step in steps:
+                await self._restore(turn, step, inbound)
+            try:
+                async with asyncio.timeout(TURN_S) as limit:
+                    with self._cancellations.track(conversation, limit) as run:
+                        may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
+                        if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
+                            raise TurnFailed("stopped", STOPPED)
+                        answer = await self._agent.run(turn)
+            except (TurnFailed, ModelError) as error:
+                reply = await self._apology(turn, error.apology, error.cause)
+            except TimeoutError:
+                late = "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+                reply = await self._apology(turn, *(("stopped", STOPPED) if run.stopped else late))
+            else:
+                if answer is None:
+                    await watcher.show(AnswerRestarted())
+                    return TurnResult()
+                reply = self._reply(turn, answer)
+            return TurnResult(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+
+    async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
+        """The turn's reply, with the polls that its calls have started."""
+        kept_in = attempt.channel.polls_of(attempt.lease.conversation)
+        return [(one, attempt.inbound.address) for one in await show_polls(self._store, kept_in, turn.added, reply)]
+
+    async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
+        """The turn before its first step, with the history and the messages it answers."""
+        defaults, inbound, lease = self._services.defaults, attempt.inbound, attempt.lease
+        stored = None if attempt.history_changed else attempt.journalled.history
+        history = await self._window.load(lease.conversation, stored)
+        asked = await inbound.receive(events, is_new=not history)
+        memory = memory_of(self._services, lease.conversation, events)
+        if memory and (facts := facts_message(await memory.read(), asked)):
+            history.append(facts)
+        author = asked[-1].author or NOBODY
+        lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
+        context = TurnContext(
+            conversation=lease.conversation,
+            style=attempt.channel.style,
+            locale=author.locale or language_of(asked[-1].text, defaults.language),
+            time_zone=usable_zone(author.time_zone, defaults.time_zone),
+            watcher=watcher,
+            load=media.load,
+            tool_choice=choice_in(asked, self._agent.tools),
+            stores=ToolStores(
+                ToolFacts(memory) if memory else None,
+                lists,
+                reminders_of(self._services, lease.conversation, events[-1], author),
+                ToolFiles(self._store.files, lease.conversation, author.id),
+                polls_of(self._store, attempt.channel, lease.conversation, author, defaults.language),
+            ),
+        )
+        ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
+        return Turn(attempt.turn_id, context, history, asked, ports, time.monotonic() + TURN_S)
+
+    async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
+        """Apply one step of the journal to the turn."""
+        match step:
+            case RecordedResponse(message, stop_reason, grounding):
+                turn.restore_response(message, stop_reason, grounding)
+            case ToolResult():
+                turn.restore_result(step)
+            case StartedCall(call_id):
+                turn.restore_started(call_id)
+            case ApprovalDecision():
+                turn.restore_decision(step)
+                inbound.note_decision(step)
+            case InboundEvent():
+                turn.restore_update(await inbound.join(turn.context.watcher, [parse(step, self._services.commands)]))
+
+    async def _apology(self, turn: Turn, failure: str, cause: str) -> Reply:
+        log.warning("turn.apologised", apology=failure, cause=cause)
+        if (alarm := ALARMING.get(failure)) is not None:
+            await self._services.alerts.notice(alarm, cause)
+        stopped = failure == "stopped"
+        await self._agent.close(turn, stopped=stopped)
+        if stopped:
+            await turn.check_inbox(certain=True)  # the apology answers the stop
+        apology = self._sentence(f"apology.{failure}", turn)
+        # Recorded by the commit only: after a crash the turn goes on, and may succeed.
+        turn.restore_response(own_message(apology), "end_turn")
+        return Reply(apology, failed=not stopped, note="" if stopped else cause)
+
+    def _reply(self, turn: Turn, answer: Message) -> Reply:
+        sentence = partial(self._sentence, turn=turn)
+        cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
+        footer = "\n\n".join(source_lists(turn.grounding, sentence))
+        turn.added[-1] = replace(answer, footer=footer)
+        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
+
+    def _sentence(self, key: str, turn: Turn) -> str:
+        return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
+
+
+def own_message(text: str) -> Message:
+    """A sentence of the catalogue as a message of the history."""
+    return Message(new_id("msg"), "model", (Text(text),), now_ms())
