@@ -167,6 +167,11 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     choice: int = 0
 
     @property
+    def is_change(self) -> bool:
+        """Whether it changes message ``target``."""
+        return self.event in ("edited", "unsent")
+
+    @property
     def is_routine(self) -> bool:
         return self.reminder.endswith("routine")
 

@@ -29,7 +29,7 @@ from bot.channels import Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
-from bot.conversation.cancellation import CancelRegistry
+from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.files import MOST_FILES, ToolFiles
 from bot.conversation.history import HistoryWindow
@@ -185,10 +185,14 @@ class Answerer:
                 await self._restore(turn, step, inbound)
             try:
                 async with asyncio.timeout(TURN_S) as limit:
-                    with self._cancellations.track(conversation, limit) as run:
-                        may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
+                    restart = partial(self._restart, turn, inbound)
+                    with self._cancellations.track(conversation, limit, restart) as run:
+                        has_missed = self._cancellations.take_missed(conversation)
+                        may_be_to_stop = turn.open_calls() or has_missed
                         if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
                             raise TurnFailed("stopped", STOPPED)
+                        if has_missed and not turn.open_calls():
+                            await turn.check_inbox(certain=True)
                         answer = await self._agent.run(turn)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
@@ -201,6 +205,11 @@ class Answerer:
                     return TurnResult()
                 reply = self._reply(turn, answer)
             return TurnResult(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+
+    def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
+        """End the request to the model under way, if it was made without the change, which counts."""
+        if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):
+            turn.restart(change.message_id)
 
     async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
         """The turn's reply, with the polls that its calls have started."""

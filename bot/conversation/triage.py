@@ -104,7 +104,7 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.canned.append(replace(event, target="approval.over"))
         elif event.event == CONVERSATION_DELETED:
             found = Triage(conversation_deleted=event)
-        elif event.event in ("edited", "unsent"):
+        elif event.is_change:
             _change(found, event)
     _drop_reminders(found)
     return found

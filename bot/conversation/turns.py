@@ -6,6 +6,7 @@ while each attempt records a step, a few times while none does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import structlog
@@ -32,11 +33,11 @@ from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
-from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
-from bot.store import InboxEntry, JournalledTurn, Lease
+from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
+from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
 from bot.texts import language_of
-from bot.transcript import TurnRecord, channel_of, encode, new_id
+from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -62,6 +63,12 @@ def _end(measured: Span, result: TurnResult) -> None:
         measured.end("turn.failed", "failed", messages=len(result.messages))
     else:
         measured.end("turn.answered", "answered", messages=len(result.messages))
+
+
+def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
+    """The messages of an answer that must be unchanged when it is committed."""
+    ids = () if inbound.is_blocked else [message.id for message in answered if message.role == "user"]
+    return Condition(ids, only_unsent=not inbound.may_be_edited)
 
 
 class TurnRunner:
@@ -103,9 +110,12 @@ class TurnRunner:
             if journal.open_question is not None:
                 await self._decide(lease, channel, journalled, journal)
                 return Taken()  # the turn goes on after the delivery of the decision
-            inbound = InboundMessages(self._services, lease, self._editor)
+            inbound = InboundMessages(self._services, lease, self._editor, journal.changes)
             attempt = Attempt(lease, channel, journalled, inbound, standing, quietly)
             return Taken(delivery=await self._attempt(attempt, journal))
+        except MessagesChanged:
+            log.info("turn.restarted")
+            return Taken()  # the turn goes on from its journal, as after a crash, and checks the inbox first
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may succeed; details go to the log
@@ -122,7 +132,8 @@ class TurnRunner:
                 answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
                 await self._note_routines(attempt.lease.conversation, events, answer, result)
-            delivery = await self._commit(attempt.lease, attempt.turn_id, result)
+            unless = _condition(attempt.inbound, answer.messages) if events else ALWAYS
+            delivery = await self._commit(attempt.lease, attempt.turn_id, result, unless=unless)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
@@ -244,11 +255,16 @@ class TurnRunner:
                 result.messages = ()
         return found.messages, result
 
-    async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> Delivery | None:
+    async def _commit(
+        self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "", unless: Condition = ALWAYS
+    ) -> Delivery | None:
         """End the turn.
 
         Returns:
             The first delivery, if it is the head of the outbox. It is stored as attempted: the attempt follows at once.
+
+        Raises:
+            MessagesChanged: see ``Condition``.
         """
         channel = self._services.channel(lease.conversation)
         parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
@@ -263,5 +279,5 @@ class TurnRunner:
         self._services.budgets.count(turn_id)  # together with the commit
         head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
         stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
-        is_head = await self._store.journal.commit(lease, entry, stored, KEEP_TURNS, given_up, attempted)
+        is_head = await self._store.journal.commit(lease, entry, stored, KEEP_TURNS, given_up, attempted, unless)
         return head if is_head else None

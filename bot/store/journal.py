@@ -69,6 +69,21 @@ class Failures(NamedTuple):
     retry_at: int
 
 
+class Condition(NamedTuple):
+    """When a commit is refused: the inbox holds a change of a message that the turn answers.
+
+    Attributes:
+        message_ids: of the messages that the turn answers.
+        only_unsent: edits do not count, only messages taken back.
+    """
+
+    message_ids: Sequence[str] = ()
+    only_unsent: bool = False
+
+
+ALWAYS = Condition()
+
+
 class Journal:
     """Turns under way. All methods are fenced: they raise ``LeaseLost`` where the lease is no longer held."""
 
@@ -161,6 +176,7 @@ class Journal:
         keep_turns: int,
         given_up: str = "",
         attempted: bytes = b"",
+        unless: Condition = ALWAYS,
     ) -> bool:
         """End the turn: add its entry to the history and its deliveries to the outbox, delete the journal.
 
@@ -168,14 +184,17 @@ class Journal:
             keep_turns: the newest turns the history keeps, at least 1.
             given_up: why the turn has no answer; its messages become a dead letter.
             attempted: the first delivery as attempted, to be stored in its place if it is the head of the outbox.
+            unless: looked at in the same script.
 
         Returns:
             Whether these deliveries are the whole outbox.
+
+        Raises:
+            MessagesChanged: see ``unless``.
         """
-        entry = history_entry or b""
-        length = await self._scripts.run(
-            "commit", lease.conversation, lease.token, keep_turns, entry, given_up, attempted, *deliveries
-        )
+        ids, counted = unless.message_ids, "unsent" if unless.only_unsent else "all"
+        how = keep_turns, history_entry or b"", given_up, attempted, counted, len(ids)
+        length = await self._scripts.run("commit", lease.conversation, lease.token, *how, *ids, *deliveries)
         return int(length) == len(deliveries)
 
 

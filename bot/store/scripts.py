@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from redis.exceptions import ResponseError
 
-from bot.errors import LeaseLost
+from bot.errors import LeaseLost, MessagesChanged
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
     DEAD_LETTERS,
@@ -71,6 +71,7 @@ Name = Literal[
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
+REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
 
 Argument = str | int | bytes
 
@@ -104,6 +105,7 @@ class Scripts:
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
+            MessagesChanged: from ``commit``.
             StoreUnavailable: see ``translate_errors``.
         """
         script, keys = self._scripts[name], Keys(conversation)
@@ -113,8 +115,8 @@ class Scripts:
             try:
                 return await self._client.eval(script.text, len(names), *names, conversation, *arguments)
             except ResponseError as error:
-                if str(error) == "LEASELOST":
-                    raise LeaseLost(conversation) from error
+                if (refusal := REFUSALS.get(str(error))) is not None:
+                    raise refusal(conversation) from error
                 raise
 
 

@@ -29,6 +29,7 @@ class Record:
         said: ids of the model's messages.
         begun: calls that must not be made twice, by their argument ``n``.
         outbox: attempts at deliveries that are not known to have arrived, by id.
+        void: the model's answers that a change has made void; nobody asks for them again.
         is_answered: no message waits for an answer, or for the rest of one.
     """
 
@@ -36,6 +37,7 @@ class Record:
     begun: set[int]
     results: Results
     outbox: dict[str, int]
+    void: int
     is_answered: bool
 
     def since(self, before: Record) -> Record:
@@ -83,6 +85,7 @@ async def record_of(conversation: Conversation) -> Record:
         begun={calls[step.call_id] for step in steps if isinstance(step, StartedCall)},
         results=_results(past) | {calls[result.call_id]: result.response for result in results},
         outbox={delivery.id: delivery.attempts for delivery in outbox},
+        void=conversation.void,
         is_answered=not (journal or await conversation.frames("inbox")),
     )
 
@@ -119,7 +122,7 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
     return replace(
         whole,
         results=whole.results | {n: {"error": INTERRUPTED} for n in interrupted},
-        asked=0 if is_over else whole.asked - len(record.said),
+        asked=0 if is_over else whole.asked - len(record.said) - record.void,
         called=[] if is_over else open_calls,
     )
 

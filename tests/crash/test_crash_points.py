@@ -51,6 +51,16 @@ SCENARIOS = {
         [],
         [],
     ),
+    "an edit of what the model has answered": (
+        Scenario((TOKYO,), answers, during=after("written", edits("e1", "Kyoto?", "m1"))),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
+    "the answered message taken back": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("written", takes_back("e1", "m1"))),
+        [],
+        [],
+    ),
     "a command": (
         Scenario((says("r1", "/reset"),), lambda messages: Step("Hello!"), (says("m0", "Nara?"),), (), (TOKYO,)),
         ["Hello!", RESET, "Hello!"],

@@ -12,6 +12,8 @@ end
 
 local LEASE_LOST = redis.error_reply('LEASELOST')
 
+local MESSAGES_CHANGED = redis.error_reply('MESSAGESCHANGED')
+
 local function lease_lost()
     return redis.call('GET', lease) ~= ARGV[2]
 end
@@ -28,6 +30,23 @@ local function add_dead_letter(...)
     redis.call('XADD', dead, 'MINID', oldest, '*', 'conversation', conversation, ...)
     redis.call('XTRIM', dead, 'MAXLEN', DEAD_LETTERS)
     redis.call('EXPIRE', dead, DEAD_S)
+end
+
+-- Whether the inbox holds a change of one of the messages whose ids are the arguments from one place to another.
+local function is_changed(only_unsent, from, to)
+    if from > to then
+        return false
+    end
+    for _, frame in ipairs(redis.call('LRANGE', inbox, 0, -1)) do
+        if kind_of(frame) == 'change' and not (only_unsent and not string.find(frame, '"event":"unsent"', 1, true)) then
+            for i = from, to do
+                if string.find(frame, '"target":"' .. ARGV[i] .. '"', 1, true) then
+                    return true
+                end
+            end
+        end
+    end
+    return false
 end
 
 local function keep_turn()

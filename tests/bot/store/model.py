@@ -164,6 +164,13 @@ class Model:
     def _take_out(self, entries: list[Entry]) -> None:
         self.inbox = [entry for entry in self.inbox if entry not in entries]
 
+    def is_changed(self, message_ids: list[str], *, only_unsent: bool) -> bool:
+        """Whether one of these messages is edited or taken back by something that waits."""
+        changes = [entry.body for entry in self.inbox if entry.kind == CHANGE]
+        if only_unsent:
+            changes = [body for body in changes if b'"event":"unsent"' in body]
+        return any(b'"target":"%b"' % one.encode() in body for one in message_ids for body in changes)
+
     def commit(self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str) -> None:
         taken_in = _taken_in(turn.entries)
         if given_up:

@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
-from bot.errors import LeaseLost
-from bot.store import ARRIVAL, RELEASED, Accepted, InboxEntry, StoredHistory
+from bot.errors import LeaseLost, MessagesChanged
+from bot.store import ARRIVAL, RELEASED, Accepted, Condition, InboxEntry, StoredHistory
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
@@ -25,7 +25,13 @@ NOTICES = ("notice 1", "notice 2")
 NOT_THERE = pack("arrival", "m99", b"not there")
 
 message_ids = st.sampled_from([f"m{number}" for number in range(12)])
-payloads = st.binary(max_size=20)
+changes = st.builds(
+    lambda event, target: b'{"event":"%b","target":"%b"}' % (event, target.encode()),
+    st.sampled_from([b"edited", b"unsent"]),
+    message_ids,
+)
+payloads = st.binary(max_size=20) | changes
+conditions = st.builds(Condition, st.lists(message_ids, max_size=3), st.booleans())
 lives = st.sampled_from([60_000, 90_000])
 waits = st.sampled_from([None, 0, 30_000, 600_000])
 counts = st.integers(0, MOST_WAITING)
@@ -186,11 +192,20 @@ class Workers(Bench):
         turn.retry_at = retry_at
 
     @under_way
-    @rule(is_said=st.booleans(), count=st.integers(0, 2), given_up=st.sampled_from(["", "poison"]))
-    def commit(self, is_said: bool, count: int, given_up: str) -> None:
+    @rule(
+        is_said=st.booleans(), count=st.integers(0, 2), given_up=st.sampled_from(["", "poison"]), unless=conditions
+    )
+    def commit(self, is_said: bool, count: int, given_up: str, unless: Condition) -> None:
+        """Not while a change waits of what is answered."""
         entry = self.fresh("entry") if is_said else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
-        is_whole, _ = self.held(self.store.journal.commit, entry, deliveries, KEEP_TURNS, given_up)
+        commit = partial(self.store.journal.commit, given_up=given_up, unless=unless)
+        if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
+            with pytest.raises(MessagesChanged):
+                self.held(commit, entry, deliveries, KEEP_TURNS)
+            self.turn().starts = 0
+            return
+        is_whole, _ = self.held(commit, entry, deliveries, KEEP_TURNS)
         assert is_whole is (not deliveries or not self.model.outbox)
         self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up)
 
