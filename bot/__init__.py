@@ -8,8 +8,8 @@
     bot/web               server port connections guard signin console_token page health files
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns answering sources triage inbound media journal approvals review
-                          quoting commands history summarizer edits memory lists limits admission cancellation delivery
-                          alerts reminders files polls
+                          quoting commands history summarizer edits reopening memory lists limits admission cancellation
+                          delivery alerts reminders files polls
     bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text pictures approvals

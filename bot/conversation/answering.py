@@ -64,11 +64,19 @@ KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STA
 
 @dataclass(slots=True)
 class TurnResult:
-    """What a turn commits: messages for the history, replies with their addresses, the model that answered."""
+    """What a turn commits.
+
+    Attributes:
+        messages: for the history.
+        replies: with their addresses.
+        model: the one that answered.
+        may_be_reopened: all that was said is the model's answer.
+    """
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
+    may_be_reopened: bool = False
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""
@@ -187,13 +195,7 @@ class Answerer:
                 async with asyncio.timeout(TURN_S) as limit:
                     restart = partial(self._restart, turn, inbound)
                     with self._cancellations.track(conversation, limit, restart) as run:
-                        has_missed = self._cancellations.take_missed(conversation)
-                        may_be_to_stop = turn.open_calls() or has_missed
-                        if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
-                            raise TurnFailed("stopped", STOPPED)
-                        if has_missed and not turn.open_calls():
-                            await turn.check_inbox(certain=True)
-                        answer = await self._agent.run(turn)
+                        answer = await self._run(turn, inbound)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -204,7 +206,18 @@ class Answerer:
                     await watcher.show(AnswerRestarted())
                     return TurnResult()
                 reply = self._reply(turn, answer)
-            return TurnResult(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+            may_be_reopened = not (reply.failed or turn.stopped or any(event.is_routine for event in events))
+            replies = await self._replies(turn, reply, attempt)
+            return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
+
+    async def _run(self, turn: Turn, inbound: InboundMessages) -> Message | None:
+        """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
+        has_missed = self._cancellations.take_missed(turn.context.conversation)
+        if (turn.open_calls() or has_missed) and await inbound.is_to_stop():
+            raise TurnFailed("stopped", STOPPED)
+        if has_missed and not turn.open_calls():
+            await turn.check_inbox(certain=True)
+        return await self._agent.run(turn)
 
     def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
         """End the request to the model under way, if it was made without the change, which counts."""

@@ -125,6 +125,8 @@ def _drop_reminders(found: Triage) -> None:
 def _change(found: Triage, event: InboundEvent) -> None:
     """Edit a message or take it back: here if the batch holds it, else later in the history."""
     new = event.message if event.event == "edited" else None
+    if new is None:
+        found.canned = [known for known in found.canned if known.message.id != event.target]
     index = next((index for index, known in enumerate(found.messages) if known.message.id == event.target), None)
     if index is None:
         found.edited[event.target] = new

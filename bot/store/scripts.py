@@ -21,6 +21,7 @@ from redis.exceptions import ResponseError
 from bot.errors import LeaseLost, MessagesChanged
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
+    ANSWERED_S,
     DEAD_LETTERS,
     DEAD_S,
     HISTORY_BYTES,
@@ -29,6 +30,7 @@ from bot.store.keys import (
     INBOX_ENTRIES,
     INBOX_FEW,
     INDEX_S,
+    MOMENT_S,
     POLL_S,
     REMINDER_S,
     SCRIPT_KINDS,
@@ -47,6 +49,7 @@ Name = Literal[
     "join",
     "record",
     "commit",
+    "reopen",
     "replace_head",
     "remove_head",
     "move_head_to_dead_letters",
@@ -126,6 +129,8 @@ def _read(name: Name, history_s: int) -> Script:
     constants = {
         "SEEN_S": SEEN_S,
         "WORK_S": WORK_S,
+        "ANSWERED_S": ANSWERED_S,
+        "MOMENT_S": MOMENT_S,
         "INDEX_S": INDEX_S,
         "REMINDER_S": REMINDER_S,
         "POLL_S": POLL_S,

@@ -61,6 +61,7 @@ class Scenario:
         afterwards: comes in between the death and the take-over.
         busy: how often the platform says that it is busy.
         is_mute: the platform takes no questions.
+        deletes: the platform deletes what it has shown.
         votes: of each reviewer, about every call.
     """
 
@@ -71,6 +72,7 @@ class Scenario:
     afterwards: tuple[InboundEvent, ...] = ()
     busy: int = 0
     is_mute: bool = False
+    deletes: bool = False
     policy: Policy = ASKING
     votes: tuple[Step, ...] = ()
 
@@ -107,6 +109,7 @@ class Process(Mailbox):
         self._platform = conversation.platform
         self._go_on = conversation.rig.told[conversation.name]
         self._scenario = scenario = conversation.scenario
+        self.takes_back = scenario.deletes
         store.live = conversation.rig.store.live  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
@@ -236,6 +239,7 @@ class Conversation:
             _, event = self.to_come.pop(0)
             await self.receive(event)
             self.void += done == "written"
+        self.void += done == "reopen"
 
 
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:

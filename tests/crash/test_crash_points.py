@@ -61,6 +61,21 @@ SCENARIOS = {
         [],
         [],
     ),
+    "an answered message taken back": (
+        Scenario((TOKYO,), answers, during=after("remove_head", takes_back("e1", "m1")), deletes=True),
+        [],
+        [],
+    ),
+    "an edit of a message that was answered just now": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("remove_head", edits("e1", "Kyoto?", "m1")), deletes=True),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
+    "an edit while the answer waits": (
+        Scenario((TOKYO,), answers, during=after("commit", edits("e1", "Kyoto?", "m1")), busy=1),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
     "a command": (
         Scenario((says("r1", "/reset"),), lambda messages: Step("Hello!"), (says("m0", "Nara?"),), (), (TOKYO,)),
         ["Hello!", RESET, "Hello!"],

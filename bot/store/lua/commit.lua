@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
 local keep_turns, turn_record, given_up, attempted = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local only_unsent, first = ARGV[7] == 'unsent', 9 + ARGV[8] -- the place of the first delivery
-if is_changed(only_unsent, 9, first - 1) then
+local answered_frame, only_unsent = ARGV[7], ARGV[8] == 'unsent'
+local first = 10 + ARGV[9] -- the place of the first delivery
+if is_changed_by(inbox, only_unsent, 10, first - 1) then
     redis.call('HSET', turn, 'starts', 0) -- it has come this far: no message kills its process
     return MESSAGES_CHANGED
 end
@@ -40,5 +41,12 @@ end
 if deliveries > 0 then
     redis.call('EXPIRE', outbox, WORK_S)
 end
-redis.call('DEL', turn, journal)
+if answered_frame == '' then
+    redis.call('DEL', turn, journal, answered)
+else
+    redis.call('RPUSH', journal, answered_frame)
+    redis.call('RENAME', journal, answered)
+    redis.call('EXPIRE', answered, ANSWERED_S)
+    redis.call('DEL', turn)
+end
 return deliveries

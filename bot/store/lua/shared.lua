@@ -32,12 +32,9 @@ local function add_dead_letter(...)
     redis.call('EXPIRE', dead, DEAD_S)
 end
 
--- Whether the inbox holds a change of one of the messages whose ids are the arguments from one place to another.
-local function is_changed(only_unsent, from, to)
-    if from > to then
-        return false
-    end
-    for _, frame in ipairs(redis.call('LRANGE', inbox, 0, -1)) do
+-- Whether entries change one of the messages whose ids are the arguments from one place to another.
+local function is_changed_by(entries, only_unsent, from, to)
+    for _, frame in ipairs(from <= to and redis.call('LRANGE', entries, 0, -1) or {}) do
         if kind_of(frame) == 'change' and not (only_unsent and not string.find(frame, '"event":"unsent"', 1, true)) then
             for i = from, to do
                 if string.find(frame, '"target":"' .. ARGV[i] .. '"', 1, true) then
