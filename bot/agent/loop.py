@@ -62,22 +62,20 @@ class Agent:
         """
         tools = self._tools_of(turn)
         runner = ToolRunner(tools, self._hooks, self._metrics)
-        is_changed = False
         while turn.answer is None:
             if turn.calls:
                 await runner.run(turn)
-            await turn.check_inbox(certain=is_changed)
+            await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
             may_call = turn.rounds < self.max_tool_turns
             response = await self._ask_unless_changed(turn, tools, may_call)
-            if is_changed := response is None:
-                continue
-            _refuse_useless(response, may_call)
-            message = _with_unique_ids(response.message, turn.added)
-            await turn.record_response(message, response.stop_reason, response.grounding)
+            if response is not None:
+                _refuse_useless(response, may_call)
+                message = _with_unique_ids(response.message, turn.added)
+                await turn.record_response(message, response.stop_reason, response.grounding)
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:

@@ -200,6 +200,7 @@ class Turn:
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
         self._asking: asyncio.Timeout | None = None
+        self._is_changed = False  # since the inbox was checked
 
     async def request(self) -> Sequence[Message]:
         """The messages of the next request."""
@@ -312,21 +313,29 @@ class Turn:
 
     async def check_inbox(self, *, certain: bool = False) -> None:
         """Let new messages join the turn. The turn must have no open call."""
+        certain, self._is_changed = certain or self._is_changed, False
         self.restore_update(await self._ports.check_inbox(certain=certain))
 
     @contextmanager
     def asking(self, limit: asyncio.Timeout) -> Iterator[None]:
-        """While the context is open, ``restart`` makes the limit expire."""
+        """While the context is open, ``restart`` makes the limit expire, also one since the inbox was checked."""
         self._asking = limit
+        if self._is_changed:
+            limit.reschedule(asyncio.get_running_loop().time())
         try:
             yield
         finally:
             self._asking = None
 
     def restart(self, message_id: str) -> None:
-        """End the request to the model under way, if it answers this message, which was changed."""
-        answers = any(message.role == "user" and message.id == message_id for message in self.added)
-        if answers and self._asking is not None and not self._asking.expired():
+        """Check the inbox before anything is answered, if the turn answers this message, which was changed.
+
+        A request to the model that is under way ends.
+        """
+        if not any(message.role == "user" and message.id == message_id for message in self.added):
+            return
+        self._is_changed = True
+        if self._asking is not None and not self._asking.expired():
             self._asking.reschedule(asyncio.get_running_loop().time())
 
     async def record_result(self, result: ToolResult) -> None:

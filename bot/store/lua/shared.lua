@@ -46,6 +46,13 @@ local function is_changed_by(entries, only_unsent, from, to)
     return false
 end
 
+-- After the last delivery, the turn that was committed last can be reopened for a moment only.
+local function end_answer()
+    if redis.call('EXISTS', outbox) == 0 then
+        redis.call('EXPIRE', answered, MOMENT_S)
+    end
+end
+
 local function keep_turn()
     redis.call('EXPIRE', turn, WORK_S)
     redis.call('EXPIRE', journal, WORK_S)

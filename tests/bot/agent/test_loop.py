@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from bot.agent.turn import (
 )
 from bot.errors import LeaseLost, ModelError, TryAgain, TurnFailed
 from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolFinished, ToolStarted
-from bot.providers import AUTO, NONE, Restarted, StopReason, TextDelta, ToolChoice
+from bot.providers import AUTO, NONE, Restarted, StopReason, StreamEvent, TextDelta, ToolChoice
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
@@ -85,6 +85,46 @@ def make_turn(notes: Notes, choice: ToolChoice = AUTO, seconds: float = 30) -> T
 def make_agent(steps: Iterable[Step], *tools: Echo, max_tool_turns: int = 10) -> tuple[Agent, Scripted]:
     model = Scripted(steps)
     return Agent(model, tool_map(*tools), "SYSTEM", Metrics(), max_tool_turns), model
+
+
+class ToldAfterwards(Notes):
+    """Is told of a change when the inbox has just been checked."""
+
+    turn: Turn
+    checked: list[bool]
+
+    async def check_inbox(self, *, certain: bool) -> TurnUpdate:
+        self.checked.append(certain)
+        if len(self.checked) == 1:
+            self.turn.restart("another")
+            self.turn.restart("m1")
+            return TurnUpdate()
+        return TurnUpdate(changes={"m1": None})
+
+
+async def test_a_change_between_the_check_and_the_request_is_not_missed() -> None:
+    """The request ends as it begins, and the inbox is checked again."""
+    notes = ToldAfterwards()
+    notes.turn, notes.checked = make_turn(notes), []
+    agent, _ = make_agent([Step("Never", gate=asyncio.Event())])
+    async with asyncio.timeout(10):
+        assert await agent.run(notes.turn) is None
+    assert notes.checked == [False, True]
+
+
+class OutOfTime(Scripted):
+    """A provider whose own time limit is not translated."""
+
+    async def stream(self, *_: Any) -> AsyncGenerator[StreamEvent]:
+        raise TimeoutError
+        yield Restarted()
+
+
+async def test_a_time_limit_of_the_provider_is_no_change() -> None:
+    """It ends the turn as any unforeseen exception does."""
+    agent = Agent(OutOfTime([]), tool_map(), "SYSTEM", Metrics())
+    with pytest.raises(TimeoutError):
+        await agent.run(make_turn(Notes()))
 
 
 async def test_an_answer_without_calls_ends_the_turn() -> None:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, InboundEvent, Reply
 from bot.conversation.inbound import MOST_CHANGES
-from bot.errors import DeliverLater
+from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import MOMENT_S, Keys
@@ -166,6 +166,46 @@ async def test_an_older_answer_that_waits_is_removed(store: Store) -> None:
         await harness.runner.process(HERE)
         assert box.words == ["two"]
         assert await store.outbox.read(HERE) == []
+
+
+async def test_an_answer_that_became_a_dead_letter_can_be_reopened_for_a_moment(store: Store, redis: Redis) -> None:
+    """As one that was delivered."""
+    box = Pieces(takes_back=True)
+    box.failures.append(DeliveryRefused("gone"))
+    harness = Harness(store, [Step("one")], box)
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    assert 0 < await redis.ttl(Keys(HERE).answered) <= MOMENT_S
+
+
+async def test_a_delivery_that_cannot_be_read_is_left_to_the_relay(store: Store) -> None:
+    """The question is taken back all the same."""
+    box = Pieces()
+    box.failures.append(DeliverLater("busy", after=60))
+    harness = Harness(store, [Step("one")], box)
+    await harness.receive("Oops", "m1")
+    await harness.runner.process(HERE)
+    assert await store.outbox.post(HERE, "notice", b"{")
+    await harness.arrive(unsent("e1", "m1"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == ([], [])
+    assert (await store.depths()).dead_letters == 1
+
+
+async def test_a_history_that_has_gone_on_reopens_nothing(store: Store) -> None:
+    """An earlier version does not know what is kept of the turn before its own."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one")], box)
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    [entry] = await store.history.read(HERE, 1)
+    lease = await store.leases.acquire(HERE)
+    assert lease is not None
+    await store.history.rewrite(lease, {entry: entry.replace(b'"turn_id":"turn_', b'"turn_id":"other_')})
+    await store.leases.release(lease)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == (["one"], ["Weather?", "one"])
 
 
 async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
