@@ -387,6 +387,10 @@ class Channel(Protocol):
         """Whether a message that answers nobody would be delivered there, as far as that is known. Never raises."""
         return True
 
+    def hears_all(self, conversation: str) -> bool:
+        """Whether the bot gets the messages there that are not addressed to it."""
+        return True
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of an image to ``take``, piece by piece. Never raises.
 

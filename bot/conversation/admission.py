@@ -9,13 +9,11 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.limits import Excess, Standing, Used, is_operators
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
-from bot.texts import language_of, preferred_language
 from bot.transcript import Message, Text, channel_of, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -88,8 +86,7 @@ class Admission:
             StoreUnavailable: the store does not answer.
         """
         used = await self._budgets.used(conversation, event.author_id)
-        event = await self._enrich(conversation, event)
-        language = self._language_of(event)
+        language = self._services.language(event)
         lines = "\n".join(self._line(one, language) for one in used)
         return Reply(self._sentence("usage", language, when=self._when(event, language), lines=lines))
 
@@ -124,7 +121,7 @@ class Admission:
         return (await channel.enrich(conversation, [event], is_new=False))[-1]
 
     def _refusal(self, excess: Excess, event: InboundEvent) -> Reply:
-        language = self._language_of(event)
+        language = self._services.language(event)
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
@@ -150,10 +147,6 @@ class Admission:
         return self._sentence(
             "when", language, year=end.year, month=end.month, day=end.day, time=f"{end:%H:%M}", zone=zone
         )
-
-    def _language_of(self, event: InboundEvent) -> str:
-        author = event.message.author or NOBODY
-        return language_of(event.message.text, preferred_language(author.locale, self._services.defaults.language))
 
     def _sentence(self, key: str, language: str, **values: object) -> str:
         return self._services.texts.get(f"budget.{key}", language, **values)

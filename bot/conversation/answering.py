@@ -52,7 +52,7 @@ from bot.conversation.triage import parse
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
-from bot.texts import language_of
+from bot.texts import language_for, language_of
 from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -273,7 +273,8 @@ class Answerer:
         return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
 
     def _sentence(self, key: str, turn: Turn) -> str:
-        return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
+        default = self._services.defaults.language
+        return self._services.texts.get(key, language_for(turn.last_user_text, turn.asker.locale, default))
 
 
 def own_message(text: str) -> Message:

@@ -20,8 +20,8 @@ from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
 from bot.safe_text.names import isolated_name
 from bot.safe_text.quotations import quotable
 from bot.store import InboxEntry, JournalledTurn, Lease, ShownQuestion
-from bot.texts import language_of
-from bot.transcript import Author, Spending, Usage, encode, new_id
+from bot.texts import language_for
+from bot.transcript import Author, Spending, Usage, channel_of, encode, new_id
 from toolset.titles import words_in
 
 log = structlog.stdlib.get_logger(__name__)
@@ -81,6 +81,7 @@ class Approvals:
 
     def __init__(self, services: Services) -> None:
         self._store = services.store
+        self._channels = services.channels
         self._texts = services.texts
         self._commands = services.commands
         self._policy = services.policy
@@ -94,7 +95,7 @@ class Approvals:
         Raises:
             AwaitingApproval: a person has been asked; ``decide`` reads the answer.
         """
-        language = language_of(acting.text, self._language)
+        language = language_for(acting.text, acting.asker.locale, self._language)
         labels = acting.tool.labels_in(language)
         shown = render_within_limit(acting.call.arguments, labels)
         if (at_once := self._at_once(acting, shown)) is not None:
@@ -110,7 +111,9 @@ class Approvals:
             return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = self._question(acting, language, until, self._remarks(acting, votes, language))
-        sentence = self._sentence(question, shown or "", language)
+        channel = self._channels[channel_of(lease.conversation)]
+        is_heard = channel.hears_all(lease.conversation)
+        sentence = self._sentence(question, shown or "", language, is_heard=is_heard)
         delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
@@ -153,10 +156,12 @@ class Approvals:
             new_id("question"), call.id, call.name, call.arguments, *whose, title, tool.labels_in(language), remarks
         )
 
-    def _sentence(self, question: Question, shown: str, language: str) -> str:
+    def _sentence(self, question: Question, shown: str, language: str, *, is_heard: bool) -> str:
+        """The question; it invites words only where the words will be heard."""
         remarks = "".join(f"\n{remark}\n" for remark in question.remarks)
         values = {"tool": question.shown_tool, "arguments": code_block(shown), "remarks": remarks}
-        return self._texts.get("approval.question", language, **values)
+        asked = self._texts.get("approval.question", language, **values).strip()
+        return f"{asked}\n\n{self._texts.get('approval.answer', language)}" if is_heard else asked
 
     def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str) -> tuple[str, ...]:
         """The words of models, each in a sentence that says whose they are."""

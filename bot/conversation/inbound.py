@@ -186,6 +186,6 @@ def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
     at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
     words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if event.group else "1:1"]
     name = safe_name(author.name) if author else ""
-    if event.group and name:
+    if name:
         words.append(f"from {name}")
     return f"[{', '.join(words)}]"

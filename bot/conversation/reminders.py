@@ -23,7 +23,7 @@ from bot.conversation.memory import store_errors_for_model
 from bot.conversation.services import Services
 from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
-from bot.texts import Texts, language_of, preferred_language
+from bot.texts import Texts, language_for
 from bot.transcript import REMINDER_ID, UNREADABLE, Author, Message, Text, channel_of, encode
 from toolset.recurrence import BadRuleError, next_time
 from toolset.tool import Reminder, ToolError
@@ -232,7 +232,7 @@ class ReminderClock:
 
     def _event(self, alarm: Alarm, reminder: StoredReminder, now: int) -> InboundEvent:
         late_s = (now - alarm.at) / 1000
-        language = language_of(reminder.text, preferred_language(reminder.author.locale, self._language))
+        language = language_for(reminder.text, reminder.author.locale, self._language)
         is_missed = late_s > LATE_S
         key = "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
         parts = Text(f"{self._texts.get(key, language)}\n"), Text(reminder.text)

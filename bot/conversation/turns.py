@@ -35,7 +35,6 @@ from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.store import InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
-from bot.texts import language_of
 from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -185,20 +184,22 @@ class TurnRunner:
         """Give a turn up: its messages become a dead letter, and their authors get an apology."""
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
-        result = self._crash_apology(lease, journalled, reason)
+        result = await self._crash_apology(lease, journalled, reason)
         await self._commit(lease, journalled.turn_id, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
 
-    def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
+    async def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
         events = readable_events(journalled.entries)
         batch = triage(parse(event, self._services.commands) for event in events)
         is_awaited = bool(batch.messages or batch.commands or batch.canned or not events)
-        if not is_awaited or self._services.channel(lease.conversation) is None:
+        channel = self._services.channel(lease.conversation)
+        if not is_awaited or channel is None:
             return TurnResult()
         asked = [event.message for event in batch.messages]
-        language = language_of(asked[-1].text if asked else "", self._services.defaults.language)
+        enriched = await channel.enrich(lease.conversation, events[-1:], is_new=False)
+        language = self._services.language(enriched[-1]) if enriched else self._services.defaults.language
         text = self._services.texts.get("apology.crashed", language)
         address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
@@ -233,7 +234,7 @@ class TurnRunner:
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
             result.add((), [(sentence, event.address)])
         if found.superseded:
-            last = found.superseded[-1]
+            (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
             result.add([event.message for event in found.superseded], [] if found.commands else stopped)
         for command, event in found.commands:

@@ -116,6 +116,10 @@ class Line(Channel):
         except StoreUnavailable:
             return True
 
+    def hears_all(self, conversation: str) -> bool:
+        """In groups it hears mentions only."""
+        return not chat_of(conversation).is_group
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)

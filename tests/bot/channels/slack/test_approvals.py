@@ -99,7 +99,7 @@ async def pipelines(fake: SlackFake, store: Store) -> AsyncIterator[Pipelines]:
 async def test_an_approved_call_runs_once_and_is_answered_below(pipelines: Pipelines) -> None:
     """However often the button is pressed; the buttons are gone, the name of who decided stands there."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     assert pipeline.runs == 0
     for _ in range(3):
         await pipeline.press(APPROVE)
@@ -125,7 +125,7 @@ async def test_a_press_after_a_restart_decides_all_the_same(pipelines: Pipelines
 async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(pipelines: Pipelines) -> None:
     """The question stays as it is, for the one who may decide; an approver may as well."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"), policy=Policy(approvers=("U00000003",)))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     await pipeline.press(APPROVE, user=OTHER)
     assert [one["text"] for one in pipelines.fake.responses["/actions/1"]] == [
         "Only the person who asked can decide this."
@@ -139,7 +139,7 @@ async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(pipeline
 async def test_a_press_after_expiry_changes_nothing(pipelines: Pipelines) -> None:
     """The buttons have made room for that; who presses an old copy of them is told."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     await pipeline.runner.process(THREAD)
     question, answer = pipelines.fake.shown
     assert question.endswith("\nNobody decided in time, so it was not done: launch.")
@@ -151,7 +151,7 @@ async def test_a_press_after_expiry_changes_nothing(pipelines: Pipelines) -> Non
 async def test_a_plain_yes_in_the_thread_is_enough(pipelines: Pipelines) -> None:
     """Without a mention, from the one who is asked; others, other words and other threads are not meant."""
     pipeline = await pipelines.pipeline(LAUNCH, Step("Launched"))
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     for n, (words, user, thread) in enumerate(
         [("yes", OTHER, TS), ("hm, let us see", "U00000001", TS), ("yes", "U00000001", "1700000000.000900")]
     ):
