@@ -151,6 +151,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
         choice: of a vote, the number of an option, from 1; 0 closes the poll.
+        courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
+            table ``courtesy``.
     """
 
     message: Message
@@ -165,6 +167,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
     planned_at: int = 0
     choice: int = 0
+    courtesy: str = ""
 
     @property
     def is_routine(self) -> bool:

@@ -31,6 +31,7 @@ from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import choice_in
+from bot.conversation.courtesy import courtesy
 from bot.conversation.files import MOST_FILES, ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
@@ -181,6 +182,8 @@ class Answerer:
         async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
+            if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
+                return TurnResult((*turn.added, own_message(said)), [(Reply(said), inbound.address)])
             for step in steps:
                 await self._restore(turn, step, inbound)
             try:

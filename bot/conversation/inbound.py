@@ -39,6 +39,7 @@ class InboundMessages:
         authors: ids of the people whom the turn answers; others get turns of their own.
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
         has_left_some: what this turn does not answer is in the inbox again.
+        received: the messages, with names.
     """
 
     def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
@@ -50,7 +51,7 @@ class InboundMessages:
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
         self.has_left_some = False
-        self._received: list[InboundEvent] = []
+        self.received: list[InboundEvent] = []
         self._indexing: list[asyncio.Future[Any]] = []
 
     async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
@@ -102,7 +103,7 @@ class InboundMessages:
         self._note(events)
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
-        self._received += enriched
+        self.received += enriched
         self._indexing += self._editor.remember_later(conversation, enriched)
         return tuple(self._with_context(event) for event in enriched)
 
@@ -111,7 +112,7 @@ class InboundMessages:
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
-                await self._editor.remember(self._lease.conversation, self._received)
+                await self._editor.remember(self._lease.conversation, self.received)
             except StoreUnavailable as error:  # the turn is committed, and its answer has to go out
                 log.warning("person.not_indexed", cause=str(error))
 

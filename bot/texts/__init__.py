@@ -14,6 +14,7 @@ from typing import Any
 LANGUAGES = ("en", "ja")
 JAPANESE = re.compile(r"[぀-ヺー-ヿ㐀-䶿一-鿿ｦ-ﾝ]")  # without ・, which lists in LINE have in every language
 LETTER = re.compile(r"[^\W\d_]")
+PLACEHOLDER = re.compile(r"\[(?:sticker|location)(?::[^\]]*)?\]")  # of what has no words
 FEW = 10  # letters; people write shorter texts in languages that are not theirs
 
 
@@ -59,6 +60,7 @@ def language_for(text: str, locale: str, default: str, *, is_command: bool = Fal
         locale: BCP 47 tag of the profile; may be empty.
         default: where neither shows a language of the catalogue.
     """
+    text = PLACEHOLDER.sub("", text)
     profile = preferred_language(locale, "")
     if profile and (is_command or sum(1 for _ in islice(LETTER.finditer(text), FEW)) < FEW):
         return profile
