@@ -2,7 +2,7 @@
 
     bot/cli               main commands evals new_tool add_api
     bot                   supervisor processes app worker plugins hooks
-    bot/evals             questions judge canned runner report results
+    bot/evals             questions judge canned runner report results unfinished
     bot/ops               doctor startup dead_letters usage eviction call_tool mcp_servers
     bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health files
