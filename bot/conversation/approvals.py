@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from bot.agent.reasons import CAP
 from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
+from bot.channels.utf16 import fits
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.review import Vote
 from bot.conversation.services import Services
@@ -36,7 +38,10 @@ TOO_LONG = (
 )
 VETOED = "rejected by the reviewers"
 CHANGES = frozenset({"edited", "unsent", "left"})
+LONGEST = 4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
 SENTENCE_CAP = 120  # characters of a reviewer's sentence
+NAME_CAP = 40  # of a reviewer's name
+CUTS = (1, 2, 4, 8)  # divisors of these lengths; beside the longest arguments the last one always fits
 REASON_CAP = 500
 READING_MS = 1_500  # nobody reads a question faster: an earlier message answers something else
 
@@ -110,9 +115,8 @@ class Approvals:
             log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
             return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
-        question = self._question(acting, language, until, self._remarks(acting, votes, language))
-        channel = self._channels[channel_of(lease.conversation)]
-        is_heard = channel.hears_all(lease.conversation)
+        question = self._question(acting, votes, shown or "", language, until)
+        is_heard = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
         sentence = self._sentence(question, shown or "", language, is_heard=is_heard)
         delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
         asked = ApprovalRequest(question, address, language, len(waiting))
@@ -148,28 +152,38 @@ class Approvals:
             return _decision(acting, approved=True)
         return None
 
-    def _question(self, acting: ActingCall, language: str, until: int, remarks: tuple[str, ...]) -> Question:
+    def _question(self, acting: ActingCall, votes: Sequence[Vote], shown: str, language: str, until: int) -> Question:
+        """The question with its remarks, whose words are cut until all of it fits one message."""
         call, asker, tool = acting.call, acting.asker, acting.tool
-        title = words_in(language, tool.titles)
-        whose = asker.name, asker.id, until
-        return Question(
-            new_id("question"), call.id, call.name, call.arguments, *whose, title, tool.labels_in(language), remarks
-        )
+        about = call.id, call.name, call.arguments, asker.name, asker.id, until
+        labels = tool.labels_in(language)
+        question = Question(new_id("question"), *about, words_in(language, tool.titles), labels)
+        for divisor in CUTS:
+            question = replace(question, remarks=self._remarks(acting, votes, language, divisor))
+            if fits(self._sentence(question, shown, language), LONGEST):
+                break
+        return question
 
-    def _sentence(self, question: Question, shown: str, language: str, *, is_heard: bool) -> str:
+    def _sentence(self, question: Question, shown: str, language: str, *, is_heard: bool = True) -> str:
         """The question; it invites words only where the words will be heard."""
         remarks = "".join(f"\n{remark}\n" for remark in question.remarks)
         values = {"tool": question.shown_tool, "arguments": code_block(shown), "remarks": remarks}
         asked = self._texts.get("approval.question", language, **values).strip()
         return f"{asked}\n\n{self._texts.get('approval.answer', language)}" if is_heard else asked
 
-    def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str) -> tuple[str, ...]:
-        """The words of models, each in a sentence that says whose they are."""
-        remarks = [
-            self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **_shown(vote)) for vote in votes
-        ]
-        if words := quotable(acting.reason, CAP):
-            remarks.insert(0, self._texts.get("approval.reason", language, words=words))
+    def _remarks(self, acting: ActingCall, votes: Sequence[Vote], language: str, divisor: int) -> tuple[str, ...]:
+        """The words of models, each in a sentence that says whose they are.
+
+        Args:
+            divisor: of the length that the words may have.
+        """
+        remarks = []
+        if words := quotable(acting.reason, CAP // divisor):
+            remarks.append(self._texts.get("approval.reason", language, words=words))
+        for vote in votes:
+            name = vote.reviewer if len(vote.reviewer) <= NAME_CAP else f"{vote.reviewer[: NAME_CAP - 1]}…"
+            said = {"reviewer": name, "words": quotable(vote.sentence, SENTENCE_CAP // divisor)}
+            remarks.append(self._texts.get(f"approval.vote_{vote.verdict or 'missing'}", language, **said))
         return tuple(remarks)
 
     async def _spend(self, conversation: str, turn_id: str, asker: Author, model: str, usage: Usage) -> None:
@@ -297,7 +311,3 @@ def _ends(reading: Reading, parsed: ParsedEvent) -> bool:
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:
     return ApprovalDecision(acting.call.id, approved, acting.call.arguments, reason)
-
-
-def _shown(vote: Vote) -> dict[str, str]:
-    return {"reviewer": vote.reviewer, "words": quotable(vote.sentence, SENTENCE_CAP)}

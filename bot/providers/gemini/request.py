@@ -141,7 +141,7 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
 
 def _rebuilt(part: object) -> JSON:
     if isinstance(part, ToolCall):
-        return {"functionCall": {"name": part.name, "args": part.arguments}}
+        return {"functionCall": {"name": part.name, "args": part.written}}
     assert isinstance(part, Text)  # noqa: S101 -- a model writes text and calls
     return {"text": part.text}
 

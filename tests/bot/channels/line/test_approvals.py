@@ -10,10 +10,12 @@ import pytest
 from bot.conversation.cancellation import TOPIC
 from bot.conversation.services import Policy
 from bot.providers.scripted import Step
+from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_PRIVATE
+from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER, addressed_message, text_message
@@ -99,6 +101,22 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
             ],
         },
     }
+
+
+@pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
+@pytest.mark.parametrize(("words", "reviewer"), [("launch it", "Reviewer "), ("打ち上げて", "レビュアー ")])
+async def test_the_longest_question_with_every_reviewers_words_is_asked(
+    store: Store, fake: LineFake, letter: str, words: str, reviewer: str
+) -> None:
+    """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
+    step, launch = longest_call(letter), TitledLaunch()
+    async with open_pipeline(store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)) as here:
+        await here.hear(fake.event(message=text_message(words)))
+        [question, _] = fake.texts[0]
+        assert SHOWN - 12 < len(question.split("\n\n")[1]) <= SHOWN  # a letter that is escaped takes six
+        assert question.count(reviewer) == 5
+        await here.hear(fake.press("Yes" if words.isascii() else "はい"))
+    assert len(launch.contexts) == 1
 
 
 async def test_the_press_brings_the_token_that_its_answer_goes_by(store: Store, fake: LineFake) -> None:
