@@ -73,22 +73,24 @@ class ToolPolls:
         return poll_id
 
 
-def polls_of(store: Store, channel: Channel, conversation: str, author: Author, language: str) -> ToolPolls | None:
-    """The polls of a place; None for somebody unknown, who could not close one."""
-    return ToolPolls(store, channel.polls_of(conversation), author.id, language) if author.id else None
+def polls_of(
+    store: Store, channel: Channel, conversation: str, address: str, author: Author, language: str
+) -> ToolPolls | None:
+    """The polls of a place; None for somebody unknown, who could not close one, and where the answer shows none."""
+    is_possible = author.id and channel.shows_polls(address)
+    return ToolPolls(store, channel.polls_of(conversation), author.id, language) if is_possible else None
 
 
-async def show_polls(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> list[Reply]:
-    """The reply of a turn with the first poll that its calls have started, then a reply for each further one.
+async def show_poll(store: Store, kept_in: str, messages: Iterable[Message], reply: Reply) -> Reply:
+    """The reply of a turn with the poll that one of its calls has started.
 
     Raises:
-        StoreUnavailable: they cannot be read.
+        StoreUnavailable: it cannot be read.
     """
     results = [result for message in messages for result in message.results if result.name == TOOL]
-    ids = dict.fromkeys(str(result.response.get("poll", "")) for result in results if not result.is_error)
-    found = [poll for poll_id in ids if isinstance(poll := await read_poll(store, kept_in, poll_id), Poll)]
-    replies = [replace(reply, poll=found[0]) if found else reply]
-    return replies + [Reply(poll.question, poll=poll) for poll in found[1:]]
+    ids = [str(result.response.get("poll", "")) for result in results if not result.is_error]
+    poll = await read_poll(store, kept_in, ids[0]) if ids else None
+    return replace(reply, poll=poll) if isinstance(poll, Poll) else reply
 
 
 async def read_poll(store: Store, kept_in: str, poll_id: str, pause_s: float | None = None) -> Poll | int | None:

@@ -55,7 +55,7 @@ from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
-from bot.conversation.polls import polls_of, show_polls
+from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import note_outcome, reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
@@ -410,13 +410,9 @@ class TurnRunner:
                     await watcher.show(AnswerRestarted())
                     return
                 reply = self._reply(turn, answer)
-            result.add(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+            reply = await show_poll(self._store, channel.polls_of(conversation), turn.added, reply)
+            result.add(media.describe(turn.added), [(reply, inbound.address)], turn.model)
             await self._note_routines(conversation, events, reply, result)
-
-    async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
-        """The turn's reply, with the polls that its calls have started."""
-        kept_in = attempt.channel.polls_of(attempt.lease.conversation)
-        return [(one, attempt.inbound.address) for one in await show_polls(self._store, kept_in, turn.added, reply)]
 
     async def _note_routines(
         self, conversation: str, events: list[InboundEvent], reply: Reply, result: TurnResult
@@ -437,6 +433,9 @@ class TurnRunner:
             history.append(facts)
         author = asked[-1].author or NOBODY
         lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
+        polls = polls_of(
+            self._store, attempt.channel, lease.conversation, events[-1].address, author, defaults.language
+        )
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
@@ -450,7 +449,7 @@ class TurnRunner:
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
-                polls_of(self._store, attempt.channel, lease.conversation, author, defaults.language),
+                polls,
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)

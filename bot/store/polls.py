@@ -32,10 +32,10 @@ class Polls:
     async def start(
         self, conversation: str, poll_id: str, creator: str, body: bytes, *, options: int, multiple: bool
     ) -> bool:
-        """Keep a poll; a known id changes nothing.
+        """Keep a poll; a known id changes nothing. Where ``OPEN_POLLS`` are open, the oldest one without a vote goes.
 
         Returns:
-            False where ``OPEN_POLLS`` are open.
+            False where all of them have votes.
         """
         arguments = (poll_id, digest_of(creator), body, options, int(multiple), OPEN_POLLS)
         return bool(await self._scripts.run("start_poll", conversation, *arguments, poll_id=poll_id))

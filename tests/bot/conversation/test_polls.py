@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bot.channels import Delivery, InboundEvent, Poll, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
-from bot.conversation.polls import FULL, NO_WORDS, ONE, ToolPolls, read_open_polls, read_poll, show_polls
+from bot.conversation.polls import FULL, NO_WORDS, ONE, ToolPolls, read_open_polls, read_poll, show_poll
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -167,7 +167,7 @@ async def test_a_process_without_votes_takes_none(store: Store) -> None:
 
 
 async def test_what_cannot_be_asked_is_said(store: Store) -> None:
-    """No visible words, an option twice, too many open polls."""
+    """No visible words, an option twice, too many open polls with votes."""
 
     def polls() -> ToolPolls:
         return ToolPolls(store, HERE, "u1", "en")
@@ -177,7 +177,8 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
             await polls().start(question, options, multiple=False, idempotency_key="k")
         assert str(told.value) == NO_WORDS
     for number in range(OPEN_POLLS):
-        await polls().start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
+        poll_id = await polls().start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
+        assert await store.polls.press(HERE, poll_id, f"p{number}", "u2", 1, b"{}") == "taken"
     full = polls()
     for key in ("more", "again"):  # what was not started does not count as the poll of its answer
         with pytest.raises(ToolError) as told:
@@ -192,7 +193,7 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
-    assert await show_polls(store, HERE, messages, Reply("Done")) == [Reply("Done")]
+    assert await show_poll(store, HERE, messages, Reply("Done")) == Reply("Done")
 
 
 def test_what_older_versions_read_of_it() -> None:

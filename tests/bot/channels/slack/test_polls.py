@@ -25,7 +25,19 @@ from bot.texts import load
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.rig import QUICK, TS, slack_config, slack_host
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, USER, as_interaction, as_json, mention, message, press, signed
+from tests.fakes.slack_events import (
+    CHANNEL,
+    DIRECT,
+    USER,
+    as_form,
+    as_interaction,
+    as_json,
+    command,
+    mention,
+    message,
+    press,
+    signed,
+)
 from tests.waiting import until_true
 from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
@@ -246,6 +258,15 @@ async def test_a_poll_in_a_1_to_1(fake: SlackFake, store: Store) -> None:
     async with open_poll(fake, store, opening) as poll:
         await poll.press("kaiwa_vote_1", channel=DIRECT)
         assert "Sushi: 1\n" in poll.shown
+
+
+async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Store) -> None:
+    """Its answer is for the sender alone; in a 1:1 there is nobody else."""
+    for channel, starts in ((CHANNEL, False), (DIRECT, True)):
+        opening = as_form(command("a poll, please", channel=channel, response_url=f"{fake.origin}/commands/1"))
+        async with open_poll(fake, store, opening) as poll:
+            [result] = poll.model.requests[1].messages[-1].results
+            assert (result.is_error, len(fake.posted)) == (not starts, int(starts))
 
 
 async def test_who_may_not_use_the_bot_does_not_vote(fake: SlackFake, store: Store) -> None:
