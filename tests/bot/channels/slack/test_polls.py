@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from redis.asyncio import Redis
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
@@ -43,6 +44,7 @@ from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
+LATER = "1700000100.000100"
 UPDATE = "chat.update"
 OTHER = "U00000002"
 CLOSE = "kaiwa_vote_0"
@@ -197,6 +199,22 @@ async def test_a_poll_that_is_gone_is_not_voted_on(poll: Poll) -> None:
     told = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert told == ["This poll is over and no longer kept."]
     assert "Sushi: 0\n" in poll.shown
+
+
+async def test_forget_me_takes_what_waits_to_show_a_vote(poll: Poll, redis: Redis) -> None:
+    """Its address names the person; others' votes are shown as before."""
+    poll.fake.break_down(UPDATE)
+    await poll.press("kaiwa_vote_2")
+    assert await poll.post(poll.pressed("kaiwa_vote_1", user=OTHER)) == 200
+    assert await poll.post(as_json(message("forget me", LATER, channel=DIRECT, user=OTHER))) == 200
+    poll.due.remove(KEPT_IN)
+    await poll.work()
+    assert poll.fake.shown[-1].startswith("Done: I have deleted what I kept of you")
+    [left] = await poll.store.outbox.read(KEPT_IN)
+    assert USER.encode() in left
+    values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]
+    assert OTHER not in str(values)
+    assert await poll.store.leases.acquire(KEPT_IN)
 
 
 async def test_a_poll_that_goes_while_its_votes_wait_is_not_shown(poll: Poll) -> None:
