@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -136,6 +137,23 @@ async def test_a_show_that_fails_leaves_no_dead_letter(store: Store, failure: Ex
     assert shown
     assert shown.counts == (1, 1)
     assert await store.dead_letters.read() == []
+
+
+async def test_a_vote_does_not_wait_for_a_turn_that_rests(store: Store) -> None:
+    """It comes while the turn runs, which fails and is tried again later."""
+    gate = asyncio.Event()
+    failing = Step(error=ZeroDivisionError(), gate=gate)
+    harness = talk(store, *started({}), failing)
+    poll = await first_poll(harness)
+    await harness.receive("And what is on the menu?", "m2")
+    running = asyncio.create_task(harness.runner.process(HERE))
+    await failing.at_gate.wait()
+    await harness.intake(HERE, pressing(poll, 1))
+    gate.set()
+    await running
+    shown = harness.box.delivered[-1].reply.poll
+    assert shown
+    assert shown.counts == (1, 0)
 
 
 async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
