@@ -10,8 +10,18 @@ from msgspec.structs import replace
 
 from bot.channels import Delivery, InboundEvent, Poll, Reply
 from bot.commands import SpokenCommands
+from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
-from bot.conversation.polls import FULL, NO_WORDS, ONE, ToolPolls, read_open_polls, read_poll, show_poll
+from bot.conversation.polls import (
+    FULL,
+    NO_WORDS,
+    ONE,
+    ToolPolls,
+    read_open_polls,
+    read_past_polls,
+    read_poll,
+    show_poll,
+)
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -61,6 +71,9 @@ async def test_the_answer_brings_the_poll(store: Store) -> None:
     [first_result, second_result] = harness.model.requests[1].messages[-1].results
     assert [first_result.response, second_result.response] == [{"poll": poll.id}, {"error": ONE}]
     assert await read_open_polls(store, HERE) == [poll]
+    messages = await read_history(store, HERE)
+    assert await read_past_polls(store, HERE, messages, ()) == [poll]
+    assert await read_past_polls(store, HERE, messages, {poll.id}) == []
 
 
 async def test_a_press_starts_no_turn(store: Store) -> None:
