@@ -76,10 +76,14 @@ class ToolPolls:
 
 
 def polls_of(
-    store: Store, channel: Channel, conversation: str, address: str, author: Author, language: str
+    store: Store, channel: Channel, conversation: str, event: InboundEvent, author: Author, language: str
 ) -> ToolPolls | None:
-    """The polls of a place; None for somebody unknown, who could not close one, and where the answer shows none."""
-    is_possible = author.id and channel.shows_polls(address)
+    """The polls of a place; None for somebody unknown, who could not close one, and where the answer shows none.
+
+    Args:
+        event: is answered.
+    """
+    is_possible = author.id and channel.shows_polls(event.address)
     return ToolPolls(store, channel.polls_of(conversation), author.id, language) if is_possible else None
 
 

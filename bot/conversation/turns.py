@@ -410,9 +410,13 @@ class TurnRunner:
                     await watcher.show(AnswerRestarted())
                     return
                 reply = self._reply(turn, answer)
-            reply = await show_poll(self._store, channel.polls_of(conversation), turn.added, reply)
-            result.add(media.describe(turn.added), [(reply, inbound.address)], turn.model)
+            result.add(media.describe(turn.added), [await self._addressed(turn, reply, attempt)], turn.model)
             await self._note_routines(conversation, events, reply, result)
+
+    async def _addressed(self, turn: Turn, reply: Reply, attempt: Attempt) -> tuple[Reply, str]:
+        """The turn's reply, with the poll that a call has started, and its address."""
+        kept_in = attempt.channel.polls_of(attempt.lease.conversation)
+        return await show_poll(self._store, kept_in, turn.added, reply), attempt.inbound.address
 
     async def _note_routines(
         self, conversation: str, events: list[InboundEvent], reply: Reply, result: TurnResult
@@ -433,9 +437,6 @@ class TurnRunner:
             history.append(facts)
         author = asked[-1].author or NOBODY
         lists = ToolLists(self._store.place_lists, attempt.channel.place(lease.conversation), author.id)
-        polls = polls_of(
-            self._store, attempt.channel, lease.conversation, events[-1].address, author, defaults.language
-        )
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
@@ -449,7 +450,7 @@ class TurnRunner:
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
-                polls,
+                polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
