@@ -27,7 +27,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
-from bot.conversation.polls import Votes, read_open_polls
+from bot.conversation.polls import Votes, read_open_polls, read_past_polls
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
@@ -215,7 +215,7 @@ async def open_runtime(
 
 def _reads(store: Store, files: SignedFiles) -> Reads:
     history, question = partial(read_history, store), partial(read_open_question, store)
-    return Reads(history, question, partial(read_open_polls, store), files)
+    return Reads(history, question, partial(read_open_polls, store), partial(read_past_polls, store), files)
 
 
 def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:

@@ -368,6 +368,10 @@ class Channel(Protocol):
         """
         return conversation
 
+    def shows_polls(self, address: str) -> bool:
+        """Whether the answer to a message of this address can bring a poll on which people vote."""
+        return True
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read what ``enrich`` will need for a message of this author."""
         return

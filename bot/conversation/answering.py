@@ -45,7 +45,7 @@ from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
-from bot.conversation.polls import polls_of, show_polls
+from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
@@ -203,12 +203,12 @@ class Answerer:
                     await watcher.show(AnswerRestarted())
                     return TurnResult()
                 reply = self._reply(turn, answer)
-            return TurnResult(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+            return TurnResult(media.describe(turn.added), [await self._addressed(turn, reply, attempt)], turn.model)
 
-    async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
-        """The turn's reply, with the polls that its calls have started."""
+    async def _addressed(self, turn: Turn, reply: Reply, attempt: Attempt) -> tuple[Reply, str]:
+        """The turn's reply, with the poll that a call has started, and its address."""
         kept_in = attempt.channel.polls_of(attempt.lease.conversation)
-        return [(one, attempt.inbound.address) for one in await show_polls(self._store, kept_in, turn.added, reply)]
+        return await show_poll(self._store, kept_in, turn.added, reply), attempt.inbound.address
 
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
@@ -234,7 +234,7 @@ class Answerer:
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
-                polls_of(self._store, attempt.channel, lease.conversation, author, defaults.language),
+                polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)

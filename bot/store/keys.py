@@ -176,6 +176,15 @@ def polls_pattern(channel: str) -> str:
     return f"kaiwa:{{*}}:poll:{channel}:*"
 
 
+def shows_pattern(channel: str) -> str:
+    """A pattern for the outboxes of all conversations that only keep polls; ``shows_in`` parses them."""
+    return f"kaiwa:{{*}}:outbox:{channel}:polls:*"
+
+
+def shows_in(outbox_key: str) -> str:
+    return outbox_key.partition("}:outbox:")[2]
+
+
 def open_polls_of(poll_key: str) -> tuple[str, str]:
     """The key that tells which polls are open where this one is, and the poll's id."""
     conversation_key, _, poll_id = poll_key.rpartition(":")

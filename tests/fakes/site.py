@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -70,7 +70,7 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        reads = Reads(self._past, self._question, self._open_polls, self.files)
+        reads = Reads(self._past, self._question, self._open_polls, self._past_polls, self.files)
         console = Console(self._accept, self.live, reads, catalogue, "en")
         guard = Middleware(
             Guard,
@@ -136,7 +136,11 @@ class Site:
         return self.questions.get(conversation)
 
     async def _open_polls(self, conversation: str) -> list[Poll]:
-        return self.polls
+        return [poll for poll in self.polls if not poll.is_closed]
+
+    async def _past_polls(self, conversation: str, messages: Sequence[Message], known: Collection[str]) -> list[Poll]:
+        ids = [result.response.get("poll") for message in messages for result in message.results]
+        return [poll for poll in self.polls if poll.id in ids and poll.id not in known]
 
 
 class Letters:

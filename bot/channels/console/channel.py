@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -30,9 +30,10 @@ MAX_CHARACTERS = 8_000
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
 ReadPolls = Callable[[str], Awaitable[Sequence[Poll]]]
+ReadPastPolls = Callable[[str, Sequence[Message], Collection[str]], Awaitable[Sequence[Poll]]]
 
 
-async def _no_polls(conversation: str) -> Sequence[Poll]:
+async def _no_polls(*_: object) -> Sequence[Poll]:
     return ()
 
 
@@ -43,12 +44,14 @@ class Reads(NamedTuple):
         history: the committed messages of a conversation, oldest first.
         question: the open question of a conversation.
         polls: its open polls.
+        past_polls: others that were started in these messages, without those whose ids are known.
         files: of tool calls.
     """
 
     history: ReadHistory
     question: ReadQuestion
     polls: ReadPolls = _no_polls
+    past_polls: ReadPastPolls = _no_polls
     files: Files = NO_FILES
 
 
@@ -133,6 +136,17 @@ class Console(Channel):
             StoreUnavailable: they cannot be read.
         """
         return [self._poll_shown(poll) for poll in await self._reads.polls(conversation)]
+
+    async def past_polls(
+        self, conversation: str, messages: Sequence[Message], known: Collection[str]
+    ) -> list[PollShown]:
+        """Polls that were started in these messages, without those whose ids are known.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        polls = await self._reads.past_polls(conversation, messages, known)
+        return [self._poll_shown(poll) for poll in polls]
 
     async def vote(self, conversation: str, poll_id: str, choice: int) -> None:
         """Accept a vote, durably; what comes of it is shown to all viewers.

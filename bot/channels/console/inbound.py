@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Annotated, Protocol, TypeVar
 
@@ -112,6 +112,10 @@ class ConsoleActions(Protocol):
 
     async def open_polls(self, conversation: str) -> list[PollShown]: ...
 
+    async def past_polls(
+        self, conversation: str, messages: Sequence[Message], known: Collection[str]
+    ) -> list[PollShown]: ...
+
     async def vote(self, conversation: str, poll_id: str, choice: int) -> None: ...
 
     async def stop(self, conversation: str) -> None: ...
@@ -173,6 +177,7 @@ class Endpoints:
             self._console.open_question(conversation),
             self._console.open_polls(conversation),
         )
+        polls += await self._console.past_polls(conversation, messages, {poll.id for poll in polls})
         entries = await entries_of(messages, self._files)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")

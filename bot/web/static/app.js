@@ -143,13 +143,13 @@ class Page {
   async refresh() {
     const { conversation } = this;
     const number = (this.asked += 1);
-    const wasOpen = conversation.question?.id;
+    const then = conversation.snapshot;
     const news = await this.server.history(conversation.id, conversation.history.at(-1)?.id);
     if (!news || number < this.shown || conversation !== this.conversation) return;
     this.shown = number;
     this.loaded = true;
     this.recognise(news.messages.map((message) => message.id));
-    conversation.learn(news, wasOpen);
+    conversation.learn(news, then);
     this.render();
   }
 
