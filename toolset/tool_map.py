@@ -20,6 +20,7 @@ from toolset.tool import (
 
 MANY = 20  # tools from elsewhere that are all declared
 MOST = 40  # of them that a request declares otherwise
+MOST_BYTES = 64 * 1024  # of their definitions in a request, unless a single one has more
 MOST_OFFERS = 64  # that are remembered
 NO_RULES = Rules()
 FIND_TOOLS = FindTools.name
@@ -79,9 +80,10 @@ class ToolMap(Mapping[str, ValidatedTool]):
         return sum([await tool.forget(conversation) for tool in self._tools.values()])
 
     def offered(self, used: Callable[[], Iterable[str]]) -> tuple[ToolDefinition, ...]:
-        """The definitions for a request: Kaiwa's own; of more than 20 others ``find_tools`` and those in use.
+        """The definitions for a request: Kaiwa's own; of too many others ``find_tools`` and those in use.
 
-        What was sent stays where it is when more is found, so that a vendor's cache of the beginning holds.
+        Too many are more than 20, or more than 64 KiB. What was sent stays where it is when more is found, so that a
+        vendor's cache of the beginning holds, until the oldest make room.
 
         Args:
             used: the names of tools that were called or found, the first one first.
@@ -91,7 +93,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """
         if FIND_TOOLS not in self._tools:
             return self.definitions
-        in_use = tuple(dict.fromkeys(name for name in used() if name in self._others))[-MOST:]
+        in_use = self._newest(list(dict.fromkeys(name for name in used() if name in self._others)))
         if in_use not in self._offers:
             if len(self._offers) == MOST_OFFERS:
                 self._offers.clear()
@@ -143,10 +145,20 @@ class ToolMap(Mapping[str, ValidatedTool]):
         self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
         self.definitions = tuple(tool.definition for tool in tools.values())
         self._others = {each.name: each for each in self.definitions if not each.own}
-        if len(self._others) > MANY:
+        if len(self._others) > MANY or sum(tools[name].size for name in self._others) > MOST_BYTES:
             # Its description tells of these tools, so it is no class variable.
             search: Any = FindTools(tuple(self._others.values()))
             self._tools[FIND_TOOLS] = ValidatedTool(search, *read_schemas(FIND_TOOLS))
+
+    def _newest(self, names: Sequence[str]) -> tuple[str, ...]:
+        """As many of the last ones as a request may declare, at least one."""
+        room, first = MOST_BYTES, len(names)
+        for name in reversed(names[-MOST:]):
+            room -= self._tools[name].size
+            if room < 0 and first < len(names):
+                break
+            first -= 1
+        return tuple(names[first:])
 
     def _without_search(self) -> list[ValidatedTool]:
         return [self._tools[each.name] for each in self.definitions]
