@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from toolset.offer.rules import Rules
@@ -21,6 +24,7 @@ from toolset.tool import (
 MANY = 20  # tools from elsewhere that are all declared
 MOST = 40  # of them that a request declares otherwise
 MOST_BYTES = 64 * 1024  # of their definitions in a request, unless a single one has more
+ARRIVAL_S = 30.0  # of a call, for a tool that is expected
 MOST_OFFERS = 64  # that are remembered
 NO_RULES = Rules()
 FIND_TOOLS = FindTools.name
@@ -47,6 +51,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
         self.commands: dict[str, str] = {}
         self._only_reading = only_reading
         self._sources: dict[str, Sequence[ValidatedTool]] = {}
+        self._expected: dict[str, asyncio.Event] = {}
         self._fixed: dict[str, ValidatedTool] = {}
         for tool in tools:
             name = tool.definition.name
@@ -124,6 +129,23 @@ class ToolMap(Mapping[str, ValidatedTool]):
                 if tool.definition.name != FIND_TOOLS:
                     offered.setdefault(tool.definition.name, tool)
         self._offer(offered)
+
+    def expect(self, prefix: str, listed: asyncio.Event) -> None:
+        """Tools whose names begin so come later: until the event, if at all."""
+        self._expected[prefix] = listed
+
+    async def arrival(self, names: Iterable[str], deadline: float) -> None:
+        """Wait for those of these tools that are expected, as for a call that was approved before a restart.
+
+        Args:
+            deadline: ``time.monotonic()`` seconds.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(ARRIVAL_S, deadline - time.monotonic())):
+                for name in names:
+                    prefix = max((one for one in self._expected if name.startswith(one)), key=len, default="")
+                    if name not in self._tools and prefix:
+                        await self._expected[prefix].wait()
 
     def dropped(self, source: str) -> list[str]:
         """The tools of a source that are not offered, because an earlier one has their name."""

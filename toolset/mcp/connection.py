@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from toolset.mcp.answer import Answer
-from toolset.mcp.catalog import OWN_NAME_CAP, Catalog, make_catalog, shown
+from toolset.mcp.catalog import KEPT, OWN_NAME_CAP, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
 from toolset.mcp.pins import Pins
 from toolset.tool import ToolError
@@ -71,6 +71,7 @@ class McpServer:
         self._is_stale, self._listed_at = False, 0.0
         self._told: set[tuple[str, str]] = set()
         tools.replace(self.name, ())  # so that the order of the servers is that of the file
+        tools.expect(config.prefix[:KEPT], self.settled)
 
     async def run(self) -> None:
         """Stay connected until ``end``."""
