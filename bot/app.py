@@ -314,7 +314,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         language=settings.language,
         trusts_machine=not webhooks,  # with webhooks a proxy stands in front, and every visitor may look local
     )
-    mcp = mcp_route(services.tools, settings, guard)
+    mcp = mcp_route(services.tools, settings, services.metrics, guard)
     files = runtime.files.route()
     routes = [*health_routes(ready), *webhooks, mcp, files, Mount("/", routes=guarded, middleware=[guard])]
     return Starlette(routes=routes)

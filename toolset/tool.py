@@ -318,6 +318,9 @@ class ValidatedTool:
         origin: where the tool comes from, for people.
         own: see ``ToolDefinition``.
 
+    Attributes:
+        size: bytes, about, of its declaration in a request to a model.
+
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
     """
@@ -345,6 +348,7 @@ class ValidatedTool:
         facts = tool.name, tool.description, parameters, response, tool.risk
         unaccepted = bool(getattr(tool, "unaccepted", False))
         self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted)
+        self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""

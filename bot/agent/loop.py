@@ -59,6 +59,7 @@ class Agent:
             TurnFailed: the model's response cannot be used, or somebody stopped the turn.
             AwaitingApproval: the turn waits for a person's decision.
         """
+        await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
         tools = self._tools_of(turn)
         runner = ToolRunner(tools, self._hooks, self._metrics)
         while turn.answer is None:

@@ -9,6 +9,7 @@ each message:
     hangs      true: nothing is answered, and SIGTERM is ignored
     flood      true: the answer to tools/list is a line without an end
     spam       true: after the list, notifications without an end
+    asks       true: after the list, requests without an end, whose answers it does not read
     child      true: starts a process that outlives its parent; its id is written to a file beside
 """
 
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 INFO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}}
+PING = {"jsonrpc": "2.0", "id": "x" * 1_000, "method": "ping"}
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -74,6 +76,8 @@ def serve(path: Path) -> None:
             say({"jsonrpc": "2.0", "id": request["id"], "result": result})
             while script.get("spam") and request["method"] == "tools/list":
                 say(CHANGED)
+            while script.get("asks") and request["method"] == "tools/list":
+                say(PING)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from bot.errors import SettingsError
 from bot.mcp_server.route import mcp_route
 from bot.plugins import open_tools
 from bot.settings import load
+from bot.telemetry import Metrics
 from bot.web.guard import Guard
 from bot.web.port import listen
 from bot.web.server import serving
@@ -133,14 +134,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wttr: WttrFake) -> P
 
 
 @asynccontextmanager
-async def server(token: str = TOKEN) -> AsyncIterator[str]:
+async def server(token: str = TOKEN, metrics: Metrics | None = None) -> AsyncIterator[str]:
     """The route on a port of this machine, behind the guard that stands before the page; its base URL."""
     settings = load().model_copy(update={"console_token": SecretStr(token)})
     catalogue = texts.load()
     signin = SignIn(settings.console_token, SecretStr(""), catalogue, "Kaiwa")
     guard = Middleware(Guard, signin=signin, texts=catalogue, language="en")
     async with open_tools(settings) as tools:
-        app = Starlette(routes=[mcp_route(tools, settings, guard)])
+        app = Starlette(routes=[mcp_route(tools, settings, metrics or Metrics(), guard)])
         with listen("127.0.0.1", 0) as sock:
             async with serving(app, sock):
                 yield f"http://127.0.0.1:{sock.getsockname()[1]}"
@@ -227,6 +228,21 @@ async def test_a_picture_comes_beside_the_result() -> None:
     assert table.text == "1 and 2"
 
 
+async def test_calls_are_counted_as_in_a_turn() -> None:
+    """By tool and outcome; names that are no tool's are one."""
+    metrics = Metrics()
+    async with server(metrics=metrics) as base_url, httpx.AsyncClient(base_url=base_url, headers=BEARER) as http:
+        for name, arguments in (("calculate", {"expression": "1+1"}), ("calculate", {}), ("nobody", {})):
+            call = {**LIST, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+            assert (await http.post("/mcp", json=call, headers=JSON_TYPES)).status_code == 200
+    counted = [line for line in metrics.exposition().decode().splitlines() if line.startswith("kaiwa_tool_calls_total")]
+    assert counted == [
+        'kaiwa_tool_calls_total{outcome="ok",tool="calculate"} 1.0',
+        'kaiwa_tool_calls_total{outcome="error",tool="calculate"} 1.0',
+        'kaiwa_tool_calls_total{outcome="error",tool="unknown"} 1.0',
+    ]
+
+
 async def test_hooks_are_run_as_in_a_turn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the operator refuses is refused here, too."""
     (folder / "_strict.py").write_text(HOOK, "utf-8")
@@ -264,7 +280,7 @@ async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path)
     async with open_tools(load()) as tools:
         tools.replace("other", [ValidatedTool(Other(), LITTLE, A_TEXT, own=False)])
         assert {"other", "find_tools"} <= tools.keys()
-        async with Client(ToolServer.of(tools, load()).server) as mcp:
+        async with Client(ToolServer.of(tools, load(), Metrics()).server) as mcp:
             names = {tool.name for tool in (await mcp.list_tools()).tools}
             assert {f"shout_{number}" for number in range(25)} <= names
             assert names & {"other", "find_tools"} == set()
@@ -380,4 +396,4 @@ async def test_a_hook_that_cannot_be_loaded_is_no_answer(folder: Path, monkeypat
 
     async with open_tools(load()) as tools:
         with pytest.raises(SettingsError, match="HOOKS"):
-            ToolServer.of(tools, load())
+            ToolServer.of(tools, load(), Metrics())
