@@ -292,6 +292,7 @@ class TurnRunner:
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         result = self._crash_apology(lease, journalled, reason)
+        await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
         await self._commit(lease, journalled.turn_id, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
@@ -411,7 +412,7 @@ class TurnRunner:
                     return
                 reply = self._reply(turn, answer)
             result.add(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
-            await self._note_routines(conversation, events, reply, result)
+            await self._note_routines(conversation, events, result, failed=reply.failed)
 
     async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
         """The turn's reply, with the polls that its calls have started."""
@@ -419,11 +420,10 @@ class TurnRunner:
         return [(one, attempt.inbound.address) for one in await show_polls(self._store, kept_in, turn.added, reply)]
 
     async def _note_routines(
-        self, conversation: str, events: list[InboundEvent], reply: Reply, result: TurnResult
+        self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
     ) -> None:
-        """Count failures of the routines among the events; one that rests from now on says so."""
-        for event in (event for event in events if event.is_routine):
-            if await note_outcome(self._store, conversation, event.target, failed=reply.failed):
+        for event in events:
+            if await note_outcome(self._store, conversation, event, failed=failed):
                 result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
 
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
