@@ -118,6 +118,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         refused_since: time of the first of these, milliseconds since the epoch.
         not_before: time before which no attempt is made, milliseconds since the epoch.
         asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
+        failures: number of attempts that ended with an unforeseen exception.
     """
 
     id: str
@@ -129,6 +130,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     refused_since: int = 0
     not_before: int = 0
     asker: str = ""
+    failures: int = 0
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):

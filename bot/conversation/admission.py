@@ -12,6 +12,7 @@ import structlog
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.limits import Excess, Standing, Used, is_operators
+from bot.conversation.reminders import text_of
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent
 from bot.transcript import Message, Text, channel_of, new_id
@@ -19,6 +20,7 @@ from bot.transcript import Message, Text, channel_of, new_id
 log = structlog.stdlib.get_logger(__name__)
 
 REFUSAL_PAUSE_S = 3_600  # between two refusals of one person in a group
+DAY_S = 86_400
 UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
 FORGETS = Excess("user", "forgets")
 
@@ -71,7 +73,7 @@ class Admission:
         admitted = Admitted([one for one in batch if one.event.message.id not in refused_ids])
         for found, refused in beyond:
             log.info("budget.refused", scope=found.scope, unit=found.unit, messages=len(refused))
-            if await self._may_refuse(conversation, refused[-1]):
+            if await self._may_refuse(conversation, refused[-1], turn_id):
                 newest = await self._enrich(conversation, refused[-1])
                 reply = self._refusal(found, newest)
                 answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
@@ -109,11 +111,14 @@ class Admission:
                 counted.append(event)
         return counted
 
-    async def _may_refuse(self, conversation: str, event: InboundEvent) -> bool:
-        """Whether the refusal is sent: in a group, one an hour for each person."""
-        who = event.author_id
+    async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
+        """Whether the refusal is sent: one a day for each routine; in a group, one an hour for each person."""
+        who, kv = event.author_id, self._services.store.kv
+        if event.is_routine:
+            until = f"{self._budgets.day_end:%Y-%m-%d}"
+            return await kv.claim(f"refused_routine:{until}:{conversation}:{event.target}", turn_id, DAY_S)
         whom = f"{channel_of(conversation)}:{who}" if who else conversation
-        return not event.group or await self._services.store.kv.set_if_absent(f"refused:{whom}", REFUSAL_PAUSE_S)
+        return not event.group or await kv.claim(f"refused:{whom}", turn_id, REFUSAL_PAUSE_S)
 
     async def _enrich(self, conversation: str, event: InboundEvent) -> InboundEvent:
         """Look up the author's language and time zone."""
@@ -125,6 +130,8 @@ class Admission:
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
+        if event.is_routine:
+            text = self._sentence("routine", language, routine=text_of(event), refusal=text)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
         return Reply(text, failed=True, note=note)
 

@@ -36,7 +36,7 @@ class InboundMessages:
 
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
-        authors: ids of the people whom the turn answers; others get turns of their own.
+        authors: ids of the people whose messages may join; others get turns of their own. None may join a routine.
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
         has_left_some: what this turn does not answer is in the inbox again.
         received: the messages, with names.
@@ -55,7 +55,7 @@ class InboundMessages:
         self._indexing: list[asyncio.Future[Any]] = []
 
     async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
-        """Choose what a new turn answers: the messages of one person, with complete albums.
+        """Choose what a new turn answers: the messages of one person, with complete albums, or one routine.
 
         Raises:
             LeaseLost: another process has the turn.
@@ -65,7 +65,7 @@ class InboundMessages:
             self.has_left_some = True
             await self._services.store.journal.give_back(self._lease, others)
             return own
-        self.authors = {one.event.author_id for one in own if one.is_text}
+        self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
@@ -169,7 +169,7 @@ class InboundMessages:
         return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
-        self.authors |= {event.author_id for event in events if event.event == "message"}
+        self.authors |= {event.author_id for event in events if event.event == "message" and not event.is_routine}
         self.address = next((event.address for event in reversed(events) if event.address), self.address)
 
     def _with_context(self, event: InboundEvent) -> Message:

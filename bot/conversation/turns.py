@@ -6,6 +6,7 @@ while each attempt records a step, a few times while none does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import structlog
@@ -120,19 +121,20 @@ class TurnRunner:
             if events:
                 answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
-                await self._note_routines(attempt.lease.conversation, events, answer, result)
+                if answer.replies:
+                    failed = any(reply.failed for reply, _ in answer.replies)
+                    await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
             delivery = await self._commit(attempt.lease, attempt.turn_id, result)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
 
     async def _note_routines(
-        self, conversation: str, events: list[InboundEvent], answer: TurnResult, result: TurnResult
+        self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
     ) -> None:
         """Count failures of the routines among the events; one that rests from now on says so."""
-        failed = any(reply.failed for reply, _ in answer.replies)
-        for event in (event for event in events if event.is_routine and answer.replies):
-            if await note_outcome(self._store, conversation, event.target, failed=failed):
+        for event in events:
+            if await note_outcome(self._store, conversation, event, failed=failed):
                 result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
@@ -185,6 +187,7 @@ class TurnRunner:
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         result = await self._crash_apology(lease, journalled, reason)
+        await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
         await self._commit(lease, journalled.turn_id, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)

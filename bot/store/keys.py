@@ -146,6 +146,11 @@ def lists_key(place: str) -> str:
     return f"{_shard_prefix(shard_of(place))}lists:{place}"
 
 
+def reminders_of_key(person: str) -> str:
+    """The key of the reminders that count for a person, in all conversations."""
+    return f"{_shard_prefix(crc32(person.encode()) % SHARDS)}reminders_of:{person}"
+
+
 def pins_key(server: str) -> str:
     """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never expires.
 
@@ -228,7 +233,8 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence", "facts", "lists", "poll", "polls") and {channel, name} <= set(parts)
+    kinds = "seen", "note", "fence", "facts", "lists", "poll", "polls", "reminders_of"
+    return kind in kinds and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:
