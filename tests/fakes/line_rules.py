@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from jsonschema import Draft7Validator
 
-from tests.fakes.line_buttons import quick_reply_errors, template_errors, text_errors, unknown
+from tests.fakes.line_buttons import quick_reply_errors, sender_errors, template_errors, text_errors, unknown
 from tests.fakes.line_flex import flex_errors
 from tests.shared_data import RECORDED
 
@@ -109,6 +109,7 @@ def _message_errors(messages: Any) -> Iterator[tuple[str, str]]:
         return
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
+        yield from sender_errors(message.get("sender"), f"{where}.sender")
         if message.get("type") == "text":
             yield from text_errors(message.get("text"), MOST_UNITS, f"{where}.text")
             yield from unknown(message, TEXT_FIELDS, where)

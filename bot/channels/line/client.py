@@ -22,6 +22,7 @@ from msgspec.json import Decoder
 
 from bot.channels import Take
 from bot.channels.line.types import (
+    Appearance,
     BotInfo,
     Button,
     Card,
@@ -41,6 +42,7 @@ CONNECTIONS = 50
 CONNECT_S = 5.0
 quote = partial(parse.quote, safe="")  # an id is one part of a path
 NOTHING: Mapping[str, str] = MappingProxyType({})
+OWN_APPEARANCE = Appearance()
 MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
 
 
@@ -77,13 +79,22 @@ class Client:
     Args:
         data_base_url: of the images people send.
         timeout_s: of one request.
+        shown: above all messages.
     """
 
-    def __init__(self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        token: str,
+        base_url: str,
+        data_base_url: str = "",
+        timeout_s: float = 10.0,
+        shown: Appearance = OWN_APPEARANCE,
+    ) -> None:
         self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
+        self._shown = shown
         self._opening = asyncio.Lock()
         self._sdk: Any = None
         self._http: ClientSession | None = None
@@ -98,13 +109,13 @@ class Client:
     async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
         """Answer an event; the token works once, for about a minute."""
         sdk = await self.load()
-        request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
+        request = sdk.ReplyMessageRequest(replyToken=token, messages=self._messages(sdk, messages, quote_token))
         _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
 
     async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
         """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
         sdk = await self.load()
-        request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
+        request = sdk.PushMessageRequest(to=to, messages=self._messages(sdk, messages, quote_token))
         headers = {"X-Line-Retry-Key": retry_key}
         _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
 
@@ -198,6 +209,14 @@ class Client:
                 gc.freeze()  # no full collection looks at the SDK's thousands of classes again
             return self._sdk
 
+    def _messages(self, sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
+        quotes = [quote_token or None, *[None] * len(messages)]
+        made = [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
+        if self._shown != OWN_APPEARANCE:
+            for one in made:
+                one.sender = sdk.Sender(name=self._shown.name or None, iconUrl=self._shown.icon_url or None)
+        return made
+
     async def _get(self, model: Any, path: str) -> Any:
         return _read(model, await self._call("GET", path))
 
@@ -229,11 +248,6 @@ class Client:
             raise Failure("LINE cannot be reached", maybe_done=False) from error
         except (TimeoutError, aiohttp.ClientError) as error:
             raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
-
-
-def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
-    quotes = [quote_token or None, *[None] * len(messages)]
-    return [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
 
 
 def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:

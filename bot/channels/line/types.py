@@ -81,6 +81,13 @@ class Button(NamedTuple):
     data: str = ""
 
 
+class Appearance(NamedTuple):
+    """Name and icon above a message, in place of the account's; empty for the account's."""
+
+    name: str = ""
+    icon_url: str = ""
+
+
 class Card(NamedTuple):
     """A title, lines, a small sentence and buttons, which stay in the chat."""
 
