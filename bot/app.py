@@ -19,7 +19,7 @@ from starlette.routing import Mount
 from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
-from bot.channels.line.doctor import set_webhook
+from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.commands import SpokenCommands
@@ -266,8 +266,8 @@ def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[C
     return {"mcp": check} if mcp_servers(settings) else {}
 
 
-async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
-    """Set the webhook URL at LINE.
+async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:
+    """Set the webhook URL and the menu at LINE.
 
     Raises:
         SettingsError: LINE is off.
@@ -276,7 +276,7 @@ async def set_line_webhook(settings: Settings, url: str) -> list[CheckResult]:
     config = channel_config(line.Config, settings)
     if not config.is_on:
         raise SettingsError("LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first")
-    return await set_webhook(config, url)
+    return await set_up(config, url, load(), settings.language)
 
 
 def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> Starlette:

@@ -7,6 +7,7 @@
     approvals   questions with buttons      delivery   reply token or push, and the month's quota
     presence    read, and loading           doctor     for kaiwa doctor
     text        Markdown as plain text, and long texts in pieces
+    stickers    what they say               rich_menu  the menu below chats, with menu_picture
     pictures    those of an answer          polls      votes by button
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/

@@ -30,6 +30,7 @@ from bot.channels.line.types import (
     LineMessage,
     Person,
     Quota,
+    RichMenu,
     WebhookEndpoint,
     WebhookTest,
 )
@@ -201,6 +202,49 @@ class Client:
         test = _read(sdk.TestWebhookEndpointResponse, await self._call("POST", "channel/webhook/test", request))
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
+    async def get_default_menu(self) -> RichMenu | None:
+        """The menu that everybody sees who has none of their own, as far as it was set by this API."""
+        sdk = await self.load()
+        try:
+            menu_id = (await self._get(sdk.RichMenuIdResponse, "user/all/richmenu")).rich_menu_id
+            menu = await self._get(sdk.RichMenuResponse, f"richmenu/{quote(menu_id)}")
+        except Failure as failure:
+            if failure.status == 404:
+                return None
+            raise
+        return RichMenu(menu.rich_menu_id, menu.name)
+
+    async def create_menu(self, menu: RichMenu) -> str:
+        """Create a menu without a picture; its id."""
+        sdk = await self.load()
+        step = menu.width // len(menu.buttons)
+        areas = [
+            sdk.RichMenuArea(
+                bounds=sdk.RichMenuBounds(x=step * number, y=0, width=step, height=menu.height),
+                action=_action(sdk, button),
+            )
+            for number, button in enumerate(menu.buttons)
+        ]
+        size = sdk.RichMenuSize(width=menu.width, height=menu.height)
+        named = {"name": menu.name, "chatBarText": menu.title}
+        request = sdk.RichMenuRequest(size=size, selected=False, areas=areas, **named)
+        created = _read(sdk.RichMenuIdResponse, await self._call("POST", "richmenu", request))
+        return str(created.rich_menu_id)
+
+    async def upload_menu_picture(self, menu_id: str, png: bytes) -> None:
+        """Give a menu its picture, of at most 1 MB."""
+        url = f"{self._data_url}/v2/bot/richmenu/{quote(menu_id)}/content"
+        async with self._send("POST", url, png, {"Content-Type": "image/png"}):
+            pass
+
+    async def set_default_menu(self, menu_id: str) -> None:
+        """Show a menu to everybody who has none of their own."""
+        await self._call("POST", f"user/all/richmenu/{quote(menu_id)}")
+
+    async def delete_menu(self, menu_id: str) -> None:
+        """Delete a menu."""
+        await self._call("DELETE", f"richmenu/{quote(menu_id)}")
+
     async def load(self) -> Any:
         """Import LINE's SDK, once."""
         async with self._opening:
@@ -235,7 +279,7 @@ class Client:
 
         if self._http is None:
             self._http = open_session(self._base_url, connections=CONNECTIONS, connect_s=CONNECT_S)
-        typed = self._headers | dict(headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        typed = self._headers | ({"Content-Type": "application/json"} if body is not None else {}) | dict(headers)
         try:
             async with (
                 asyncio.timeout(self._timeout_s),
