@@ -30,7 +30,7 @@ from bot.agent.turn import (
     TurnStep,
     TurnUpdate,
 )
-from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.channels import MOST_FILES, Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.admission import Admission
 from bot.conversation.alerts import ALARMING
@@ -38,7 +38,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import UNRECORDED, CommandContext, Commands, choice_in
 from bot.conversation.edits import HistoryEditor
-from bot.conversation.files import MOST_FILES, ToolFiles
+from bot.conversation.files import ToolFiles
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
