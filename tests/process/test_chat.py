@@ -121,7 +121,7 @@ def answering(opened: Open, gemini: GeminiFake, wttr: WttrFake, answer: str) -> 
     gemini.say(answer)
     terminal = opened()
     terminal.type("Weather?\r")
-    terminal.see(r"get_weather\(")
+    terminal.see("Weather · ")
     return terminal
 
 
