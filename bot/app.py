@@ -196,7 +196,7 @@ async def open_runtime(
     intake = Intake(store, start, SpokenCommands(texts), services.metrics, votes)
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    console = Console(intake, store.live, _reads(store, signed), texts, settings.language)
+    console = Console(intake, store.live, _reads(services, signed), texts, settings.language)
     channels: dict[str, Channel] = {console.name: console}
     async with AsyncExitStack() as stack:
         if not only_console:
@@ -213,9 +213,11 @@ async def open_runtime(
         yield Runtime(store, intake, console, runner.services.channels, runner, clock, signed, store_full)
 
 
-def _reads(store: Store, files: SignedFiles) -> Reads:
+def _reads(services: ProcessServices, files: SignedFiles) -> Reads:
+    store = services.store
     history, question = partial(read_history, store), partial(read_open_question, store)
-    return Reads(history, question, partial(read_open_polls, store), partial(read_past_polls, store), files)
+    polls = partial(read_open_polls, store), partial(read_past_polls, store)
+    return Reads(history, question, *polls, files, services.agent.tools.title)
 
 
 def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: SignedFiles, *, listens: bool) -> Host:

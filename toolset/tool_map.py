@@ -66,6 +66,11 @@ class ToolMap(Mapping[str, ValidatedTool]):
     def __getitem__(self, name: str) -> ValidatedTool:
         return self._tools[name]
 
+    def title(self, name: str, locale: str) -> str:
+        """What people call a tool, in the language of a locale; empty where it has no title or is gone."""
+        title = self._tools[name].definition.title(locale) if name in self._tools else ""
+        return "" if title == name else title
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)
 

@@ -76,8 +76,8 @@ class ToolRunner:
     async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
         show = turn.context.watcher.show
         call = self._with_reason_apart(call)
-        title = self._tools[call.name].definition.title(turn.context.locale) if call.name in self._tools else ""
-        await show(ToolStarted(call.id, call.name, call.arguments, "" if title == call.name else title))
+        title = self._tools.title(call.name, turn.context.locale)
+        await show(ToolStarted(call.id, call.name, call.arguments, title))
         context = _context(turn, call, index)
         with span("tool", self._metrics) as measured:
             made, outcome = await self._hooks.before(call, context)

@@ -19,6 +19,8 @@ from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
 from bot.transcript import FileRef, Media, Message
 
+MOST_FILES = 4  # of one tool call, and of one answer
+
 
 class Question(Struct, frozen=True, omit_defaults=True):
     """A tool call that waits for a person's approval.

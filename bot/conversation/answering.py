@@ -25,14 +25,14 @@ from bot.agent.turn import (
     TurnStep,
     TurnUpdate,
 )
-from bot.channels import Channel, InboundEvent, Reply
+from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
-from bot.conversation.files import MOST_FILES, ToolFiles
+from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (

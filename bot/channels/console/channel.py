@@ -29,8 +29,13 @@ LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
+ReadTitle = Callable[[str, str], str]
 ReadPolls = Callable[[str], Awaitable[Sequence[Poll]]]
 ReadPastPolls = Callable[[str, Sequence[Message], Collection[str]], Awaitable[Sequence[Poll]]]
+
+
+def _no_title(name: str, language: str) -> str:
+    return ""
 
 
 async def _no_polls(*_: object) -> Sequence[Poll]:
@@ -46,6 +51,7 @@ class Reads(NamedTuple):
         polls: its open polls.
         past_polls: others that were started in these messages, without those whose ids are known.
         files: of tool calls.
+        title: of a tool, by its name and a language; empty without one.
     """
 
     history: ReadHistory
@@ -53,6 +59,7 @@ class Reads(NamedTuple):
     polls: ReadPolls = _no_polls
     past_polls: ReadPastPolls = _no_polls
     files: Files = NO_FILES
+    title: ReadTitle = _no_title
 
 
 class Console(Channel):
@@ -224,6 +231,14 @@ class Console(Channel):
     def routes(self) -> Sequence[BaseRoute]:
         """Messages, decisions, votes and stops in; history and live events out."""
         return Endpoints(self, self._live, self._reads.history, self._reads.files, self._closing).routes()
+
+    def tool_title(self, name: str, languages: str) -> str:
+        """The title of a tool; empty without one.
+
+        Args:
+            languages: see ``sentence``.
+        """
+        return self._reads.title(name, preferred_language(languages, self._language))
 
     def sentence(self, key: str, languages: str) -> str:
         """A sentence of the catalogue.

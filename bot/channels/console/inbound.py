@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated, Protocol, TypeVar
 
 from msgspec import DecodeError, Meta, Struct
@@ -120,6 +121,8 @@ class ConsoleActions(Protocol):
 
     async def stop(self, conversation: str) -> None: ...
 
+    def tool_title(self, name: str, languages: str) -> str: ...
+
     def sentence(self, key: str, languages: str) -> str: ...
 
 
@@ -178,7 +181,8 @@ class Endpoints:
             self._console.open_polls(conversation),
         )
         polls += await self._console.past_polls(conversation, messages, {poll.id for poll in polls})
-        entries = await entries_of(messages, self._files)
+        title = partial(self._console.tool_title, languages=_languages(request))
+        entries = await entries_of(messages, self._files, title)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
