@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
-from tests.toolset.mcp.servers import REAL, TEXT, Hostile, is_alive, listed
+from tests.process.test_shutdown import stopping
+from tests.toolset.mcp.servers import REAL, TEXT, Hostile, flood, is_alive, listed
 from tests.waiting import until, until_true
 
 TALK = "conversation-1"
@@ -105,18 +107,40 @@ async def test_a_stop_during_a_call_ends_server_and_process(tmp_path: Path, gemi
     variables = {"MCP_SERVERS": str(tmp_path / "mcp.json"), "MCP_TRUST": "bad"}
     variables |= {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
     gemini.call("bad_do", {})
-    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
-        await until(lambda: len(running.log("mcp.connected")) == 2)
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        await until(lambda: bool(running.log("mcp.connected")))
         await running.say(TALK, "Do it")
         await until(lambda: hostile.path.with_suffix(".called").exists())
-        running.process.send_signal(signal.SIGTERM)
-        running.process.send_signal(signal.SIGTERM)
+        await stopping(running, signal.SIGTERM)
         assert await running.stop() == 0
     assert left_behind(tmp_path) == []
     hostile.says(tools=[listed("do")], answers={"do": TEXT})
     gemini.say("It is done")
     async with kaiwa(tmp_path, "run", **variables) as running:
         assert await running.answers(TALK, 1) == ["It is done"]
+
+
+async def test_servers_that_flood_take_nothing_from_others(tmp_path: Path, gemini: GeminiFake) -> None:
+    """Over stdio and HTTP, all at once: the process is ready, answers people, calls a working server, and ends."""
+    variables = with_servers(tmp_path, gemini)
+    entries = json.loads((tmp_path / "mcp.json").read_text("utf-8"))["mcpServers"]
+    for kind in ("spam", "asks", "flood"):
+        config = Hostile(tmp_path / f"{kind}.json").says(tools=[listed("do")], **{kind: True})
+        entries[kind] = {"command": config.command, "args": [*config.args]}
+    async with AsyncExitStack() as stack:
+        for kind in ("spam", "returns", "asks", "ends", "grows"):
+            entries[f"http {kind}"] = {"url": await stack.enter_async_context(flood(kind))}
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}), "utf-8")
+        gemini.call("real_greet", {"name": "Hanako"})
+        gemini.say("It greets you")
+        running = await stack.enter_async_context(kaiwa(tmp_path, "run", **variables))
+        assert await running.get("/readyz") == 200
+        await until(lambda: "real" in [line["server"] for line in running.log("mcp.connected")])
+        await running.say(TALK, "Have the server greet me, I am Hanako")
+        assert await running.answers(TALK, 1) == ["It greets you"]
+        assert await running.get("/readyz") == 200
+        assert await running.stop() == 0
+    assert left_behind(tmp_path) == []
 
 
 async def test_all_processes_notice_a_changed_tool(tmp_path: Path, gemini: GeminiFake) -> None:
