@@ -10,12 +10,11 @@ from typing import Any, cast
 
 from toolset.mcp.answer import Answer, response_of, response_schema
 from toolset.mcp.config import ServerConfig, usable
-from toolset.mcp.pins import ListedTool
+from toolset.mcp.pins import OWN_NAME_CAP, ListedTool
 from toolset.mcp.schema import plain_schema
 from toolset.tool import NAME_CAP, NoConfig, Risk, Tool, ToolContext, ToolSetupError, ValidatedTool, WithFiles
 from toolset.web.text import one_line
 
-OWN_NAME_CAP = 128  # characters, as the protocol has it
 DESCRIPTION_CAP = 1_000
 CALL_S = 30.0
 REASON_CAP = 200

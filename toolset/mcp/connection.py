@@ -7,7 +7,7 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from types import ModuleType
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from toolset.mcp.answer import Answer
-from toolset.mcp.catalog import KEPT, OWN_NAME_CAP, Catalog, make_catalog, shown
+from toolset.mcp.catalog import KEPT, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pins import ListedTool, Pins
+from toolset.mcp.pins import Pins, digests_of
 from toolset.tool import ToolError
 from toolset.tool_map import ToolMap
 
@@ -178,7 +178,7 @@ class McpServer:
     async def _refresh(self, session: Session) -> None:
         listing = await session.read_tools()
         self._listed_at, self.has_more = time.monotonic(), listing.has_more
-        pins = await self._pins.pin(self.name, await asyncio.to_thread(_digests, listing.tools))
+        pins = await self._pins.pin(self.name, await asyncio.to_thread(digests_of, listing.tools))
         old = self.catalog
         new = await asyncio.to_thread(make_catalog, self._config, listing.tools, pins, self.call, old)
         new = replace(new, left_out={**listing.malformed, **new.left_out})
@@ -230,10 +230,6 @@ async def _happens(event: asyncio.Event, seconds: float) -> None:
     """Wait for an event, or so long."""
     with anyio.move_on_after(seconds):
         await event.wait()
-
-
-def _digests(tools: Iterable[ListedTool]) -> dict[str, str]:
-    return {one.name: one.digest for one in tools if len(one.name) <= OWN_NAME_CAP}
 
 
 def _load_sdk() -> ModuleType:

@@ -16,7 +16,7 @@ from toolset.mcp.config import ServerConfig
 from toolset.mcp.pace import LINE_BYTES, Pace, has_too_many_values
 
 TIMEOUT = httpx2.Timeout(10.0, read=300.0)
-STREAM = 200  # messages that a stream of the server's own costs, which it may have the SDK open without an end
+STREAM = 200  # messages that opening a stream counts for: a server may end it, and have the SDK open it, ever again
 
 
 def open_client(config: ServerConfig, tls: ssl.SSLContext) -> httpx2.AsyncClient:
@@ -65,15 +65,14 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def _lines(self) -> AsyncIterator[bytes]:
         """The pieces; of a stream of events, with one kind of line end in place of three."""
-        held = b""
+        after_return = False
         async for piece in self._stream:  # type: ignore[union-attr]  # a response of an asynchronous client
             if self._end is None:
                 yield piece
-                continue
-            text = held + piece
-            held = b"\r" if text.endswith(b"\r") else b""
-            yield text.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        yield held.replace(b"\r", b"\n")
+            elif piece:
+                text = piece.removeprefix(b"\n") if after_return else piece
+                after_return = piece.endswith(b"\r")
+                yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     async def aclose(self) -> None:
         await self._stream.aclose()  # type: ignore[union-attr]  # as above

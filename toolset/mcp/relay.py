@@ -16,10 +16,11 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, ListToolsRe
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
+from toolset.mcp.pins import OWN_NAME_CAP
+
 MOST_TOOLS = 200
 UNANSWERED = 256  # requests of a server whose answers it has not read: it is given up
 WAITING = 64  # messages that wait to be sent
-NAME_SHOWN = 128
 
 Received = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
@@ -34,7 +35,7 @@ class Relay:
 
     Attributes:
         version: of the protocol, as negotiated.
-        malformed: by name, what is wrong with tools of the newest page of the list, which it has no more.
+        malformed: what was wrong with tools that are removed from the newest page of the list, by name.
     """
 
     def __init__(self, transport: AbstractAsyncContextManager[Any], ended: Callable[[], None]) -> None:
@@ -106,4 +107,4 @@ def _leave_well_formed(result: dict[str, Any], version: str) -> dict[str, str]:
 
 def _name(tool: Any, index: int) -> str:
     name = tool.get("name") if isinstance(tool, dict) else None
-    return name[:NAME_SHOWN] if isinstance(name, str) else f"number {index + 1}"
+    return name[:OWN_NAME_CAP] if isinstance(name, str) else f"number {index + 1}"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import cast
 
@@ -24,6 +26,12 @@ from toolset.mcp.relay import Received, Streams
 
 EXIT_S = 1.5  # to end by itself when its input ends, and again after SIGTERM
 POLL_S = 0.02
+END_WITH_PARENT = """
+import ctypes, os, sys
+PR_SET_PDEATHSIG, SIGKILL = 1, 9
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 @asynccontextmanager
@@ -35,10 +43,11 @@ async def run_server(config: ServerConfig) -> AsyncIterator[Streams]:
     Raises:
         OSError: it cannot be started.
     """
+    env = get_default_environment() | dict(config.env)
     process = await asyncio.create_subprocess_exec(
-        config.command,
+        *_ending_with_us(config.command, env),
         *config.args,
-        env=get_default_environment() | dict(config.env),
+        env=env,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -56,6 +65,13 @@ async def run_server(config: ServerConfig) -> AsyncIterator[Streams]:
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
+
+
+def _ending_with_us(command: str, env: Mapping[str, str]) -> list[str]:
+    """The command; its process ends when Kaiwa is killed, even if it does not read its input."""
+    if sys.platform != "linux" or shutil.which(command, path=env.get("PATH")) is None:
+        return [command]
+    return [sys.executable, "-I", "-S", "-c", END_WITH_PARENT, command]
 
 
 async def _read(process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[Received]) -> None:

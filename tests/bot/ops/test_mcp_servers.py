@@ -105,6 +105,9 @@ async def test_accepting_pins_what_is_there_now(hostile: Hostile, store: Store) 
     ]
     _, bad = await check_servers(load(), store.tool_pins)
     assert (bad.result, bad.detail) == ("ok", "connected, 3 tools")
+    hostile.says(tools=[listed("x" * 200)])
+    await accept(load(), "bad", store.tool_pins)
+    assert await store.tool_pins.read("bad") == {}
     hostile.says(tools=1)
     with pytest.raises(BadInput, match="bad cannot be read: "):
         await accept(load(), "bad", store.tool_pins)

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import json
 import ssl
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,8 +16,7 @@ import pytest
 from aiohttp import web
 
 from tests.fakes.serving import serving as serving_http
-from tests.project import ROOT
-from tests.toolset.mcp.servers import TEXT, Served, listed, serving
+from tests.toolset.mcp.servers import TEXT, Served, flood, listed, serving
 from tests.waiting import until
 from toolset.mcp.config import ServerConfig
 from toolset.mcp.http import open_client
@@ -135,18 +133,10 @@ async def test_a_session_that_the_server_has_forgotten_is_made_anew() -> None:
 
 @asynccontextmanager
 async def flooding(how: str) -> AsyncIterator[Served]:
-    """Connected to a server that floods, in a process of its own."""
-    program = ROOT / "tests" / "fakes" / "mcp_hostile_http.py"
-    process = await asyncio.create_subprocess_exec(sys.executable, str(program), how, stdout=asyncio.subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        port = int(await process.stdout.readline())
-        async with serving(ServerConfig("s", url=f"http://127.0.0.1:{port}/mcp")) as served:
-            assert served.server.cause == ""
-            yield served
-    finally:
-        process.kill()
-        await process.wait()
+    """Connected to a server that floods."""
+    async with flood(how) as url, serving(ServerConfig("s", url=url)) as served:
+        assert served.server.cause == ""
+        yield served
 
 
 @pytest.mark.process
