@@ -75,7 +75,7 @@ async def run_checks(settings: Settings, openers: Openers, *, patience_s: float 
         *(within("fallback", _check_model("fallback", name, openers)) for name in fallbacks),
         *(within("reviewer", _check_model("reviewer", name, openers)) for name in dict.fromkeys(settings.reviewers)),
         within("store", _check_store(report["store"], openers)),
-        within("tools", _check_tools(report["tools"], settings, openers)),
+        within("tools", _check_tools(report["tools"], report["Open-Meteo"], settings, openers)),
         *(within(name, check()) for name, check in (*openers.mcp.items(), *openers.channels.items())),
         within("port", _check_port(settings)),
     )
@@ -172,7 +172,9 @@ def _check_dead_letters(count: int, newest: Sequence[DeadLetter], now: int) -> C
     )
 
 
-async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) -> list[CheckResult]:
+async def _check_tools(
+    part: CheckResult, open_meteo: CheckResult, settings: Settings, openers: Openers
+) -> list[CheckResult]:
     async with openers.tools() as tools:
         found = [
             CheckResult("ok", part.name, f"{part.detail}: {', '.join(tools)}", part.fix),
@@ -186,6 +188,7 @@ async def _check_tools(part: CheckResult, settings: Settings, openers: Openers) 
                 if outcome.is_error
                 else CheckResult("ok", "weather", f"answers for {BIG_CITY}")
             )
+            found.append(open_meteo)
     return found
 
 

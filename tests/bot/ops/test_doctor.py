@@ -56,6 +56,7 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
             "set READ_ONLY=1 to offer low-risk ones only",
         ),
         CheckResult("ok", "weather", "answers for Tokyo"),
+        CheckResult("ok", "Open-Meteo", "your own server", "set OPEN_METEO=0 to ask wttr.in alone"),
         CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on"),
         CheckResult(
             "off", "Slack", "off", "set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET or SLACK_APP_TOKEN to turn it on"
