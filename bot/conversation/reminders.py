@@ -113,7 +113,7 @@ class PersonalReminders:
         async with store_errors_for_model():
             ms = body.at - await store.now_ms(here)
             if not await count_reminder(store, here, self._event, reminder.id, ms):
-                raise ToolError(f"not set: the user has {MOST} reminders, which is the limit; cancel one first")
+                raise ToolError(f"not set: the user has {MOST} reminders, all conversations together; cancel one first")
             await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
 
     async def read(self) -> list[Reminder]:

@@ -212,7 +212,7 @@ async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis
     errors = await asyncio.gather(*map(add, range(60)))
     assert errors.count("") == MOST
     assert {error for error in errors if error} == {
-        f"not set: the user has {MOST} reminders, which is the limit; cancel one first"
+        f"not set: the user has {MOST} reminders, all conversations together; cancel one first"
     }
     kept = errors.index("")
     refused = next(number for number, error in enumerate(errors) if error)
