@@ -19,6 +19,7 @@ from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
+from zoneinfo import ZoneInfo
 
 import httpx
 from pydantic import BaseModel
@@ -225,6 +226,14 @@ class ToolContext:
     facts: Facts | None = None
     lists: Lists | None = None
     polls: Polls | None = None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The user's time zone; UTC where it is unknown."""
+        try:
+            return ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError):  # no zone, not a relative path, or a folder of zones
+            return ZoneInfo("UTC")
 
 
 class NoConfig(BaseModel):

@@ -166,7 +166,8 @@ class InboundMessages:
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
-        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(one.event, self.authors))
+        is_message = entry.kind == ARRIVAL and not one.event.reminder
+        return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
         self.authors |= {event.author_id for event in events if event.event == "message" and not event.is_routine}

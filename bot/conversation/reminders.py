@@ -32,7 +32,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 MOST = 20  # of one person, in all conversations
 SWEEP_S = 1.0
-SWEEP_LIMIT = 100  # reminders of one sweep
+READ_LIMIT = 100  # reminders read at once
 PUNCTUAL_S = 120  # later than that, a reminder says that it is late
 LATE_S = 6 * 3_600  # later than that, it is only named
 MAX_FAILURES = 3  # of a routine, one after the other; then it rests
@@ -113,7 +113,7 @@ class PersonalReminders:
         async with store_errors_for_model():
             ms = body.at - await store.now_ms(here)
             if not await count_reminder(store, here, self._event, reminder.id, ms):
-                raise ToolError(f"not set: the user has {MOST} reminders, which is the limit; cancel one first")
+                raise ToolError(f"not set: the user has {MOST} reminders, all conversations together; cancel one first")
             await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
 
     async def read(self) -> list[Reminder]:
@@ -188,14 +188,21 @@ class ReminderClock:
         Raises:
             StoreUnavailable: those that have not rung are still due.
         """
-        for alarm in await self._store.reminders.due(SWEEP_LIMIT):
-            try:
-                await self._ring(alarm)
-            except StoreUnavailable:
-                raise
-            except Exception:  # one reminder must not keep the others from coming
-                log.exception("reminder.failed", conversation=alarm.conversation)
-                await self._rest(alarm)
+        is_full = True
+        while is_full:
+            due = await self._store.reminders.due(READ_LIMIT)
+            for alarm in due:
+                await self._try(alarm)
+            is_full = len(due) == READ_LIMIT
+
+    async def _try(self, alarm: Alarm) -> None:
+        try:
+            await self._ring(alarm)
+        except StoreUnavailable:
+            raise
+        except Exception:  # one reminder must not keep the others from coming
+            log.exception("reminder.failed", conversation=alarm.conversation)
+            await self._rest(alarm)
 
     async def _ring(self, alarm: Alarm) -> None:
         now = await self._store.now_ms(alarm.conversation)

@@ -17,6 +17,7 @@ from bot.conversation.limits import Limits
 from bot.conversation.reminders import (
     LATE_S,
     MOST,
+    READ_LIMIT,
     PersonalReminders,
     ReminderClock,
     StoredReminder,
@@ -211,7 +212,7 @@ async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis
     errors = await asyncio.gather(*map(add, range(60)))
     assert errors.count("") == MOST
     assert {error for error in errors if error} == {
-        f"not set: the user has {MOST} reminders, which is the limit; cancel one first"
+        f"not set: the user has {MOST} reminders, all conversations together; cancel one first"
     }
     kept = errors.index("")
     refused = next(number for number, error in enumerate(errors) if error)
@@ -331,3 +332,14 @@ async def test_a_reminder_that_another_process_has_rung_is_no_trouble(store: Sto
         await asyncio.gather(*(clock.sweep() for clock in (stage.clock, other, other)))
     assert [entry["event"] for entry in logs] == ["reminder.rung"]
     assert len(await store.inbox.read(HERE)) == 1
+
+
+async def test_many_at_one_moment_all_come_at_it(store: Store) -> None:
+    """Everybody's reminder at seven."""
+    stage = Stage(store, [])
+    at = await store.now_ms(HERE) - 1
+    kept = encode(StoredReminder("water", at, "UTC", Author("u1")))
+    rooms = [f"mailbox:room-{number}" for number in range(2 * READ_LIMIT + 1)]
+    await asyncio.gather(*(store.reminders.add(room, "r1", "u1", at, kept) for room in rooms))
+    await stage.clock.sweep()
+    assert sorted(stage.rung) == sorted((room, "") for room in rooms)

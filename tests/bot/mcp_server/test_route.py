@@ -6,14 +6,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
@@ -29,7 +29,8 @@ from bot.web.port import listen
 from bot.web.server import serving
 from bot.web.signin import SignIn
 from tests.fakes.wttr import WttrFake
-from toolset.tool import NoConfig, Risk, ToolContext, ValidatedTool
+from tests.toolset.doer import PARAMETERS, RESPONSE, Doer
+from toolset.tool import ValidatedTool
 
 TOKEN = "a-long-token-of-the-console"
 JSON_TYPES = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -99,22 +100,6 @@ class Strict(Hook):
             return Refuse("no pictures")
         return Abort("for the operator") if call.name == "calculate" else None
 '''
-
-
-class Other:
-    """A tool of another server."""
-
-    name: ClassVar[str] = "other"
-    description: ClassVar[str] = "Another tool."
-    risk: ClassVar[Risk] = "low"
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: Any) -> Other:
-        return cls()
-
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        return {"text": "other"}
 
 
 @pytest.fixture(autouse=True)
@@ -278,14 +263,14 @@ async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path)
     from bot.mcp_server.server import ToolServer  # noqa: PLC0415 -- what the route loads
 
     async with open_tools(load()) as tools:
-        tools.replace("other", [ValidatedTool(Other(), LITTLE, A_TEXT, own=False)])
-        assert {"other", "find_tools"} <= tools.keys()
+        tools.replace("other", [ValidatedTool(Doer(), PARAMETERS, RESPONSE, own=False)])
+        assert {"doer", "find_tools"} <= tools.keys()
         async with Client(ToolServer.of(tools, load(), Metrics()).server) as mcp:
             names = {tool.name for tool in (await mcp.list_tools()).tools}
             assert {f"shout_{number}" for number in range(25)} <= names
-            assert names & {"other", "find_tools"} == set()
-            for name in ("other", "find_tools"):
-                assert (await mcp.call_tool(name, {})).is_error
+            assert names & {"doer", "find_tools"} == set()
+            for name in ("doer", "find_tools"):
+                assert (await mcp.call_tool(name, {"do": "it"})).is_error
 
 
 async def test_read_only_changes_nothing_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
