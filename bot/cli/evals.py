@@ -66,7 +66,8 @@ def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | No
         kept.unlink(missing_ok=True)
     _print(run, questions, attempts)
     if before:
-        print_table(("", "question", "right", "why"), report.change_rows(report.changes(before, run)))
+        if changes := report.changes(before, run):
+            print_table(("", "question", "right", "why"), report.change_rows(changes))
         print(report.summary(before, run), file=sys.stderr)
     money = f"prices of {prices.as_of} ({prices.source})"
     print(f"{name}: {len(attempts)} answers, {money}; {path}", file=sys.stderr)
