@@ -66,8 +66,7 @@ def evaluate(model: str, limits: Limits, only: Sequence[str], results: Path | No
         kept.unlink(missing_ok=True)
     _print(run, questions, attempts)
     if before:
-        print_table(("", "question", "right", "why"), report.change_rows(report.changes(before, run)))
-        print(report.summary(before, run), file=sys.stderr)
+        _print_changes(before, run)
     money = f"prices of {prices.as_of} ({prices.source})"
     print(f"{name}: {len(attempts)} answers, {money}; {path}", file=sys.stderr)
     return 1 if all(attempt.error for attempt in attempts) else 0
@@ -128,3 +127,9 @@ def _print(run: report.Run, questions: Sequence[Question], attempts: Sequence[At
     if wrong := list(report.wrong_rows(run)):
         print_table(("not always right", "right", "at first"), wrong)
         print(flush=True)
+
+
+def _print_changes(before: report.Run, run: report.Run) -> None:
+    if changes := report.changes(before, run):
+        print_table(("", "question", "right", "why"), report.change_rows(changes))
+    print(report.summary(before, run), file=sys.stderr)

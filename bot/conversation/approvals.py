@@ -110,7 +110,7 @@ class Approvals:
         arrivals = [parse(event, self._commands) for _, event in readable(waiting)]
         if any(one.is_stop for one in arrivals):
             return _decision(acting, approved=False, reason=REJECTED)
-        if (voted := self._by_votes(acting, votes, [one.event.event for one in arrivals])) is not None:
+        if (voted := self._by_votes(acting, votes, [one.event for one in arrivals])) is not None:
             await self._store.journal.record(lease, DECIDED, encode(voted))
             log.info("approval.voted", tool=acting.call.name, outcome="approved" if voted.approved else "rejected")
             return voted
@@ -135,12 +135,12 @@ class Approvals:
         return _decision(acting, approved=False, reason=TOO_LONG) if shown is None else None
 
     def _by_votes(
-        self, acting: ActingCall, votes: Sequence[Vote], arrivals: Collection[str]
+        self, acting: ActingCall, votes: Sequence[Vote], arrivals: Sequence[InboundEvent]
     ) -> ApprovalDecision | None:
         """The decision that the votes are; None where a person decides.
 
         Args:
-            arrivals: kinds of the events that wait; people who change or take back words are asked.
+            arrivals: wait to be read; an asker who has said more, and people who change or take back words, are asked.
         """
         against = [vote for vote in votes if vote.verdict == "reject"]
         if self._policy.review_mode == "veto" and 2 * len(against) > len(votes):
@@ -148,7 +148,8 @@ class Approvals:
             return _decision(acting, approved=False, reason=f"{VETOED}: {said}")
         decides = self._policy.review_mode == "decide" and acting.call.name in self._policy.review_tools
         is_unanimous = bool(votes) and all(vote.verdict == "approve" for vote in votes)
-        if decides and is_unanimous and not acting.tool.unaccepted and not CHANGES.intersection(arrivals):
+        is_news = any(one.event in CHANGES or one.author_id in ("", acting.asker.id) for one in arrivals)
+        if decides and is_unanimous and not acting.tool.unaccepted and not is_news:
             return _decision(acting, approved=True)
         return None
 
