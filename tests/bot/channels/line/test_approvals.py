@@ -104,7 +104,7 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
 
 
 @pytest.mark.parametrize("letter", ["🍎", "頼", "אa"])
-@pytest.mark.parametrize(("words", "reviewer"), [("launch it", "Reviewer "), ("打ち上げて", "レビュアー ")])
+@pytest.mark.parametrize(("words", "reviewer"), [("launch the rocket", "Reviewer "), ("打ち上げて", "レビュアー ")])
 async def test_the_longest_question_with_every_reviewers_words_is_asked(
     store: Store, fake: LineFake, letter: str, words: str, reviewer: str
 ) -> None:

@@ -128,7 +128,7 @@ async def test_the_longest_question_with_every_reviewers_words_is_asked(pipeline
     """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes are there."""
     reviewers = wordy_reviewers(letter)
     pipeline = await pipelines.pipeline(longest_call(letter), Step("Up"), reviewers=reviewers, launch=TitledLaunch())
-    await pipeline.take(as_json(mention("launch it", TS)))
+    await pipeline.take(as_json(mention("launch the rocket", TS)))
     assert pipelines.fake.shown[0].count("Reviewer ") == 5
     await pipeline.press(APPROVE)
     assert pipeline.runs == 1

@@ -161,7 +161,7 @@ async def test_a_press_that_slack_sends_again_counts_once(poll: Poll) -> None:
 
 async def test_a_burst_of_presses_makes_few_updates(poll: Poll) -> None:
     """One shows all votes that have come; the next waits a while."""
-    poll.slack.poll_pause_s = 0.3
+    poll.slack.poll_pause_s = 1.5
     for number in range(20):
         assert await poll.post(poll.pressed("kaiwa_vote_2", user=f"U9{number:07}")) == 200
     await poll.work()
@@ -209,7 +209,7 @@ async def test_forget_me_takes_what_waits_to_show_a_vote(poll: Poll, redis: Redi
     assert await poll.post(as_json(message("forget me", LATER, channel=DIRECT, user=OTHER))) == 200
     poll.due.remove(KEPT_IN)
     await poll.work()
-    assert poll.fake.shown[-1].startswith("Done: I have deleted what I kept of you")
+    assert poll.fake.shown[-1].startswith("あなたについて保存していたものを削除しました")
     [left] = await poll.store.outbox.read(KEPT_IN)
     assert USER.encode() in left
     values = [await redis.lrange(key, 0, -1) async for key in redis.scan_iter("*:outbox:*")]
