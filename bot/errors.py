@@ -5,6 +5,7 @@
     ├── BadInput                 the edge refuses what came in; the sender gets the sentence
     ├── StoreUnavailable         webhooks answer 503, the worker waits and tries again
     ├── LeaseLost                another process owns the turn: leave without a word
+    ├── MessagesChanged          people have edited or taken back what was answered: the turn goes on
     ├── ModelError               the model gave no answer
     │   ├── TryAgain             passing: the same request may be sent again
     │   ├── ModelUnusable        a refused key, an unknown model: go on to the next model
@@ -51,6 +52,10 @@ class StoreUnavailable(KaiwaError):
 
 class LeaseLost(KaiwaError):
     """The fencing token is no longer the newest one of its conversation."""
+
+
+class MessagesChanged(KaiwaError):
+    """A message was edited or taken back before its answer was committed; nothing was stored."""
 
 
 class ModelError(KaiwaError):

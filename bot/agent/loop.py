@@ -5,6 +5,7 @@ This module knows no channel, no store and no vendor.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 
@@ -62,16 +63,19 @@ class Agent:
         await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
         tools = self._tools_of(turn)
         runner = ToolRunner(tools, self._hooks, self._metrics)
+        is_changed = False
         while turn.answer is None:
             if turn.calls:
                 await runner.run(turn)
-            await turn.check_inbox()
+            await turn.check_inbox(certain=is_changed)
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
             may_call = turn.rounds < self.max_tool_turns
-            response = await self._ask(turn, tools, may_call)
+            response = await self._ask_unless_changed(turn, tools, may_call)
+            if is_changed := response is None:
+                continue
             _refuse_useless(response, may_call)
             message = _recorded(response.message, turn.added, tools)
             await turn.record_response(message, response.stop_reason, response.grounding)
@@ -86,6 +90,19 @@ class Agent:
     def _tools_of(self, turn: Turn) -> ToolMap:
         """The tools of this place and person."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
+
+    async def _ask_unless_changed(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse | None:
+        """The model's response; None if a message that it answers was changed meanwhile."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                with turn.asking(limit):
+                    return await self._ask(turn, tools, may_call)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        await turn.context.watcher.show(AnswerRestarted())
+        return None
 
     async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:
         system = system_prompt(self.system, turn.context.style)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
@@ -197,6 +199,7 @@ class Turn:
         self._started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
+        self._asking: asyncio.Timeout | None = None
 
     async def request(self) -> Sequence[Message]:
         """The messages of the next request."""
@@ -310,6 +313,21 @@ class Turn:
     async def check_inbox(self, *, certain: bool = False) -> None:
         """Let new messages join the turn. The turn must have no open call."""
         self.restore_update(await self._ports.check_inbox(certain=certain))
+
+    @contextmanager
+    def asking(self, limit: asyncio.Timeout) -> Iterator[None]:
+        """While the context is open, ``restart`` makes the limit expire."""
+        self._asking = limit
+        try:
+            yield
+        finally:
+            self._asking = None
+
+    def restart(self, message_id: str) -> None:
+        """End the request to the model under way, if it answers this message, which was changed."""
+        answers = any(message.role == "user" and message.id == message_id for message in self.added)
+        if answers and self._asking is not None and not self._asking.expired():
+            self._asking.reschedule(asyncio.get_running_loop().time())
 
     async def record_result(self, result: ToolResult) -> None:
         """Record a tool's result, then add it to the turn."""

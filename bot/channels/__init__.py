@@ -93,6 +93,8 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
+        takes_back: unless None, the messages of these deliveries and the stream of the delivery's turn are deleted, and
+            nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send nothing either.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
     """
@@ -107,6 +109,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    takes_back: tuple[str, ...] | None = None
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -121,6 +124,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         not_before: time before which no attempt is made, milliseconds since the epoch.
         asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
         failures: number of attempts that ended with an unforeseen exception.
+        answers: ids of the answered messages; when these change, the delivery is void.
     """
 
     id: str
@@ -133,6 +137,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     not_before: int = 0
     asker: str = ""
     failures: int = 0
+    answers: tuple[str, ...] = ()
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):
@@ -172,6 +177,11 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     planned_at: int = 0
     choice: int = 0
     courtesy: str = ""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it changes message ``target``."""
+        return self.event in ("edited", "unsent")
 
     @property
     def is_routine(self) -> bool:
@@ -328,12 +338,14 @@ class Channel(Protocol):
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
         is_prompt: a message that arrives while a question is open answers it, as at a terminal's prompt. Elsewhere
             people may write it before they see the question.
+        takes_back: it can delete what it has sent.
         poll_pause_s: the least time between two messages or changes of a message that show how a poll stands.
     """
 
     name: str
     style: str
     is_prompt: bool = False
+    takes_back: bool = False
     poll_pause_s: float = 0.0
 
     @abstractmethod

@@ -29,7 +29,7 @@ from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
-from bot.conversation.cancellation import CancelRegistry
+from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
 from bot.conversation.files import ToolFiles
@@ -65,11 +65,19 @@ KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STA
 
 @dataclass(slots=True)
 class TurnResult:
-    """What a turn commits: messages for the history, replies with their addresses, the model that answered."""
+    """What a turn commits.
+
+    Attributes:
+        messages: for the history.
+        replies: with their addresses.
+        model: the one that answered.
+        may_be_reopened: all that was said is the model's answer.
+    """
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
+    may_be_reopened: bool = False
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""
@@ -188,11 +196,9 @@ class Answerer:
                 await self._restore(turn, step, inbound)
             try:
                 async with asyncio.timeout(TURN_S) as limit:
-                    with self._cancellations.track(conversation, limit) as run:
-                        may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
-                        if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
-                            raise TurnFailed("stopped", STOPPED)
-                        answer = await self._agent.run(turn)
+                    restart = partial(self._restart, turn, inbound)
+                    with self._cancellations.track(conversation, limit, restart) as run:
+                        answer = await self._run(turn, inbound)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -203,7 +209,23 @@ class Answerer:
                     await watcher.show(AnswerRestarted())
                     return TurnResult()
                 reply = self._reply(turn, answer)
-            return TurnResult(media.describe(turn.added), [await self._addressed(turn, reply, attempt)], turn.model)
+            may_be_reopened = not (reply.failed or turn.stopped or any(event.is_routine for event in events))
+            replies = [await self._addressed(turn, reply, attempt)]
+            return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
+
+    async def _run(self, turn: Turn, inbound: InboundMessages) -> Message | None:
+        """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
+        has_missed = self._cancellations.take_missed(turn.context.conversation)
+        if (turn.open_calls() or has_missed) and await inbound.is_to_stop():
+            raise TurnFailed("stopped", STOPPED)
+        if has_missed and not turn.open_calls():
+            await turn.check_inbox(certain=True)
+        return await self._agent.run(turn)
+
+    def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
+        """End the request to the model under way, if it was made without the change, which counts."""
+        if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):
+            turn.restart(change.message_id)
 
     async def _addressed(self, turn: Turn, reply: Reply, attempt: Attempt) -> tuple[Reply, str]:
         """The turn's reply, with the poll that a call has started, and its address."""

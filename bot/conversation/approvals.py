@@ -205,7 +205,7 @@ class Approvals:
         inbox = readable(await self._store.inbox.read(lease.conversation))
         waiting = [(entry, parse(event, self._commands)) for entry, event in inbox]
         remaining, unclear = len(waiting), None
-        changed = {one.event.target for _, one in waiting if one.event.event in ("edited", "unsent")}
+        changed = {one.event.target for _, one in waiting if one.event.is_change}
         reading = Reading(journal, journalled.shown, changed, is_prompt=is_prompt)
         ended = next((one for one in waiting if _ends(reading, one[1])), None)  # counts before all others
         for entry, parsed in [ended] if ended else waiting:

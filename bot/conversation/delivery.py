@@ -113,7 +113,9 @@ class OutboxRelay:
             self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
         # Recorded first: after a crash the next process knows that the delivery may have been sent.
-        await self._store.outbox.replace_head(lease, encode(delivery))
+        if not await self._store.outbox.replace_head(lease, encode(delivery), delivery.answers):
+            log.info("delivery.held", delivery=delivery.id)
+            return await self._store.now_ms(lease.conversation)  # the turn that reads the change comes first
         return await self._attempt(lease, delivery)
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:

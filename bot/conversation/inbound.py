@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -28,6 +28,8 @@ log = structlog.stdlib.get_logger(__name__)
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
+MOST_CHANGES = 10  # of one turn's messages; with more edits the turn would never end
+
 WaitingEvent = tuple[InboxEntry, ParsedEvent]  # an entry of the inbox, and its content
 
 
@@ -40,9 +42,11 @@ class InboundMessages:
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
         has_left_some: what this turn does not answer is in the inbox again.
         received: the messages, with names.
+        changes: ids of the edits and retractions that have joined the turn.
+        is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
     """
 
-    def __init__(self, services: Services, lease: Lease, editor: HistoryEditor) -> None:
+    def __init__(self, services: Services, lease: Lease, editor: HistoryEditor, changes: Iterable[str] = ()) -> None:
         self._services = services
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
@@ -52,7 +56,14 @@ class InboundMessages:
         self.decisions: set[str] = set()
         self.has_left_some = False
         self.received: list[InboundEvent] = []
+        self.changes = set(changes)
+        self.is_blocked = False
         self._indexing: list[asyncio.Future[Any]] = []
+
+    @property
+    def may_be_edited(self) -> bool:
+        """Whether edits still count before the answer; messages taken back always do."""
+        return len(self.changes) < MOST_CHANGES
 
     async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
         """Choose what a new turn answers: the messages of one person, with complete albums, or one routine.
@@ -130,12 +141,15 @@ class InboundMessages:
         """Move what may join from the inbox into the turn's journal."""
         if joining := self._select_joining(await self._waiting()):
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
+            self.changes |= {one.event.message.id for _, one in joining if one.event.is_change}
         return [one for _, one in joining]
 
     async def _waiting(self) -> list[WaitingEvent]:
         waiting = []
+        self.is_blocked = False
         for entry in await self._services.store.inbox.read(self._lease.conversation):
             if (event := read_event(entry.body)) is None:
+                self.is_blocked = True
                 break  # the next turn deals with this entry and with all that follow
             waiting.append((entry, parse(event, self._services.commands)))
         return waiting

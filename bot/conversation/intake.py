@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bot.channels import Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
-from bot.conversation.cancellation import TOPIC
+from bot.conversation.cancellation import CHANGES, TOPIC, Change
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
@@ -73,9 +73,18 @@ class Intake:
         if accepted is not Accepted.LEASED:
             # A duplicate too: the process of the first one may have died between the write and this line.
             self._start(conversation, event.author_id if parsed.is_text else "")
-        if accepted is Accepted.LEASED and parsed.is_stop:
-            await self._store.live.publish(TOPIC, conversation.encode())
+        if accepted is Accepted.LEASED:
+            await self._tell_turn(conversation, parsed)
         return bool(accepted)
+
+    async def _tell_turn(self, conversation: str, parsed: ParsedEvent) -> None:
+        """Tell the process that has the lease, whichever it is, what concerns a turn under way."""
+        if parsed.is_stop:
+            await self._store.live.publish(TOPIC, conversation.encode())
+        elif parsed.event.is_change:
+            event = parsed.event
+            change = Change(conversation, event.target, event.message.id, event.event == "unsent")
+            await self._store.live.publish(CHANGES, encode(change))
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""
@@ -87,7 +96,7 @@ class Intake:
 
 def _kind_of(parsed: ParsedEvent) -> str:
     """The kind of the inbox entry: what may join a turn under way, and what waits for the turn's end."""
-    if parsed.event.event in ("edited", "unsent"):
+    if parsed.event.is_change:
         return CHANGE
     if parsed.event.event == "decision" or parsed.is_stop:
         return CONTROL

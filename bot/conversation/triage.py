@@ -104,7 +104,7 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.canned.append(replace(event, target="approval.over"))
         elif event.event == CONVERSATION_DELETED:
             found = Triage(conversation_deleted=event)
-        elif event.event in ("edited", "unsent"):
+        elif event.is_change:
             _change(found, event)
     _drop_reminders(found)
     return found
@@ -125,6 +125,8 @@ def _drop_reminders(found: Triage) -> None:
 def _change(found: Triage, event: InboundEvent) -> None:
     """Edit a message or take it back: here if the batch holds it, else later in the history."""
     new = event.message if event.event == "edited" else None
+    if new is None:
+        found.canned = [known for known in found.canned if known.message.id != event.target]
     index = next((index for index, known in enumerate(found.messages) if known.message.id == event.target), None)
     if index is None:
         found.edited[event.target] = new

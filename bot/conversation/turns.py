@@ -31,12 +31,13 @@ from bot.conversation.journal import (
 )
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
+from bot.conversation.reopening import AnsweredTurn, Reopening, last_address, reply_taking_back
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
-from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
-from bot.store import InboxEntry, JournalledTurn, Lease
+from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
+from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
-from bot.transcript import TurnRecord, channel_of, encode, new_id
+from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -64,6 +65,12 @@ def _end(measured: Span, result: TurnResult) -> None:
         measured.end("turn.answered", "answered", messages=len(result.messages))
 
 
+def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
+    """The messages of an answer that must be unchanged when it is committed."""
+    ids = () if inbound.is_blocked else [message.id for message in answered if message.role == "user"]
+    return Condition(ids, only_unsent=not inbound.may_be_edited)
+
+
 class TurnRunner:
     """Takes turns, each under its conversation's lease."""
 
@@ -75,6 +82,7 @@ class TurnRunner:
         self._approvals = Approvals(services)
         self._admission = Admission(services)
         self._commands = Commands(services, self._editor, self._admission, agent.tools)
+        self._reopening = Reopening(services.store)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
@@ -100,12 +108,14 @@ class TurnRunner:
             return Taken()
         try:
             journal = read_entries(journalled.entries)
-            if journal.open_question is not None:
-                await self._decide(lease, channel, journalled, journal)
-                return Taken()  # the turn goes on after the delivery of the decision
-            inbound = InboundMessages(self._services, lease, self._editor)
+            if await self._do_first(lease, channel, journalled, journal):
+                return Taken()
+            inbound = InboundMessages(self._services, lease, self._editor, journal.changes)
             attempt = Attempt(lease, channel, journalled, inbound, standing, quietly)
             return Taken(delivery=await self._attempt(attempt, journal))
+        except MessagesChanged:
+            log.info("turn.restarted")
+            return Taken()  # the turn goes on from its journal, as after a crash, and checks the inbox first
         except (LeaseLost, AwaitingApproval, StoreUnavailable):
             raise
         except Exception as error:  # the next attempt may succeed; details go to the log
@@ -118,16 +128,26 @@ class TurnRunner:
         """Take the turn to its commit; the head of the outbox, see ``Taken``."""
         with span("turn", self._services.metrics) as measured:
             events, result = await self._prepare(attempt, journal)
+            unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
                 answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
                 if answer.replies:
                     failed = any(reply.failed for reply, _ in answer.replies)
                     await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
-            delivery = await self._commit(attempt.lease, attempt.turn_id, result)
+                unless = _condition(attempt.inbound, answer.messages)
+                result.may_be_reopened = is_alone and answer.may_be_reopened
+            if not result.replies and (events or attempt.journalled.is_resumed):
+                self._take_back(attempt, journal, result)
+            delivery = await self._commit(attempt.lease, attempt.turn_id, result, unless=unless)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
+
+    def _take_back(self, attempt: Attempt, journal: TurnJournal, result: TurnResult) -> None:
+        """Have the channel delete what this attempt or an earlier one has streamed of an answer that nobody gets."""
+        if attempt.channel.takes_back:
+            result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -136,6 +156,17 @@ class TurnRunner:
         for event in events:
             if await note_outcome(self._store, conversation, event, failed=failed):
                 result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
+
+    async def _do_first(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> bool:
+        """Read the decision that a turn waits for, or reopen the turn before a new one.
+
+        Returns:
+            Whether there was anything to do; a turn goes on after the deliveries that come of it.
+        """
+        if journal.open_question is not None:
+            await self._decide(lease, channel, journalled, journal)
+            return True
+        return not journal.steps and await self._reopening.reopen(lease, channel, journal.events)
 
     async def _decide(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> None:
         """Read the answers to the open question. Commands of other people run meanwhile."""
@@ -248,18 +279,24 @@ class TurnRunner:
                 result.messages = ()
         return found.messages, result
 
-    async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> Delivery | None:
+    async def _commit(
+        self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "", unless: Condition = ALWAYS
+    ) -> Delivery | None:
         """End the turn.
 
         Returns:
             The first delivery, if it is the head of the outbox. It is stored as attempted: the attempt follows at once.
+
+        Raises:
+            MessagesChanged: see ``Condition``.
         """
         channel = self._services.channel(lease.conversation)
         parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
         authors = (message.author for message in reversed(result.messages) if message.role == "user")
         asker = next((author.id for author in authors if author), "")
+        asked = tuple(message.id for message in result.messages if message.role == "user")
         deliveries = [
-            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker)
+            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, answers=asked)
             for number, (reply, address) in enumerate(parts, 1)
         ]
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
@@ -267,5 +304,7 @@ class TurnRunner:
         self._services.budgets.count(turn_id)  # together with the commit
         head = replace(deliveries[0], attempts=1) if deliveries and not given_up else None
         stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
-        is_head = await self._store.journal.commit(lease, entry, stored, KEEP_TURNS, given_up, attempted)
+        answered = encode(AnsweredTurn(turn_id, len(deliveries))) if result.may_be_reopened else b""
+        what = entry, stored, KEEP_TURNS, given_up, attempted, unless
+        is_head = await self._store.journal.commit(lease, *what, answered=answered)
         return head if is_head else None

@@ -35,7 +35,7 @@ from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
-from bot.store.journal import Journal, JournalledTurn, Opened, ShownQuestion
+from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened, ShownQuestion
 from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
 from bot.store.leases import Lease, Leases
@@ -51,6 +51,7 @@ from bot.store.tool_pins import ToolPins
 from bot.tasks import run_beside
 
 __all__ = [
+    "ALWAYS",
     "ARRIVAL",
     "ASIDE",
     "CHANGE",
@@ -60,6 +61,7 @@ __all__ = [
     "Accepted",
     "Alarm",
     "Claim",
+    "Condition",
     "Counter",
     "Day",
     "DeadLetter",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from bot.store.clients import Client, translate_errors
-from bot.store.frames import Entry, pack, unpack
+from bot.store.frames import ANSWERED, Entry, pack, unpack
 from bot.store.history import StoredHistory
 from bot.store.keys import Keys
 from bot.store.leases import LEASE_MS, Lease, new_token
@@ -67,6 +67,21 @@ class Failures(NamedTuple):
 
     times: int
     retry_at: int
+
+
+class Condition(NamedTuple):
+    """When a commit is refused: the inbox holds a change of a message that the turn answers.
+
+    Attributes:
+        message_ids: of the messages that the turn answers.
+        only_unsent: edits do not count, only messages taken back.
+    """
+
+    message_ids: Sequence[str] = ()
+    only_unsent: bool = False
+
+
+ALWAYS = Condition()
 
 
 class Journal:
@@ -161,6 +176,9 @@ class Journal:
         keep_turns: int,
         given_up: str = "",
         attempted: bytes = b"",
+        unless: Condition = ALWAYS,
+        *,
+        answered: bytes = b"",
     ) -> bool:
         """End the turn: add its entry to the history and its deliveries to the outbox, delete the journal.
 
@@ -168,15 +186,48 @@ class Journal:
             keep_turns: the newest turns the history keeps, at least 1.
             given_up: why the turn has no answer; its messages become a dead letter.
             attempted: the first delivery as attempted, to be stored in its place if it is the head of the outbox.
+            unless: looked at in the same script.
+            answered: what ``read_answered`` returns with the journal, which is then kept for a while.
 
         Returns:
             Whether these deliveries are the whole outbox.
+
+        Raises:
+            MessagesChanged: see ``unless``.
         """
-        entry = history_entry or b""
-        length = await self._scripts.run(
-            "commit", lease.conversation, lease.token, keep_turns, entry, given_up, attempted, *deliveries
-        )
+        ids, counted = unless.message_ids, "unsent" if unless.only_unsent else "all"
+        kept = pack(ANSWERED, "", answered) if answered else b""
+        how = keep_turns, history_entry or b"", given_up, attempted, kept, counted, len(ids)
+        length = await self._scripts.run("commit", lease.conversation, lease.token, *how, *ids, *deliveries)
         return int(length) == len(deliveries)
+
+    async def read_answered(self, conversation: str) -> tuple[bytes, list[Entry]] | None:
+        """What was kept of the turn that was committed last, if it can be reopened: ``answered``, and its journal."""
+        async with translate_errors():
+            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).answered, 0, -1))
+        if not frames:
+            return None
+        *entries, answered = map(unpack, frames)
+        return answered.body, entries
+
+    async def reopen(
+        self, lease: Lease, turn_id: str, new_turn_id: str, undelivered: Sequence[bytes], sends: bytes = b""
+    ) -> bool:
+        """Go on with the turn that was committed last; its entry in the history is deleted.
+
+        The entries of the turn under way, which has no step, are put back to the front of the inbox.
+
+        Args:
+            turn_id: of the committed turn.
+            new_turn_id: for what it does now, as ids of deliveries are made with it.
+            undelivered: its deliveries, which are removed from the outbox.
+            sends: a delivery to add to the outbox.
+
+        Returns:
+            False where nothing was done: it is too late.
+        """
+        how = turn_id, new_turn_id, sends
+        return bool(await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered))
 
 
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from bot.store.clients import Client, translate_errors
@@ -36,9 +37,17 @@ class Outbox:
         """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days."""
         return bool(await self._scripts.run("post", conversation, delivery, message_id=delivery_id))
 
-    async def replace_head(self, lease: Lease, delivery: bytes) -> None:
-        """Store the progress of the delivery."""
-        await self._scripts.run("replace_head", lease.conversation, lease.token, delivery)
+    async def replace_head(self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()) -> bool:
+        """Store the progress of the delivery.
+
+        Args:
+            answers: ids of messages.
+
+        Returns:
+            False where nothing was stored: inbox or journal hold a change of one of ``answers``, and no step of a turn
+            that has seen it.
+        """
+        return bool(await self._scripts.run("replace_head", lease.conversation, lease.token, delivery, *answers))
 
     async def remove_head(self, lease: Lease, question_id: str = "", shown_at: int | None = None) -> bytes | None:
         """Remove the delivery, which has arrived; returns the next one, or ``RELEASED``: no work was left.

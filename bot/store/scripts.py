@@ -18,9 +18,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from redis.exceptions import ResponseError
 
-from bot.errors import LeaseLost
+from bot.errors import LeaseLost, MessagesChanged
 from bot.store.clients import Client, translate_errors
 from bot.store.keys import (
+    ANSWERED_S,
     DEAD_LETTERS,
     DEAD_S,
     HISTORY_BYTES,
@@ -29,6 +30,7 @@ from bot.store.keys import (
     INBOX_ENTRIES,
     INBOX_FEW,
     INDEX_S,
+    MOMENT_S,
     POLL_S,
     REMINDER_S,
     SCRIPT_KINDS,
@@ -47,6 +49,7 @@ Name = Literal[
     "join",
     "record",
     "commit",
+    "reopen",
     "replace_head",
     "remove_head",
     "move_head_to_dead_letters",
@@ -71,6 +74,7 @@ Name = Literal[
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
+REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
 
 Argument = str | int | bytes
 
@@ -104,6 +108,7 @@ class Scripts:
 
         Raises:
             LeaseLost: the script is fenced and its token is not the lease's.
+            MessagesChanged: from ``commit``.
             StoreUnavailable: see ``translate_errors``.
         """
         script, keys = self._scripts[name], Keys(conversation)
@@ -113,8 +118,8 @@ class Scripts:
             try:
                 return await self._client.eval(script.text, len(names), *names, conversation, *arguments)
             except ResponseError as error:
-                if str(error) == "LEASELOST":
-                    raise LeaseLost(conversation) from error
+                if (refusal := REFUSALS.get(str(error))) is not None:
+                    raise refusal(conversation) from error
                 raise
 
 
@@ -124,6 +129,8 @@ def _read(name: Name, history_s: int) -> Script:
     constants = {
         "SEEN_S": SEEN_S,
         "WORK_S": WORK_S,
+        "ANSWERED_S": ANSWERED_S,
+        "MOMENT_S": MOMENT_S,
         "INDEX_S": INDEX_S,
         "REMINDER_S": REMINDER_S,
         "POLL_S": POLL_S,

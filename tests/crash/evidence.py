@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import RecordedResponse, StartedCall
+from bot.channels import Delivery
 from bot.conversation.delivery import decode_delivery
 from bot.conversation.history import read_record
 from bot.conversation.journal import read_entries
@@ -16,7 +18,7 @@ from bot.transcript import Message, ToolResult
 from tests.bot.store.turns import key
 from tests.crash.simulation import BY_MODEL, Conversation, Process
 
-PASSING = [kind for kind in CONVERSATION_KINDS if kind != "history"]
+PASSING = [kind for kind in CONVERSATION_KINDS if kind not in ("history", "answered")]
 
 Results = dict[int, dict[str, Any]]  # by the call's argument n
 
@@ -29,13 +31,15 @@ class Record:
         said: ids of the model's messages.
         begun: calls that must not be made twice, by their argument ``n``.
         outbox: attempts at deliveries that are not known to have arrived, by id.
-        is_answered: no message waits for an answer, or for the rest of one.
+        void: the model's answers that a change has made void; nobody asks for them again.
+        is_answered: no message waits for an answer, or for the rest of one, or is still to come.
     """
 
     said: set[str]
     begun: set[int]
     results: Results
     outbox: dict[str, int]
+    void: int
     is_answered: bool
 
     def since(self, before: Record) -> Record:
@@ -83,7 +87,8 @@ async def record_of(conversation: Conversation) -> Record:
         begun={calls[step.call_id] for step in steps if isinstance(step, StartedCall)},
         results=_results(past) | {calls[result.call_id]: result.response for result in results},
         outbox={delivery.id: delivery.attempts for delivery in outbox},
-        is_answered=not (journal or await conversation.frames("inbox")),
+        void=conversation.void,
+        is_answered=not (journal or await conversation.frames("inbox") or conversation.to_come),
     )
 
 
@@ -95,7 +100,7 @@ async def ending_of(conversation: Conversation, last: Process, record: Record) -
     past = await _past(conversation)
     left = [kind for kind in PASSING if await conversation.redis.exists(key(kind, conversation.name))]
     return Ending(
-        answers=list({delivery.id: delivery.reply.text for delivery in sent}.values()),
+        answers=_shown(sent),
         past=[message.text for message in past if message.text],
         results=_results(past),
         asked=last.asked,
@@ -119,9 +124,16 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
     return replace(
         whole,
         results=whole.results | {n: {"error": INTERRUPTED} for n in interrupted},
-        asked=0 if is_over else whole.asked - len(record.said),
+        asked=0 if is_over else whole.asked - len(record.said) - record.void,
         called=[] if is_over else open_calls,
     )
+
+
+def _shown(sent: Sequence[Delivery]) -> list[str]:
+    """What people see in the end."""
+    gone = {id for delivery in sent for id in delivery.reply.takes_back or ()}
+    shown = {one.id: one.reply.text for one in sent if one.id not in gone and one.reply.takes_back is None}
+    return list(shown.values())
 
 
 async def _past(conversation: Conversation) -> list[Message]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace as replaced
 
 from bot.channels import AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
-from bot.conversation.cancellation import TOPIC
+from bot.conversation.cancellation import CHANGES
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
@@ -56,10 +56,12 @@ class Scenario:
         think: the model.
         earlier: was answered before.
         during: comes in while somebody attends, one after the other, each as soon as a request of this name has been
-            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is being called.
+            carried out; ``asked``: a question is known to have been delivered; ``call``: a tool is being called;
+            ``written``: the model has written its answer, which is not committed yet.
         afterwards: comes in between the death and the take-over.
         busy: how often the platform says that it is busy.
         is_mute: the platform takes no questions.
+        deletes: the platform deletes what it has shown.
         votes: of each reviewer, about every call.
     """
 
@@ -70,6 +72,7 @@ class Scenario:
     afterwards: tuple[InboundEvent, ...] = ()
     busy: int = 0
     is_mute: bool = False
+    deletes: bool = False
     policy: Policy = ASKING
     votes: tuple[Step, ...] = ()
 
@@ -104,7 +107,9 @@ class Process(Mailbox):
         self.called: list[int] = []
         self._wire = wire
         self._platform = conversation.platform
+        self._go_on = conversation.rig.told[conversation.name]
         self._scenario = scenario = conversation.scenario
+        self.takes_back = scenario.deletes
         store.live = conversation.rig.store.live  # hears what is told beside its work, until it dies
 
         def answer(messages: Sequence[Message]) -> Step:
@@ -112,6 +117,12 @@ class Process(Mailbox):
 
         jury = reviewers(*(Scripted([vote] * 20) for vote in scenario.votes))
         self.harness = Harness(store, [answer] * 20, self, conversation.rig.tools, scenario.policy, reviewers=jury)
+
+    @asynccontextmanager
+    async def live_view(self, conversation: str, address: str) -> AsyncIterator[Mailbox]:
+        async with super().live_view(conversation, address) as watcher:
+            yield watcher
+        await self._go_on("written")
 
     @property
     def is_dead(self) -> bool:
@@ -136,6 +147,7 @@ class Conversation:
 
     Attributes:
         to_come: what will come in, and after what; at first nothing.
+        void: the model's answers that a change has made void.
     """
 
     def __init__(self, name: str, scenario: Scenario, rig: CrashRig) -> None:
@@ -144,6 +156,7 @@ class Conversation:
         self.rig = rig
         self.platform = Platform([DeliverLater("busy", after=0) for _ in range(scenario.busy)])
         self.to_come: list[Meanwhile] = []
+        self.void = 0
         self.redis = rig.redis
         rig.told[name] = self._go_on
 
@@ -213,7 +226,7 @@ class Conversation:
         return cast(list[bytes], await self.redis.lrange(key(kind, self.name), 0, -1))
 
     async def _live(self, process: Process) -> None:
-        async with process.harness.runner.cancellations.listen(), self.rig.store.live.subscribe(TOPIC):
+        async with process.harness.runner.cancellations.listen(), self.rig.store.live.subscribe(CHANGES):
             for _ in range(VISITS):
                 if await self.due_at() is not None:
                     await process.harness.runner.process(self.name)
@@ -225,6 +238,8 @@ class Conversation:
         if self.to_come and self.to_come[0][0] == done:
             _, event = self.to_come.pop(0)
             await self.receive(event)
+            self.void += done == "written"
+        self.void += done == "reopen"
 
 
 async def _until_death(wire: CutWire, life: Coroutine[Any, Any, object]) -> None:

@@ -51,6 +51,31 @@ SCENARIOS = {
         [],
         [],
     ),
+    "an edit of what the model has answered": (
+        Scenario((TOKYO,), answers, during=after("written", edits("e1", "Kyoto?", "m1"))),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
+    "the answered message taken back": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("written", takes_back("e1", "m1"))),
+        [],
+        [],
+    ),
+    "an answered message taken back": (
+        Scenario((TOKYO,), answers, during=after("remove_head", takes_back("e1", "m1")), deletes=True),
+        [],
+        [],
+    ),
+    "an edit of a message that was answered just now": (
+        Scenario((TOKYO,), asks("lookup", 1), during=after("remove_head", edits("e1", "Kyoto?", "m1")), deletes=True),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
+    "an edit while the answer waits": (
+        Scenario((TOKYO,), answers, during=after("commit", edits("e1", "Kyoto?", "m1")), busy=1),
+        ["Heard: Kyoto?"],
+        ["Kyoto?", "Heard: Kyoto?"],
+    ),
     "a command": (
         Scenario((says("r1", "/reset"),), lambda messages: Step("Hello!"), (says("m0", "Nara?"),), (), (TOKYO,)),
         ["Hello!", RESET, "Hello!"],

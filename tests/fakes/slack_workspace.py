@@ -100,7 +100,7 @@ class Workspace(Messages):
         name, length = str(arguments.get("filename", "")), str(arguments.get("length", ""))
         if not name or not length.isdecimal() or not int(length):
             raise Refused("invalid_arguments")
-        file_id = f"F{len(self.uploads):08d}"
+        file_id = f"F{len(self.uploads) + len(self.shared):08d}"  # each is new
         self.uploads[file_id] = Upload(name, int(length))
         return {"ok": True, "upload_url": f"{self.origin}/upload/v1/{file_id}", "file_id": file_id}
 

@@ -55,6 +55,7 @@ class Slack(Channel):
 
     name = "slack"
     style = STYLE
+    takes_back = True
     poll_pause_s = PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
@@ -106,7 +107,7 @@ class Slack(Channel):
         return self._presence.live_view(read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int | None:
-        """Post one reply, or finish the stream that shows it.
+        """Post one reply, or finish the stream that shows it; or delete what a turn has shown.
 
         Raises:
             DeliverLater: passing failure.
@@ -154,6 +155,8 @@ class Slack(Channel):
 
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a poll are messages of their own."""
+        if reply.takes_back is not None:
+            return [reply]
         pieces = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
         return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]

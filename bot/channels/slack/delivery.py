@@ -5,6 +5,7 @@ A streamed answer has its message already: delivery makes that message exactly t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import structlog
@@ -15,18 +16,17 @@ from bot.channels.slack.approvals import Approvals
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
 from bot.channels.slack.lookups import Identity
-from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata
 from bot.channels.slack.polls import Polls
 from bot.channels.slack.streaming import Stream, Streaming
 from bot.channels.slack.types import Address
-from bot.channels.slack.uploads import Uploads
+from bot.channels.slack.uploads import Uploads, file_ids_of
 from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)
 
 LAST_WAIT_S = 600.0
 STILL_STREAMING = "streaming_state_conflict"
-GONE = "message_not_found"
 
 
 class Sender:
@@ -77,6 +77,9 @@ class Sender:
         self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         reply = delivery.reply
+        if reply.takes_back is not None:
+            await self._take_back(address, delivery.turn_id, reply.takes_back, assert_lease)
+            return None
         if reply.question is not None:
             await self._stream_delivery.discard(address, delivery.turn_id)
             return await self._approvals.ask(conversation, address, delivery, reply.question, assert_lease)
@@ -91,6 +94,20 @@ class Sender:
         elif not await self._share(address, delivery, assert_lease):
             await self._post(address, delivery, without_broadcasts(reply.text), assert_lease)
         return None
+
+    async def _take_back(
+        self, address: Address, turn_id: str, delivery_ids: Collection[str], assert_lease: AssertLease
+    ) -> None:
+        """Delete a turn's stream, and the messages and files of its deliveries."""
+        await assert_lease()
+        await self._stream_delivery.discard(address, turn_id)
+        if not delivery_ids:
+            return
+        file_ids = await self._uploads.file_ids(delivery_ids)
+        for message in await self._messages.read_recent(address.channel, address.thread, address.ts):
+            if delivery_id_of(message) in delivery_ids or file_ids.intersection(file_ids_of(message)):
+                await assert_lease()
+                await self._messages.delete(address.channel, str(message["ts"]))
 
     async def _share(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> bool:
         """Share the file of a delivery that has one (``Slack.split``). An answer for one person alone has its words."""
@@ -166,7 +183,7 @@ class StreamDelivery:
         return False
 
     async def discard(self, address: Address, turn_id: str) -> None:
-        """Delete the stream of a turn that asks a question: the answer belongs below the question.
+        """Delete a turn's stream: its answer is void, or belongs below the question that the turn asks.
 
         Raises:
             DeliverLater: passing failure.
@@ -178,7 +195,7 @@ class StreamDelivery:
             if ts := stream.ts or await self._find(stream, address.ts):
                 target = {"channel": stream.channel, "ts": ts}
                 await self._client.post_checked("chat.stopStream", **target)
-                await self._remove(target)
+                await self._messages.delete(**target)
             await self._streams.delete(turn_id)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
@@ -225,10 +242,5 @@ class StreamDelivery:
             raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
         log.warning("slack.stream_unfinished", cause=updated.error)
         if updated.error != GONE:
-            await self._remove(target)
+            await self._messages.delete(**target)
         return False
-
-    async def _remove(self, target: dict[str, str]) -> None:
-        removed = await self._client.post_checked("chat.delete", **target)
-        if not removed.ok and removed.error != GONE:
-            log.warning("slack.stream_not_removed", cause=removed.error)

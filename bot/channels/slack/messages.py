@@ -18,6 +18,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 EVENT_TYPE = "kaiwa_delivery"
 RECENT = 100
+GONE = "message_not_found"
 
 
 class Sent(NamedTuple):
@@ -89,6 +90,16 @@ class Messages:
         if not response.ok:
             log.warning("slack.attempt_unchecked", cause=response.error, needed=response.data.get("needed"))
         return list(response.data.get("messages", ()))
+
+    async def delete(self, channel: str, ts: str) -> None:
+        """Delete a message of ours. One that Slack does not delete stays, and is logged.
+
+        Raises:
+            DeliverLater: passing failure.
+        """
+        deleted = await self._client.post_checked("chat.delete", channel=channel, ts=ts)
+        if not deleted.ok and deleted.error != GONE:
+            log.warning("slack.message_not_deleted", cause=deleted.error)
 
     async def _find(self, address: Address, delivery_id: str) -> str:
         """The timestamp of an earlier attempt that arrived after all; empty if none did."""

@@ -55,12 +55,14 @@ class LiveAnswer:
         self.ended = asyncio.Event()
         self.settled = asyncio.Event()
         self._under_way = under_way
+        self._before: LiveAnswer | None = None  # of the same turn, which has been restarted
 
     async def show(self, event: LiveEvent) -> None:
         """Take an event; its text is sent in the background."""
         match event:
             case TurnStarted(turn_id):
                 self.turn_id = turn_id
+                self._before = self._under_way.get(turn_id)
                 self._under_way[turn_id] = self
             case AnswerText(text):
                 self.buffer.add(text)
@@ -82,6 +84,8 @@ class LiveAnswer:
         self.settled.set()
         if self._under_way.get(self.turn_id) is self:
             del self._under_way[self.turn_id]
+            if self._before is not None and not self._before.settled.is_set():
+                self._under_way[self.turn_id] = self._before
 
 
 class Streaming:
@@ -101,7 +105,7 @@ class Streaming:
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's answer. When the context ends the stream stays for the delivery, unless all of its text is void."""
+        """A turn's answer. When the context ends the stream stays for the delivery."""
         answer = LiveAnswer(address, self._under_way)
         self._tasks.start(self._show(answer))
         try:
@@ -111,7 +115,7 @@ class Streaming:
 
     async def wait_until_settled(self, turn_id: str) -> None:
         """Wait until nothing more is sent to Slack for a turn that has ended."""
-        if answer := self._under_way.get(turn_id):
+        while answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
     async def _show(self, answer: LiveAnswer) -> None:
@@ -119,9 +123,6 @@ class Streaming:
             await self._wait_for_enough(answer)
             if not answer.ended.is_set() and (stream := await self._start_stream(answer)):
                 await self._append(answer, stream)
-            await answer.ended.wait()
-            if answer.buffer.is_void:
-                await self._discard(answer.turn_id)
         except StoreUnavailable:
             log.warning("slack.stream_skipped", cause="the store does not answer")
         except DeliverLater as later:
@@ -183,16 +184,9 @@ class Streaming:
             await self._remove(stream)
         return False
 
-    async def _discard(self, turn_id: str) -> None:
-        """Delete the stream of a turn that may end without an answer, because its message was deleted."""
-        stream = await self.streams.get(turn_id)
-        if stream and stream.ts and not stream.delivery and await self._remove(stream):
-            await self.streams.delete(turn_id)
-
-    async def _remove(self, stream: Stream) -> bool:
+    async def _remove(self, stream: Stream) -> None:
         await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
-        removed = await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
-        return removed.ok
+        await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
 
     async def _append(self, answer: LiveAnswer, stream: Stream) -> None:
         """Append text until the turn ends or Slack takes no more."""
@@ -298,14 +292,9 @@ def _key(turn_id: str) -> str:
 
 
 class StreamBuffer:
-    """Text of an answer that is not in its stream yet.
-
-    Attributes:
-        is_void: the model has started over, and has written nothing since.
-    """
+    """Text of an answer that is not in its stream yet."""
 
     def __init__(self) -> None:
-        self.is_void = False
         self._pieces: list[str] = []
         self._length = 0
         self._shown = 0
@@ -319,7 +308,6 @@ class StreamBuffer:
         """Add text."""
         self._pieces.append(text)
         self._length += len(text)
-        self.is_void = False
 
     def pause(self) -> None:
         """Drop the text before a tool call; if Slack shows a part of it, keep the rest and end its paragraph."""
@@ -328,7 +316,6 @@ class StreamBuffer:
     def restart(self) -> None:
         """Drop the text so far; if Slack shows some of it, end its paragraph."""
         self._set_waiting(BREAK if self._shown else "")
-        self.is_void = True
 
     def take(self) -> str:
         """The text to show now; in all no more than one message holds."""

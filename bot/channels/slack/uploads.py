@@ -5,6 +5,8 @@ https://docs.slack.dev/messaging/working-with-files/#upload
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import structlog
 
 from bot.channels import AssertLease, Delivery, Files, KeyValue
@@ -52,7 +54,7 @@ class Uploads:
             file_id = await self._upload(file, content) if content else ""
             if not file_id:
                 return False
-            await self._kv.set(_key(delivery), file_id.encode(), SHARED_S)
+            await self._kv.set(_key(delivery.id), file_id.encode(), SHARED_S)
         except StoreUnavailable as error:
             raise DeliverLater("the store does not answer about a file", AWAY_S) from error
         await assert_lease()
@@ -63,6 +65,18 @@ class Uploads:
             thread_ts=address.thread or None,
         )
         return _is_done(SHARE, shared)
+
+    async def file_ids(self, delivery_ids: Collection[str]) -> set[str]:
+        """The files of these deliveries, as far as they are known.
+
+        Raises:
+            DeliverLater: the store does not answer.
+        """
+        try:
+            known = [await self._kv.get(_key(delivery_id)) for delivery_id in delivery_ids]
+        except StoreUnavailable as error:
+            raise DeliverLater("the store does not answer about a file", AWAY_S) from error
+        return {file_id.decode() for file_id in known if file_id}
 
     async def _upload(self, file: FileRef, content: bytes) -> str:
         """The id of the uploaded file; empty if Slack does not take it."""
@@ -86,15 +100,16 @@ class Uploads:
 
     async def _is_shared(self, address: Address, delivery: Delivery) -> bool:
         """Whether an earlier attempt has shared its file after all."""
-        if (known := await self._kv.get(_key(delivery))) is None:
+        if (known := await self._kv.get(_key(delivery.id))) is None:
             return False
         messages = await self._messages.read_recent(address.channel, address.thread, address.ts)
-        return any(_holds(message, known.decode()) for message in messages)
+        return any(known.decode() in file_ids_of(message) for message in messages)
 
 
-def _holds(message: object, file_id: str) -> bool:
+def file_ids_of(message: object) -> set[str]:
+    """The files of a message."""
     files = message.get("files") if isinstance(message, dict) else None
-    return isinstance(files, list) and any(isinstance(one, dict) and one.get("id") == file_id for one in files)
+    return {str(one.get("id")) for one in files if isinstance(one, dict)} if isinstance(files, list) else set()
 
 
 def _is_done(method: str, response: ApiResponse) -> bool:
@@ -106,5 +121,5 @@ def _is_done(method: str, response: ApiResponse) -> bool:
     return response.ok
 
 
-def _key(delivery: Delivery) -> str:
-    return f"slack:file:{delivery.id}"
+def _key(delivery_id: str) -> str:
+    return f"slack:file:{delivery_id}"

@@ -1,6 +1,12 @@
 #!lua flags=allow-oom
 if lease_lost() then return LEASE_LOST end
 local keep_turns, turn_record, given_up, attempted = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local answered_frame, only_unsent = ARGV[7], ARGV[8] == 'unsent'
+local first = 10 + ARGV[9] -- the place of the first delivery
+if is_changed_by(inbox, only_unsent, 10, first - 1) then
+    redis.call('HSET', turn, 'starts', 0) -- it has come this far: no message kills its process
+    return MESSAGES_CHANGED
+end
 if given_up ~= '' then
     local lost = {}
     for _, frame in ipairs(redis.call('LRANGE', journal, 0, -1)) do
@@ -26,14 +32,21 @@ local deliveries = 0
 if attempted ~= '' then
     deliveries = redis.call('RPUSH', outbox, attempted)
     if deliveries > 1 then
-        redis.call('LSET', outbox, -1, ARGV[7]) -- others come first, so nobody attempts it now
+        redis.call('LSET', outbox, -1, ARGV[first]) -- others come first, so nobody attempts it now
     end
 end
-for i = attempted == '' and 7 or 8, #ARGV do
+for i = attempted == '' and first or first + 1, #ARGV do
     deliveries = redis.call('RPUSH', outbox, ARGV[i])
 end
 if deliveries > 0 then
     redis.call('EXPIRE', outbox, WORK_S)
 end
-redis.call('DEL', turn, journal)
+if answered_frame == '' then
+    redis.call('DEL', turn, journal, answered)
+else
+    redis.call('RPUSH', journal, answered_frame)
+    redis.call('RENAME', journal, answered)
+    redis.call('EXPIRE', answered, ANSWERED_S)
+    redis.call('DEL', turn)
+end
 return deliveries

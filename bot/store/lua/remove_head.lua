@@ -3,6 +3,9 @@
 if lease_lost() then return LEASE_LOST end
 local question, shown_at = ARGV[3], ARGV[4]
 redis.call('LPOP', outbox)
+if redis.call('EXISTS', outbox) == 0 then
+    redis.call('EXPIRE', answered, MOMENT_S)
+end
 if question ~= '' then
     -- Only for the question that the turn waits for: an older one may have come back from the dead letters.
     local last = redis.call('LINDEX', journal, -1)

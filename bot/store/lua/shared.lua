@@ -12,6 +12,8 @@ end
 
 local LEASE_LOST = redis.error_reply('LEASELOST')
 
+local MESSAGES_CHANGED = redis.error_reply('MESSAGESCHANGED')
+
 local function lease_lost()
     return redis.call('GET', lease) ~= ARGV[2]
 end
@@ -28,6 +30,20 @@ local function add_dead_letter(...)
     redis.call('XADD', dead, 'MINID', oldest, '*', 'conversation', conversation, ...)
     redis.call('XTRIM', dead, 'MAXLEN', DEAD_LETTERS)
     redis.call('EXPIRE', dead, DEAD_S)
+end
+
+-- Whether entries change one of the messages whose ids are the arguments from one place to another.
+local function is_changed_by(entries, only_unsent, from, to)
+    for _, frame in ipairs(from <= to and redis.call('LRANGE', entries, 0, -1) or {}) do
+        if kind_of(frame) == 'change' and not (only_unsent and not string.find(frame, '"event":"unsent"', 1, true)) then
+            for i = from, to do
+                if string.find(frame, '"target":"' .. ARGV[i] .. '"', 1, true) then
+                    return true
+                end
+            end
+        end
+    end
+    return false
 end
 
 local function keep_turn()

@@ -41,6 +41,14 @@ class Turn:
 
 
 @dataclass(slots=True)
+class Committed:
+    """A turn after its commit."""
+
+    turn: Turn
+    entry: bytes | None
+
+
+@dataclass(slots=True)
 class Letter:
     """A dead letter: a delivery, or what a turn had taken in."""
 
@@ -60,6 +68,7 @@ class Model:
         due: when somebody shall process; None: never.
         answered: what committed turns had taken in, and what was dealt with beside a turn.
         posted: ids of notices.
+        reopenable: the turn that was committed last, with what it has said; None where that is not kept.
     """
 
     taken_in: dict[str, Entry] = field(default_factory=dict)
@@ -75,6 +84,7 @@ class Model:
     due: Span | None = None
     answered: list[Entry] = field(default_factory=list)
     posted: set[str] = field(default_factory=set)
+    reopenable: Committed | None = None
 
     @property
     def journal(self) -> list[Entry]:
@@ -164,7 +174,16 @@ class Model:
     def _take_out(self, entries: list[Entry]) -> None:
         self.inbox = [entry for entry in self.inbox if entry not in entries]
 
-    def commit(self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str) -> None:
+    def is_changed(self, message_ids: list[str], *, only_unsent: bool) -> bool:
+        """Whether one of these messages is edited or taken back by something that waits."""
+        changes = [entry.body for entry in self.inbox if entry.kind == CHANGE]
+        if only_unsent:
+            changes = [body for body in changes if b'"event":"unsent"' in body]
+        return any(b'"target":"%b"' % one.encode() in body for one in message_ids for body in changes)
+
+    def commit(
+        self, turn: Turn, entry: bytes | None, deliveries: list[bytes], keep: int, given_up: str, *, is_kept: bool
+    ) -> None:
         taken_in = _taken_in(turn.entries)
         if given_up:
             self.dead.append(Letter(given_up, entries=taken_in))
@@ -173,7 +192,25 @@ class Model:
         if entry:
             self.history = [*self.history, entry][-keep:]
         self.outbox += deliveries
+        self.reopenable = Committed(turn, entry) if is_kept else None
         self.turn = None
+
+    def reopen(self, new_id: str, undelivered: list[bytes], delivery: bytes) -> bool:
+        """Whether there was a turn to go on with."""
+        committed = self.reopenable
+        if committed is None or not committed.turn.entries:
+            return False
+        self.inbox = [*self.journal, *self.inbox]
+        self.turn, self.reopenable = Turn(new_id, committed.turn.entries), None
+        for entry in _taken_in(self.turn.entries):
+            self.answered.remove(entry)
+        if committed.entry and self.history[-1:] == [committed.entry]:
+            del self.history[-1]
+        for one in undelivered:
+            self.outbox.remove(one)
+        if delivery:
+            self.outbox.append(delivery)
+        return True
 
     def revive(self, letter: Letter, delivery: bytes, now: Span) -> None:
         self.dead.remove(letter)

@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
-from bot.errors import LeaseLost
-from bot.store import ARRIVAL, RELEASED, Accepted, InboxEntry, StoredHistory
+from bot.errors import LeaseLost, MessagesChanged
+from bot.store import ARRIVAL, RELEASED, Accepted, Condition, InboxEntry, StoredHistory
 from bot.store.frames import Entry, pack, unpack
 from bot.store.keys import SCRIPT_KINDS
 from tests.bot.store.bench import Bench
@@ -25,7 +25,13 @@ NOTICES = ("notice 1", "notice 2")
 NOT_THERE = pack("arrival", "m99", b"not there")
 
 message_ids = st.sampled_from([f"m{number}" for number in range(12)])
-payloads = st.binary(max_size=20)
+changes = st.builds(
+    lambda event, target: b'{"event":"%b","target":"%b"}' % (event, target.encode()),
+    st.sampled_from([b"edited", b"unsent"]),
+    message_ids,
+)
+payloads = st.binary(max_size=20) | changes
+conditions = st.builds(Condition, st.lists(message_ids, max_size=3), st.booleans())
 lives = st.sampled_from([60_000, 90_000])
 waits = st.sampled_from([None, 0, 30_000, 600_000])
 counts = st.integers(0, MOST_WAITING)
@@ -125,6 +131,7 @@ class Workers(Bench):
             store.journal.dismiss(lease, NOT_THERE, b"late"),
             store.journal.fail(lease, "late", 0),
             store.journal.commit(lease, b"late", [b"late"], KEEP_TURNS, "late"),
+            store.journal.reopen(lease, "late", "later", [b"late"], b"late"),
             store.outbox.replace_head(lease, b"late"),
             store.outbox.remove_head(lease),
             store.outbox.move_head_to_dead_letters(lease, b"late"),
@@ -186,13 +193,43 @@ class Workers(Bench):
         turn.retry_at = retry_at
 
     @under_way
-    @rule(is_said=st.booleans(), count=st.integers(0, 2), given_up=st.sampled_from(["", "poison"]))
-    def commit(self, is_said: bool, count: int, given_up: str) -> None:
-        entry = self.fresh("entry") if is_said else None
+    @rule(
+        is_said=st.booleans(),
+        count=st.integers(0, 2),
+        given_up=st.sampled_from(["", "poison"]),
+        unless=conditions,
+        is_kept=st.booleans(),
+    )
+    def commit(self, is_said: bool, count: int, given_up: str, unless: Condition, is_kept: bool) -> None:
+        """Not while a change waits of what is answered."""
+        is_kept = is_kept and not given_up
+        turn_id = b'"turn_id":"%b"' % self.turn().id.encode()
+        entry = self.fresh("entry") + turn_id if is_said else None
         deliveries = [self.fresh("delivery") for _ in range(count)]
-        is_whole, _ = self.held(self.store.journal.commit, entry, deliveries, KEEP_TURNS, given_up)
+        answered = self.turn().id.encode() if is_kept else b""
+        commit = partial(self.store.journal.commit, given_up=given_up, unless=unless, answered=answered)
+        if self.model.is_changed(list(unless.message_ids), only_unsent=unless.only_unsent):
+            with pytest.raises(MessagesChanged):
+                self.held(commit, entry, deliveries, KEEP_TURNS)
+            self.turn().starts = 0
+            return
+        is_whole, _ = self.held(commit, entry, deliveries, KEEP_TURNS)
         assert is_whole is (not deliveries or not self.model.outbox)
-        self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up)
+        self.model.commit(self.turn(), entry, deliveries, KEEP_TURNS, given_up, is_kept=is_kept)
+
+    @precondition(lambda self: self.lease and self.model.reopenable and not (self.model.turn and self.turn().has_steps))
+    @rule(data=st.data(), sends=st.booleans())
+    def reopen(self, data: st.DataObject, sends: bool) -> None:
+        """What had been taken in since waits for the turn that goes on."""
+        assert self.model.reopenable is not None
+        waiting = st.sampled_from(self.model.outbox) if self.model.outbox else st.nothing()
+        undelivered = data.draw(st.lists(waiting, unique=True), "of the outbox")
+        new_id, delivery = self.fresh("turn").decode(), self.fresh("delivery") if sends else b""
+        kept, _ = self.timed(self.store.journal.read_answered(self.here))
+        turn = self.model.reopenable.turn
+        assert kept == (turn.id.encode(), turn.entries)
+        is_done, _ = self.held(self.store.journal.reopen, turn.id, new_id, undelivered, delivery)
+        assert is_done is self.model.reopen(new_id, undelivered, delivery)
 
     @precondition(lambda self: len(self.model.posted) < len(NOTICES))
     @rule(notice_id=st.sampled_from(NOTICES))
@@ -256,7 +293,7 @@ class Workers(Bench):
     @rule()
     def purge(self) -> None:
         self.held(self.store.history.purge)
-        self.model.history, self.model.summary = [], b""
+        self.model.history, self.model.summary, self.model.reopenable = [], b"", None
 
     @precondition(lambda self: self.lease and (self.model.history or self.model.outbox))
     @rule()
@@ -264,6 +301,7 @@ class Workers(Bench):
         self.held(partial(self.store.history.erase, whole=False))
         self.held(self.store.leases.forget)
         self.model.history, self.model.summary, self.model.outbox = [], b"", []
+        self.model.reopenable = None
 
     @precondition(lambda self: self.model.history)
     @rule(least=st.sampled_from([0, 1]))
@@ -276,16 +314,18 @@ class Workers(Bench):
         """All that there is to see is asked for at once."""
         model, names = self.model, [key(kind, self.here) for kind in SCRIPT_KINDS]
         with self.redis.pipeline(transaction=False) as pipe:
-            for kind in ("inbox", "journal", "history", "outbox"):
+            for kind in ("inbox", "journal", "history", "outbox", "answered"):
                 pipe.lrange(key(kind, self.here), 0, -1)
             pipe.get(key("summary", self.here))
             pipe.zscore(key("due", self.here), self.here)
             pipe.xrange(key("dead", self.here))
             for name in names:
                 pipe.pttl(name)
-            inbox, journal, history, outbox, summary, due, dead, *lives = pipe.execute()
+            inbox, journal, history, outbox, answered, summary, due, dead, *lives = pipe.execute()
         assert [unpack(frame) for frame in inbox] == model.inbox
         assert [unpack(frame) for frame in journal] == model.journal
+        kept = model.reopenable.turn.entries if model.reopenable else []
+        assert [unpack(frame) for frame in answered[:-1]] == kept
         assert (history, outbox, summary or b"") == (model.history, model.outbox, model.summary)
         self.whoever_has_work_is_found_in_time(due)
         assert [name for name, life in zip(names, lives, strict=True) if life == -1] == []  # all goes away one day

@@ -100,6 +100,24 @@ async def test_a_delivery_waits_for_a_stream_that_is_being_begun(fake: SlackFake
     assert (fake.shown, fake.posted, fake.called(LOOK)) == ([ANSWER], [], [])
 
 
+async def test_a_restarted_turn_waits_for_what_it_has_begun_before(fake: SlackFake, rig: Rig) -> None:
+    """Slack still thinks about the first stream when the turn, now with other words, has ended again."""
+    may_end = threading.Event()
+
+    def think() -> None:
+        assert may_end.wait(10)
+
+    fake.meanwhile[START] = think
+    await stream(rig, lambda: len(fake.called(START)) == 1)
+    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
+        await watcher.show(TurnStarted("turn", ("m1",)))
+    delivering = asyncio.create_task(deliver(rig))
+    await asyncio.wait([delivering], timeout=0.05)
+    may_end.set()
+    await delivering
+    assert (fake.shown, fake.posted) == ([ANSWER], [])
+
+
 @pytest.mark.parametrize("method", [STOP, UPDATE])
 @pytest.mark.parametrize("after", [False, True])
 async def test_after_a_crash_another_process_finishes_the_same_message(

@@ -170,39 +170,6 @@ async def test_a_voided_answer_begins_anew(fake: SlackFake, rig: Rig) -> None:
     await rig.slack.tasks.join()
 
 
-async def test_a_turn_that_ends_with_nothing_valid_takes_its_stream_back(fake: SlackFake, rig: Rig) -> None:
-    """What was asked may have been taken back: then no delivery comes."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
-        await until(lambda: fake.shown == [LONG])
-        await watcher.show(AnswerRestarted())
-    await rig.slack.tasks.join()
-    assert (fake.shown, rig.kv.kept[NOTE]) == ([], b"")
-
-
-async def test_so_does_one_that_another_process_has_begun(fake: SlackFake, rig: Rig) -> None:
-    """Its message is known by its note."""
-    await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-    async with open_rig(fake) as other:
-        other.kv.kept = rig.kv.kept
-        await turn(other, AnswerRestarted(), seen=lambda: True)
-    assert fake.shown == []
-
-
-async def test_a_stream_that_cannot_be_taken_back_is_left_to_the_delivery(fake: SlackFake, rig: Rig) -> None:
-    """It may be an apology that comes."""
-    fake.fail("chat.delete", "internal_error")
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
-        await until(lambda: fake.shown == [LONG])
-        await watcher.show(AnswerRestarted())
-    await rig.slack.tasks.join()
-    await rig.slack.deliver("slack:x", delivery("I am sorry."), ours)
-    assert (fake.shown, fake.posted) == (["I am sorry."], [])
-
-
 async def test_no_more_is_shown_than_a_message_holds(fake: SlackFake, rig: Rig) -> None:
     """The rest comes with the delivery."""
     async with rig.slack.live_view("slack:x", address()) as watcher:

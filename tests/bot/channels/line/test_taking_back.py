@@ -1,0 +1,95 @@
+"""Messages that are edited or unsent in LINE while they are answered, or a moment after that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from redis.asyncio import Redis
+
+from bot.conversation.cancellation import CHANGES
+from bot.conversation.history import read_history
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import Keys
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, JSON, addressed_message, event, text_message
+from tests.waiting import until_true
+
+
+def unsend(message: JSON, place: str | None = None) -> JSON:
+    """Somebody takes a message back."""
+    where = {"place": place} if place else {}
+    return event("unsend", unsend={"messageId": message["id"]}, **where)
+
+
+async def listens(redis: Redis) -> bool:
+    [(_, listeners)] = await redis.pubsub_numsub(Keys(CHANGES).live)
+    return bool(listeners)
+
+
+@asynccontextmanager
+async def writing(
+    store: Store, redis: Redis, fake: LineFake, question: JSON, *more: Step
+) -> AsyncIterator[LinePipeline]:
+    """A model hangs over a question; another process than the answering one receives what comes now."""
+    step = Step("Never sent.", gate=asyncio.Event())
+    async with (
+        open_pipeline(store, fake, [step, *more]) as worker,
+        open_pipeline(store, fake, []) as web,
+        worker.runner.cancellations.listen(),
+    ):
+        await until_true(partial(listens, redis))
+        await worker.receive(question)
+        processing = asyncio.create_task(worker.process())
+        async with asyncio.timeout(10):
+            await step.at_gate.wait()
+            yield web
+            await processing
+        assert web.due == []
+
+
+async def test_nothing_is_said_about_an_unsent_message(store: Store, redis: Redis, fake: LineFake) -> None:
+    """Neither an answer nor, minutes later, an apology."""
+    message = text_message("Oops")
+    async with writing(store, redis, fake, fake.event(message=message)) as web:
+        await web.receive(unsend(message))
+    assert (fake.sent, await read_history(store, IN_PRIVATE)) == ([], [])
+    assert await store.leases.due(10) == []
+
+
+async def test_an_edited_message_is_answered_anew(store: Store, redis: Redis, fake: LineFake) -> None:
+    """In a group, where LINE lets people edit, by the token of the message itself."""
+    question = fake.event(place=GROUP, message=addressed_message("Wether?"))
+    async with writing(store, redis, fake, question, Step("Sunny.")) as web:
+        await web.receive(
+            event("messageEdited", place=GROUP, message=question["message"] | {"text": "@Kaiwa Weather?"})
+        )
+    assert fake.texts == [["Sunny."]]
+    assert fake.calls("reply")[-1].body["replyToken"] == question["replyToken"]
+    assert [message.text for message in await read_history(store, IN_GROUP)][-1] == "Sunny."
+
+
+async def test_an_unsent_message_whose_webhook_was_late_leaves_its_answer(store: Store, fake: LineFake) -> None:
+    """LINE deletes no message of a bot: nothing more is said, and the history forgets both."""
+    message = text_message("Oops")
+    async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
+        await here.hear(fake.event(message=message))
+        await here.hear(unsend(message))
+    assert (fake.texts, await read_history(store, IN_PRIVATE)) == ([["Sunny."]], [])
+
+
+async def test_an_answer_that_line_has_not_taken_is_not_tried_again(store: Store, fake: LineFake) -> None:
+    """The question was taken back before the next attempt."""
+    message = text_message("Oops")
+    fake.trouble("reply", "unheard")
+    async with open_pipeline(store, fake, [Step("Sunny.")]) as here:
+        await here.hear(fake.event(message=message))
+        assert len(await store.outbox.read(IN_PRIVATE)) == 1
+        await here.hear(unsend(message))
+    assert (fake.sent, await store.outbox.read(IN_PRIVATE)) == ([], [])
+    assert await store.leases.due(10) == []

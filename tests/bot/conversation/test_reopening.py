@@ -1,0 +1,255 @@
+"""What is edited or taken back a moment after its answer was committed: nothing more of that answer is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.channels import AssertLease, Delivery, InboundEvent, Reply
+from bot.conversation.inbound import MOST_CHANGES
+from bot.errors import DeliverLater
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.store.keys import MOMENT_S, Keys
+from tests.bot.conversation.held_turns import asked, calling
+from tests.bot.harness import HERE, Harness, Mailbox, edited, unsent, words
+
+
+class Pieces(Mailbox):
+    """Sends each word as a message; something may happen while one is sent."""
+
+    def __init__(self, *, takes_back: bool = False) -> None:
+        super().__init__()
+        self.takes_back = takes_back
+        self.meanwhile: dict[str, Callable[[], Awaitable[None]]] = {}
+        self.shown: dict[str, str] = {}
+
+    def split(self, reply: Reply) -> list[Reply]:
+        return [Reply(word) for word in reply.text.split()] if reply.takes_back is None else [reply]
+
+    async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> int:
+        if doing := self.meanwhile.pop(delivery.reply.text, None):
+            await doing()
+        shown_at = await super().deliver(conversation, delivery, assert_lease)
+        if delivery.reply.takes_back is None:
+            self.shown[delivery.id] = delivery.reply.text
+        for delivery_id in delivery.reply.takes_back or ():
+            self.shown.pop(delivery_id, None)
+        return shown_at
+
+    @property
+    def words(self) -> list[str]:
+        """What people see."""
+        return list(self.shown.values())
+
+
+async def answered(harness: Harness, box: Pieces, word: str, *events: InboundEvent) -> None:
+    """A question whose answer is being sent as these events come in, at one of its words."""
+    box.meanwhile[word] = partial(harness.arrive, *events)
+    await harness.receive("Wether?", "m1", "token-1")
+    await harness.runner.process(HERE)
+
+
+@pytest.mark.parametrize("takes_back", [True, False])
+async def test_the_rest_of_an_answer_is_not_sent(store: Store, takes_back: bool) -> None:
+    """The question was taken back after the first piece, which is deleted where that is possible."""
+    box = Pieces(takes_back=takes_back)
+    harness = Harness(store, [Step("one two three")], box)
+    await answered(harness, box, "one", unsent("e1", "m1"))
+    assert box.words == ([] if takes_back else ["one"])
+    assert (len(harness.model.requests), await harness.past()) == (1, [])
+    assert await store.leases.due(10) == []
+
+
+@pytest.mark.parametrize("takes_back", [True, False])
+async def test_an_edited_question_is_answered_anew(store: Store, takes_back: bool) -> None:
+    """In place of what was still to come of the first answer."""
+    box = Pieces(takes_back=takes_back)
+    harness = Harness(store, [Step("one two three"), Step("anew")], box)
+    await answered(harness, box, "two", edited("e1", "m1", "Weather?"))
+    assert box.words == (["anew"] if takes_back else ["one", "two", "anew"])
+    assert (asked(harness), await harness.past()) == ([("user", "Weather?")], ["Weather?", "anew"])
+    assert box.delivered[-1].address == "token-1"
+    assert await store.leases.due(10) == []
+
+
+async def test_calls_are_not_made_again(store: Store) -> None:
+    """The turn goes on from its journal, with their results."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [calling(), Step("one two"), Step("anew")], box)
+    await answered(harness, box, "one", edited("e1", "m1", "Weather?"))
+    assert asked(harness) == [("user", "Weather?"), ("model", ""), ("tool", "")]
+    assert (box.words, await harness.past()) == (["anew"], ["Weather?", "", "", "anew"])
+
+
+async def test_one_of_two_questions_is_taken_back(store: Store) -> None:
+    """The other one gets an answer of its own."""
+    box = Pieces()
+    harness = Harness(store, [Step("one two"), Step("anew")], box)
+    await harness.receive("Oops", "m0")
+    await answered(harness, box, "one", unsent("e1", "m0"))
+    assert (asked(harness), box.words) == ([("user", "Wether?")], ["one", "anew"])
+
+
+@pytest.mark.parametrize("is_unsent", [True, False])
+async def test_a_whole_answer_is_deleted_a_moment_later(store: Store, is_unsent: bool) -> None:
+    """Where the channel can; an edited question is answered anew."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one two"), Step("anew")], box)
+    await answered(harness, box, "two", unsent("e1", "m1") if is_unsent else edited("e1", "m1", "Weather?"))
+    assert box.words == ([] if is_unsent else ["anew"])
+    assert await harness.past() == ([] if is_unsent else ["Weather?", "anew"])
+
+
+async def test_a_whole_answer_stays_where_nothing_can_be_deleted(store: Store) -> None:
+    """Nothing more follows; the history has the change."""
+    box = Pieces()
+    harness = Harness(store, [Step("one two")], box)
+    await answered(harness, box, "two", edited("e1", "m1", "Weather?"))
+    assert (box.words, await harness.past()) == (["one", "two"], ["Weather?", "one two"])
+
+
+async def test_later_an_answer_stays(store: Store, redis: Redis) -> None:
+    """People have read it: a change reaches the history only."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one two")], box)
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    assert 0 < await redis.ttl(Keys(HERE).answered) <= MOMENT_S
+    await redis.delete(Keys(HERE).answered)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == (["one", "two"], ["Weather?", "one two"])
+
+
+async def test_a_change_of_another_message_leaves_the_answer(store: Store) -> None:
+    """Both pieces arrive."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("first"), Step("one two")], box)
+    await harness.receive("earlier", "m0")
+    await harness.runner.process(HERE)
+    await answered(harness, box, "one", unsent("e1", "m0"))
+    assert (box.words, await harness.past()) == (["first", "one", "two"], ["Wether?", "one two"])
+
+
+async def test_an_answer_that_waits_is_not_sent(store: Store) -> None:
+    """The platform was away; by the next attempt the question is gone."""
+    box = Pieces()
+    box.failures.append(DeliverLater("busy", after=60))
+    harness = Harness(store, [Step("one two")], box)
+    await harness.receive("Oops", "m1")
+    await harness.runner.process(HERE)
+    await harness.arrive(unsent("e1", "m1"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past(), await store.outbox.read(HERE)) == ([], [], [])
+    assert await store.leases.due(10) == []
+
+
+async def test_an_older_answer_that_waits_is_removed(store: Store) -> None:
+    """Another one waits behind it, so its turn cannot go on; an edit leaves it as it is."""
+    for takes_back in (True, False):
+        box = Pieces(takes_back=takes_back)
+        box.failures.append(DeliverLater("busy", after=60))
+        harness = Harness(store, [Step("one"), Step("two")], box)
+        for number in (1, 2):
+            await harness.receive("Oops", f"m{number}{takes_back}")
+            await harness.runner.process(HERE)
+        assert len(await store.outbox.read(HERE)) == 2
+        await harness.arrive(edited(f"e1{takes_back}", f"m1{takes_back}", "Oh"))
+        await harness.runner.process(HERE)
+        assert len(await store.outbox.read(HERE)) == 2
+        await harness.arrive(unsent(f"e2{takes_back}", f"m1{takes_back}"))
+        await harness.runner.process(HERE)
+        assert box.words == ["two"]
+        assert await store.outbox.read(HERE) == []
+
+
+async def test_a_reopened_turn_survives_its_process(store: Store) -> None:
+    """The next one goes on with it."""
+    box = Pieces(takes_back=True)
+    first = Step("never", gate=asyncio.Event())
+    harness = Harness(store, [Step("one two"), first], box)
+    box.meanwhile["one"] = partial(harness.arrive, edited("e1", "m1", "Weather?"))
+    await harness.receive("Wether?", "m1")
+    processing = asyncio.create_task(harness.runner.process(HERE))
+    async with asyncio.timeout(10):
+        await first.at_gate.wait()
+    processing.cancel()
+    await asyncio.wait([processing])
+    then = Harness(store, [Step("anew")], box)
+    await then.runner.process(HERE)
+    assert (asked(then), box.words, await then.past()) == ([("user", "Weather?")], ["anew"], ["Weather?", "anew"])
+
+
+async def test_who_edits_for_ever_keeps_the_last_answer(store: Store) -> None:
+    """After ten changes an edit reopens nothing; a message taken back does."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one"), Step("two")], box)
+    await harness.receive("v0", "m1")
+    await harness.arrive(*(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES)))
+    await harness.runner.process(HERE)
+    await harness.arrive(edited("late", "m1", "The last"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == (["one"], ["The last", "one"])
+
+
+async def test_after_many_edits_an_answer_can_still_be_taken_back(store: Store) -> None:
+    """As its question is."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one")], box)
+    await harness.receive("v0", "m1")
+    await harness.arrive(*(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES)))
+    await harness.runner.process(HERE)
+    await harness.arrive(unsent("late", "m1"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == ([], [])
+
+
+async def test_commands_are_not_run_again(store: Store) -> None:
+    """A turn that has said more than the model's answer is not reopened."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one")], box)
+    await harness.receive("/help", "m0")
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    said = list(box.words)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert (box.words, len(harness.model.requests)) == (said, 1)
+
+
+async def test_an_unreadable_answer_is_left(store: Store, redis: Redis) -> None:
+    """By a newer version: the change reaches the history all the same."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one")], box)
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    await redis.rpush(Keys(HERE).answered, b"answered 0:[]")
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == (["one"], ["Weather?", "one"])
+
+
+async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> None:
+    """Other people's messages keep their order, and get their own answers."""
+    box = Pieces(takes_back=True)
+    harness = Harness(store, [Step("one"), Step("anew"), Step("other")], box)
+    await harness.receive("Wether?", "m1")
+    await harness.runner.process(HERE)
+    await harness.arrive(edited("e1", "m1", "Weather?"))
+    await harness.arrive(InboundEvent(words("m2", "Hello", "u2"), group=True))
+    await harness.runner.process(HERE)
+    assert (box.words, await harness.past()) == (["anew", "other"], ["Weather?", "anew", "Hello", "other"])
+
+
+async def test_forgetting_leaves_nothing_that_could_be_reopened(store: Store, redis: Redis) -> None:
+    """Neither the question before it nor the wish itself."""
+    harness = Harness(store, [Step("one")], Pieces(takes_back=True))
+    for number, text in enumerate(("A secret", "/forget me")):
+        await harness.receive(text, f"m{number}")
+        await harness.runner.process(HERE)
+        assert await redis.exists(Keys(HERE).answered) == 1 - number
