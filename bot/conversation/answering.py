@@ -40,6 +40,7 @@ from bot.conversation.journal import (
     STARTED,
     Step,
 )
+from bot.conversation.late_answers import TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
@@ -64,11 +65,16 @@ KINDS: dict[type[TurnStep], str] = {RecordedResponse: RESPONSE, StartedCall: STA
 
 @dataclass(slots=True)
 class TurnResult:
-    """What a turn commits: messages for the history, replies with their addresses, the model that answered."""
+    """What a turn commits: messages for the history, replies with their addresses, the model that answered.
+
+    Attributes:
+        asker: id of the person who is answered, where no message says it.
+    """
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
+    asker: str = ""
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""
@@ -114,6 +120,7 @@ class ConversationPorts:
     def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
         self._services = services
         self._lease = attempt.lease
+        self._channel = attempt.channel
         self._turn_id = attempt.turn_id
         self._inbound = attempt.inbound
         self._approvals = approvals
@@ -135,7 +142,8 @@ class ConversationPorts:
         return await self._inbound.check(self._watcher)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
-        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, acting)
+        address = self._channel.current(self._inbound.address)
+        decision = await self._approvals.review(self._lease, self._turn_id, address, acting)
         self._inbound.note_decision(decision)
         return decision
 
@@ -183,13 +191,15 @@ class Answerer:
             turn = await self._new_turn(attempt, events, watcher, media)
             for step in steps:
                 await self._restore(turn, step, inbound)
+            tokens = TokenWatch(self._services, attempt.lease, channel, inbound)
             try:
                 async with asyncio.timeout(TURN_S) as limit:
                     with self._cancellations.track(conversation, limit) as run:
                         may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
                         if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
                             raise TurnFailed("stopped", STOPPED)
-                        answer = await self._agent.run(turn)
+                        async with tokens.run():
+                            answer = await self._agent.run(turn)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:

@@ -111,7 +111,7 @@ class Approvals:
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = self._question(acting, language, until, self._remarks(acting, votes, language))
         sentence = self._sentence(question, shown or "", language)
-        delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
+        delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address, asker=question.asker_id)
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=acting.call.name)

@@ -122,7 +122,7 @@ class TurnRunner:
                 answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
                 await self._note_routines(attempt.lease.conversation, events, answer, result)
-            delivery = await self._commit(attempt.lease, attempt.turn_id, result)
+            delivery = await self._commit(attempt.lease, attempt.journalled, result)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
@@ -186,7 +186,7 @@ class TurnRunner:
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         result = self._crash_apology(lease, journalled, reason)
-        await self._commit(lease, journalled.turn_id, result, given_up=reason)
+        await self._commit(lease, journalled, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
@@ -232,6 +232,7 @@ class TurnRunner:
             key = "apology.left_out" if event.left_out else event.target
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
             result.add((), [(sentence, event.address)])
+            result.asker = event.author_id
         if found.superseded:
             last = found.superseded[-1]
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
@@ -244,20 +245,15 @@ class TurnRunner:
                 result.messages = ()
         return found.messages, result
 
-    async def _commit(self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "") -> Delivery | None:
+    async def _commit(
+        self, lease: Lease, journalled: JournalledTurn, result: TurnResult, given_up: str = ""
+    ) -> Delivery | None:
         """End the turn.
 
         Returns:
             The first delivery, if it is the head of the outbox. It is stored as attempted: the attempt follows at once.
         """
-        channel = self._services.channel(lease.conversation)
-        parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
-        authors = (message.author for message in reversed(result.messages) if message.role == "user")
-        asker = next((author.id for author in authors if author), "")
-        deliveries = [
-            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker)
-            for number, (reply, address) in enumerate(parts, 1)
-        ]
+        turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
@@ -265,3 +261,16 @@ class TurnRunner:
         stored, attempted = [encode(delivery) for delivery in deliveries], encode(head) if head else b""
         is_head = await self._store.journal.commit(lease, entry, stored, KEEP_TURNS, given_up, attempted)
         return head if is_head else None
+
+    def _deliveries(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> list[Delivery]:
+        if (channel := self._services.channel(lease.conversation)) is None:
+            return []
+        authors = (message.author for message in reversed(result.messages) if message.role == "user")
+        asker = next((author.id for author in authors if author), result.asker)
+        more = asker in journalled.late_askers
+        parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
+        turn_id = journalled.turn_id
+        return [
+            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, more_late=more)
+            for number, (reply, address) in enumerate(parts, 1)
+        ]

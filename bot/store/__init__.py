@@ -13,6 +13,7 @@
     reminders   what comes at its time            facts            what people want remembered
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
     files       of tool calls, for a day          polls            what people vote on
+    late_answers  kept until their asker fetches them
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -38,6 +39,7 @@ from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import Journal, JournalledTurn, Opened, ShownQuestion
 from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
+from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
 from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
@@ -72,6 +74,7 @@ __all__ = [
     "InboxEntry",
     "JournalledTurn",
     "KeyValue",
+    "LateAnswers",
     "Lease",
     "MemoryUse",
     "Next",
@@ -87,6 +90,7 @@ __all__ = [
     "StoredFile",
     "StoredHistory",
     "StoredItem",
+    "StoredLateAnswer",
     "StoredPoll",
     "ToolPins",
     "Totals",
@@ -159,6 +163,7 @@ class Store:
         self.tool_pins = ToolPins(client)
         self.files = Files(client, files_bytes)
         self.polls = Polls(client, scripts)
+        self.late_answers = LateAnswers(client, scripts)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)
