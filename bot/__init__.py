@@ -9,11 +9,11 @@
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
     bot/conversation      intake runner services turns answering sources triage inbound media journal approvals review
                           quoting commands history summarizer edits memory lists limits admission cancellation delivery
-                          alerts reminders files polls
+                          alerts reminders files polls late_answers
     bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text pictures approvals
-                          polls delivery presence doctor
+                          polls late_answers delivery presence doctor
     bot/channels/slack    channel types events inbound transport client lookups files formatting approvals polls
                           messages delivery uploads presence streaming assistant tasks doctor
     bot/channels/console  channel entries inbound live sse
@@ -22,7 +22,7 @@
                           streaming
     bot/store             keys scripts clients queues inbox leases journal history outbox dead_letters live kv
                           facts lists polls tool_pins reminders budget memory frames personal_data private rewriting
-                          embedded docket_keys files
+                          embedded docket_keys files late_answers clock
     bot/safe_text         arguments glyphs names quotations
     bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
 

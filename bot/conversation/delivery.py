@@ -152,7 +152,7 @@ class OutboxRelay:
         question_id = delivery.reply.question.id if delivery.reply.question else ""
         if (late := delivery.late) and late.id:
             kept_in, asker = late.kept_in, delivery.asker
-            await self._store.late_answers.end(kept_in, asker, late.id, question_id=question_id, shown_at=shown_at)
+            await self._store.late_answers.remove(kept_in, asker, late.id, question_id=question_id, shown_at=shown_at)
             return await self._store.outbox.remove_head(lease)
         return await self._store.outbox.remove_head(lease, question_id, shown_at)
 
@@ -185,7 +185,7 @@ class OutboxRelay:
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at once."""
         if (late := delivery.late) and late.id:
-            await self._store.late_answers.end(late.kept_in, delivery.asker, late.id, given_up=reason)
+            await self._store.late_answers.remove(late.kept_in, delivery.asker, late.id, given_up=reason)
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)

@@ -181,7 +181,7 @@ class Fetches:
         if answer and (question is None or (asked and asked.question.id == question.id)):
             return True
         given_up = "" if answer else "cannot be read"
-        await self._store.late_answers.end(conversation, one.asker, one.delivery_id, given_up=given_up)
+        await self._store.late_answers.remove(conversation, one.asker, one.delivery_id, given_up=given_up)
         return False
 
     async def _progress(self, conversation: str, asker: str) -> tuple[Progress, TurnJournal]:

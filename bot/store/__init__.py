@@ -13,7 +13,7 @@
     reminders   what comes at its time            facts            what people want remembered
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
     files       of tool calls, for a day          polls            what people vote on
-    late_answers  kept until their asker fetches them
+    late_answers  kept until fetched            clock            which all processes share
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -29,6 +29,7 @@ from typing import Any
 from bot.settings import CONNECTIONS
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
+from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
@@ -142,6 +143,7 @@ class Store:
             must not wait behind turns.
 
     Attributes:
+        clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
@@ -150,6 +152,7 @@ class Store:
         self._client = client
         self._priority = priority
         self._was_away = False
+        self.clock = StoreClock()
         self.inbox = Inbox(client, Scripts(priority, history_s))
         self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)

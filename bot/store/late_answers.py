@@ -49,7 +49,7 @@ class LateAnswers:
         following = await self._scripts.run("keep_head", lease.conversation, lease.token, name, reason)
         return cast("bytes | None", following)
 
-    async def end(
+    async def remove(
         self,
         conversation: str,
         asker: str,
@@ -66,7 +66,7 @@ class LateAnswers:
             question_id, shown_at: see ``Outbox.remove_head``.
         """
         at = "" if shown_at is None else shown_at
-        await self._scripts.run("end_late", conversation, f"{asker} {delivery_id}", given_up, question_id, at)
+        await self._scripts.run("remove_late", conversation, f"{asker} {delivery_id}", given_up, question_id, at)
 
 
 def _unpack(frame: bytes) -> StoredLateAnswer:

@@ -70,7 +70,7 @@ Name = Literal[
     "vote",
     "show_poll",
     "keep_head",
-    "end_late",
+    "remove_late",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll

@@ -107,7 +107,7 @@ class Line(Channel):
         if reply.fetched_by:
             pushes = await self._sender.may_push(chat)
             return [late_card(reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes)]
-        reply, pictures = await find_pictures(reply, self._shown_files)
+        reply, pictures = await find_pictures(reply, self._shown_files, is_late=delivery.late is not None)
         messages = append_pictures(self._formatter.messages(reply, chat), pictures)
         if delivery.more_late:
             button = earlier_button(delivery.asker, self._texts, language)
