@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -40,7 +40,7 @@ from bot.conversation.journal import (
     STARTED,
     Step,
 )
-from bot.conversation.late_answers import TokenWatch
+from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
@@ -191,14 +191,13 @@ class Answerer:
             turn = await self._new_turn(attempt, events, watcher, media)
             for step in steps:
                 await self._restore(turn, step, inbound)
-            tokens = TokenWatch(self._services, attempt.lease, channel, inbound)
             try:
                 async with asyncio.timeout(TURN_S) as limit:
                     with self._cancellations.track(conversation, limit) as run:
                         may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
                         if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
                             raise TurnFailed("stopped", STOPPED)
-                        async with tokens.run():
+                        async with self._watch_tokens(attempt):
                             answer = await self._agent.run(turn)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
@@ -211,6 +210,11 @@ class Answerer:
                     return TurnResult()
                 reply = self._reply(turn, answer)
             return TurnResult(media.describe(turn.added), await self._replies(turn, reply, attempt), turn.model)
+
+    def _watch_tokens(self, attempt: Attempt) -> AbstractAsyncContextManager[None]:
+        if not attempt.channel.fetches_of(attempt.lease.conversation):
+            return nullcontext()
+        return TokenWatch(LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound).run()
 
     async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
         """The turn's reply, with the polls that its calls have started."""

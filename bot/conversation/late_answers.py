@@ -37,24 +37,64 @@ Progress = Literal["waiting", "asked", "sent"]  # sentences of the catalogue, ta
 _decode = Decoder(Delivery).decode
 
 
+class LateButtons:
+    """Spends the reply tokens of one conversation on buttons, under its lease."""
+
+    def __init__(self, services: Services, lease: Lease, channel: Channel) -> None:
+        self._store = services.store
+        self._texts = services.texts
+        self._language = services.defaults.language
+        self._lease = lease
+        self._channel = channel
+        self._fetches = channel.fetches_of(lease.conversation)
+        self._told: set[str] = set()
+
+    def time_left(self, address: str) -> float | None:
+        """Seconds until the address's token is to be spent on a button; None if it is not."""
+        is_due = self._fetches and address and address not in self._told
+        return self._channel.time_left(address) if is_due else None
+
+    async def tell_waiting(self) -> float | None:
+        """Tell people whose messages wait for a turn of theirs; seconds until the next one is to be told.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        waiting = [event for _, event in readable(await self._store.inbox.read(self._lease.conversation))]
+        for event in (event for event in waiting if event.event == "message"):
+            left = self.time_left(event.address)
+            if left is not None and left <= 0:
+                await self.tell(event, event.address)
+        times = (self.time_left(event.address) for event in waiting if event.event == "message")
+        return min((left for left in times if left is not None), default=None)
+
+    async def tell(self, event: InboundEvent, address: str) -> None:
+        """Spend a token on the button, once whoever does it; it is sent beside the turn.
+
+        Raises:
+            LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
+        """
+        asker, language = event.author_id, language_of(event.message.text, self._language)
+        if asker:
+            await self._store.leases.renew(self._lease)
+            told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
+            reply = Reply(self._texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
+            delivery = Delivery(told, told, reply, address, asker=asker)
+            await self._store.outbox.post(self._fetches, told, encode(delivery))
+            log.info("late.told", message=event.message.id)
+        self._told.add(address)
+
+
 class TokenWatch:
     """Watches the reply tokens of a turn, and of the messages that wait behind it."""
 
-    def __init__(self, services: Services, lease: Lease, channel: Channel, inbound: InboundMessages) -> None:
-        self._services = services
-        self._store = services.store
-        self._lease = lease
-        self._channel = channel
+    def __init__(self, buttons: LateButtons, inbound: InboundMessages) -> None:
+        self._buttons = buttons
         self._inbound = inbound
-        self._fetches = channel.fetches_of(lease.conversation)
-        self._told: set[str] = set()
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Watch while the context is open: while the answer is made."""
-        if not self._fetches:
-            yield
-            return
         over = asyncio.Event()
         watching = asyncio.create_task(self._watch(over))
         try:
@@ -70,12 +110,12 @@ class TokenWatch:
                 async with asyncio.timeout(max(pause_s, 0)):
                     await over.wait()
             try:
-                own_s = self._own_time_left()
-                if own_s <= 0:
-                    await self._tell_own()
+                if self._own_time_left() <= 0 and self._inbound.newest:
+                    await self._buttons.tell(self._inbound.newest, self._inbound.address)
                 if over.is_set():
                     return
-                pause_s = min(self._own_time_left(), await self._tell_waiting())
+                next_s = await self._buttons.tell_waiting()
+                pause_s = min(self._own_time_left(), LOOK_S if next_s is None else next_s)
             except LeaseLost:
                 return
             except StoreUnavailable as error:
@@ -85,43 +125,8 @@ class TokenWatch:
                 pause_s = REST_S
 
     def _own_time_left(self) -> float:
-        address = self._inbound.address
-        left = None if address in self._told else self._channel.time_left(address)
+        left = self._buttons.time_left(self._inbound.address)
         return LOOK_S if left is None else min(left, LOOK_S)
-
-    async def _tell_own(self) -> None:
-        if self._inbound.newest is not None:
-            await self._tell(self._inbound.newest, self._inbound.address)
-
-    async def _tell_waiting(self) -> float:
-        """Tell people whose messages wait behind this turn; seconds until the next look."""
-        pause_s = LOOK_S
-        for _, event in readable(await self._store.inbox.read(self._lease.conversation)):
-            left = self._channel.time_left(event.address) if event.event == "message" and event.address else None
-            if left is None or event.address in self._told:
-                continue
-            if left <= 0:
-                await self._tell(event, event.address)
-            else:
-                pause_s = min(pause_s, left)
-        return pause_s
-
-    async def _tell(self, event: InboundEvent, address: str) -> None:
-        """Spend a token on the button, once whoever does it; it is sent beside the turn.
-
-        Raises:
-            LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
-        """
-        asker, language = event.author_id, language_of(event.message.text, self._services.defaults.language)
-        if asker:
-            await self._store.leases.renew(self._lease)
-            told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
-            reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
-            await self._store.outbox.post(
-                self._fetches, told, encode(Delivery(told, told, reply, address, asker=asker))
-            )
-            log.info("late.told", message=event.message.id)
-        self._told.add(address)
 
 
 def fetch_of(event: InboundEvent) -> Delivery:

@@ -28,6 +28,7 @@ from bot.conversation.journal import (
     readable,
     readable_events,
 )
+from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
 from bot.conversation.services import Services
@@ -142,7 +143,16 @@ class TurnRunner:
             await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
         except AwaitingApproval as waiting:
             done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
-            raise AwaitingApproval(waiting.until, waiting.known - done) from waiting
+            known = waiting.known - done
+            look_at = await self._tell_waiting(lease, channel) if known else None
+            raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
+
+    async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
+        """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""
+        if not channel.fetches_of(lease.conversation):
+            return None
+        next_s = await LateButtons(self._services, lease, channel).tell_waiting()
+        return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
     async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
         """Run the commands of people whom the question does not ask; the number of inbox entries that are done."""
@@ -171,7 +181,8 @@ class TurnRunner:
         replies = [reply for reply, _ in admitted.replies]
         if admitted.events and command:
             replies = [await self._commands.run(command, CommandContext(lease, event, ends_turn=False))]
-        sends = [encode(Delivery(new_id("reply"), turn_id, reply, event.address)) for reply in replies]
+        address, asker = event.address, event.author_id
+        sends = [encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
 
     async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:

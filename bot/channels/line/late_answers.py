@@ -10,11 +10,11 @@ import re
 from hashlib import sha256
 
 from bot.channels.line.types import Button, Card, Chat, LineMessage
-from bot.texts import Texts
+from bot.texts import LANGUAGES, Texts
 
 BOT = "late"  # in place of a bot, in ids of conversations in which nobody writes
 ANSWER_MS = 45_000  # of a reply token's minute; the rest is for the card
-PRESS = re.compile(r"late:([a-z]{2}):([0-9a-f]{32})")
+PRESS = re.compile(rf"late:({'|'.join(LANGUAGES)}):([0-9a-f]{{32}})")
 
 
 def fetched_in(chat: Chat) -> str:

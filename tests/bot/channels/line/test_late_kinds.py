@@ -17,6 +17,7 @@ from tests.bot.channels.line.late_turns import (
     BUTTON,
     EARLIER,
     LATE_HERE,
+    LATE_IN_GROUP,
     LATE_S,
     WAIT_S,
     WAITING,
@@ -27,11 +28,11 @@ from tests.bot.channels.line.late_turns import (
     ways,
 )
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_PRIVATE, open_rig
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import ours
 from tests.bot.store.turns import key, leased
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import USER
+from tests.fakes.line_events import GROUP, USER, addressed_message
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
@@ -39,6 +40,7 @@ from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
+TARO = f"U{'2' * 32}"
 ASKED = "I am waiting for you: please answer my question above."
 
 
@@ -210,3 +212,23 @@ async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
     now = await store.now_ms()
     await until(lambda: abs(clock() - now) < 60_000)
     following.cancel()
+
+
+async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Redis, fake: LineFake) -> None:
+    """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
+    steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.hear(fake.event(place=GROUP, message=addressed_message("launch it")))
+        await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        assert list(fake.sent[-1].buttons) == ["Yes", "No"]
+        due = await redis.zscore(key("due", IN_GROUP), IN_GROUP)
+        assert due is not None
+        assert 40_000 < due - await store.now_ms() < 46_000
+        here.wait(LATE_S)
+        await redis.zadd(key("due", IN_GROUP), {IN_GROUP: 0})
+        await here.runner.process(IN_GROUP)
+        await here.runner.process(LATE_IN_GROUP)
+        assert ways(fake)[-1] == ("reply", WAITING)
+        await here.hear(fake.press("Yes"))
+        await here.hear(fake.press(BUTTON, TARO))
+        assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
