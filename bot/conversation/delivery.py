@@ -143,7 +143,7 @@ class OutboxRelay:
             raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
         if (channel := self._services.channel(conversation)) is None:
             raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
-        if question and not await self._is_open(_asked_in(lease, delivery), question):
+        if question and not delivery.late and not await self._is_open(lease, question):
             raise DeliveryRefused("the question is decided already")
         return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
 
@@ -196,20 +196,15 @@ class OutboxRelay:
 
     async def _reject(self, lease: Lease, question: Question) -> bool:
         """Reject the call of a question; false if no turn waits for it."""
-        if not await self._is_open(lease.conversation, question):
+        if not await self._is_open(lease, question):
             return False
         decided = ApprovalDecision(question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK)
         await self._store.journal.record(lease, DECIDED, encode(decided))
         return True
 
-    async def _is_open(self, conversation: str, question: Question) -> bool:
-        asked = await read_open_question(self._store, conversation)
+    async def _is_open(self, lease: Lease, question: Question) -> bool:
+        asked = await read_open_question(self._store, lease.conversation)
         return asked is not None and asked.id == question.id
-
-
-def _asked_in(lease: Lease, delivery: Delivery) -> str:
-    """The conversation whose turn waits for the delivery's question."""
-    return delivery.late.kept_in if delivery.late else lease.conversation
 
 
 def reset_attempts(raw: bytes) -> bytes:

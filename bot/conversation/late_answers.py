@@ -17,7 +17,7 @@ import structlog
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Reply
+from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Question, Reply
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
@@ -154,10 +154,10 @@ class Fetches:
         if fetch is None or press.late is not None:
             return press
         # In the order in which messages and answers move, so that none is missed.
-        progress, journal = await self._progress(fetch.conversation, press.asker)
+        progress = await self._progress(fetch.conversation, press.asker)
         kept = [one for one in await self._store.late_answers.read(fetch.conversation) if one.asker == press.asker]
         for number, one in enumerate(kept, 1):
-            if await self._is_wanted(fetch.conversation, one, journal):
+            if await self._is_wanted(fetch.conversation, one):
                 late = LateAnswer(fetch.conversation, one.delivery_id)
                 return replace(press, late=late, more_late=number < len(kept))
         text = self._texts.get(f"late.{progress}", fetch.language)
@@ -165,8 +165,8 @@ class Fetches:
         return replace(press, reply=reply, late=LateAnswer(fetch.conversation))
 
     async def load(self, delivery: Delivery) -> Delivery | None:
-        """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, or somebody
-        has deleted it.
+        """The delivery as it is sent; None if its late answer is gone: an earlier attempt has brought it, somebody has
+        deleted it, or it is a question that is over.
 
         Raises:
             StoreUnavailable: it cannot be read.
@@ -176,21 +176,27 @@ class Fetches:
             return delivery
         kept = await self._store.late_answers.read(late.kept_in)
         found = next((one for one in kept if (one.asker, one.delivery_id) == (delivery.asker, late.id)), None)
-        answer = _read(found) if found else None
+        if found is None or not await self._is_wanted(late.kept_in, found):
+            return None
+        answer = _read(found)
         return replace(delivery, reply=answer.reply) if answer else None
 
-    async def _is_wanted(self, conversation: str, one: StoredLateAnswer, journal: TurnJournal) -> bool:
+    async def _is_wanted(self, conversation: str, one: StoredLateAnswer) -> bool:
         """Whether a late answer can be sent; a question that is over is removed, and what cannot be read given up."""
-        answer, asked = _read(one), journal.open_question
+        answer = _read(one)
         question = answer.reply.question if answer else None
-        if answer and (question is None or (asked and asked.question.id == question.id)):
+        if answer and (question is None or await self._is_open(conversation, question)):
             return True
         given_up = "" if answer else "cannot be read"
         await self._store.late_answers.remove(conversation, one.asker, one.delivery_id, given_up=given_up)
         return False
 
-    async def _progress(self, conversation: str, asker: str) -> tuple[Progress, TurnJournal]:
-        """How far the asker's answer is, and the turn under way."""
+    async def _is_open(self, conversation: str, question: Question) -> bool:
+        asked = (await self._read_journal(conversation)).open_question
+        return asked is not None and asked.question.id == question.id
+
+    async def _progress(self, conversation: str, asker: str) -> Progress:
+        """How far the asker's answer is."""
         waiting = [event for _, event in readable(await self._store.inbox.read(conversation))]
         journal = await self._read_journal(conversation)
         outbox = [_decode_or_none(raw) for raw in await self._store.outbox.read(conversation)]
@@ -198,9 +204,9 @@ class Fetches:
         if _are_by(asker, (*journal.events, *joined)):
             question = journal.open_question.question if journal.open_question else None
             is_sending = any(one and one.reply.question == question for one in outbox)
-            return "asked" if question and not is_sending else "waiting", journal
+            return "asked" if question and not is_sending else "waiting"
         is_waiting = _are_by(asker, waiting) or any(one and one.asker == asker for one in outbox)
-        return "waiting" if is_waiting else "sent", journal
+        return "waiting" if is_waiting else "sent"
 
     async def _read_journal(self, conversation: str) -> TurnJournal:
         try:

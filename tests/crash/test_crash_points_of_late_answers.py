@@ -10,7 +10,7 @@ import pytest
 from bot.providers.scripted import Step
 from bot.store import open_store
 from bot.transcript import Message
-from tests.bot.channels.line.late_turns import BUTTON, LATE_S, WAITING
+from tests.bot.channels.line.late_turns import BUTTON, LATE_S, WAITING, ignore
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.store.turns import key
 from tests.crash.rig import CrashRig
@@ -87,10 +87,6 @@ class Late:
 
 def answer(messages: Sequence[Message]) -> Step:
     return Step("Hi!")
-
-
-async def ignore(_request: str) -> None:
-    """Nothing happens meanwhile."""
 
 
 @pytest.mark.parametrize("carried_out", [False, True], ids=["before the request", "after the request"])

@@ -68,3 +68,7 @@ async def shown(here: LinePipeline, beside: str = LATE_HERE, cards: int = 1) -> 
         return len(here.fake.sent) >= before + cards
 
     await until_true(is_shown)
+
+
+async def ignore(_request: str) -> None:
+    """Nothing happens when a request to the store is carried out."""

@@ -8,17 +8,13 @@ from redis.asyncio import Redis
 from bot.providers.scripted import Step
 from bot.store import open_store
 from bot.store.scripts import NAMES
-from tests.bot.channels.line.late_turns import question
+from tests.bot.channels.line.late_turns import ignore, question
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
 
 SCRIPTS_OF_A_TURN = {"accept", "open", "commit", "remove_head"}
-
-
-async def ignore(_request: str) -> None:
-    """Nothing happens meanwhile."""
 
 
 @pytest.mark.parametrize("push", ["auto", "never"])

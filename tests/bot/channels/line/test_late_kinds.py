@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import structlog
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, LateAnswer, Poll, Reply
 from bot.conversation.services import Policy
+from bot.errors import StoreUnavailable
 from bot.providers.scripted import Step
-from bot.store import Store
+from bot.store import Store, open_store
 from bot.store.clock import StoreClock
 from bot.transcript import ToolCall, encode
 from tests.bot.channels.line.late_turns import (
@@ -22,6 +24,7 @@ from tests.bot.channels.line.late_turns import (
     WAIT_S,
     WAITING,
     held_step,
+    ignore,
     late_turn,
     question,
     shown,
@@ -31,6 +34,8 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import ours
 from tests.bot.store.turns import key, leased
+from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
+from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message
 from tests.fakes.stored_files import CHART, LocalFiles
@@ -106,6 +111,7 @@ async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Stor
 
         await until_true(is_settled)
         assert [words for _, words in ways(fake)][1:] == ["Stopped."]
+    assert await store.dead_letters.read() == []
 
 
 async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
@@ -232,3 +238,39 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
         await here.hear(fake.press("Yes"))
         await here.hear(fake.press(BUTTON, TARO))
         assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
+
+
+async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
+    """And the next one is fetched; a journal that cannot be read is in nobody's way."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
+        await redis.rpush(key("journal", IN_PRIVATE), "said 0:not JSON")
+        await redis.expire(key("journal", IN_PRIVATE), 60)
+        await here.hear(fake.press(BUTTON))
+        assert ways(fake)[1:] == [("reply", "Hi!")]
+        [dead] = await store.dead_letters.read()
+        assert (dead.conversation, dead.delivery) == (IN_PRIVATE, b"not JSON")
+
+
+async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str, fake: LineFake) -> None:
+    """The button waits for it; the turn ends as it would otherwise."""
+    wire, step = CutWire(store_url, Cut(), SCRIPTS, ignore), held_step()
+    async with (
+        wire.open() as url,
+        open_store(url, history_days=HISTORY_DAYS) as store,
+        open_pipeline(store, fake, [step], line_push="never") as here,
+    ):
+        await here.receive(question(fake))
+        here.wait(44.5)
+        turn = asyncio.create_task(here.runner.process(IN_PRIVATE))
+        await until(step.at_gate.is_set, WAIT_S)
+        wire.drop()
+        with structlog.testing.capture_logs() as logs:
+            await until(lambda: [log["event"] for log in logs].count("late.not_told") >= 2)
+        assert step.gate is not None
+        step.gate.set()
+        with pytest.raises(StoreUnavailable):
+            await turn
