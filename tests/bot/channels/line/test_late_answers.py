@@ -172,7 +172,7 @@ async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineF
     step, asked = held_step(), fake.event(place=GROUP, message=addressed_message("hi"))
     async with open_pipeline(store, fake, [step], line_push="never") as here:
         async with late_turn(here, step, asked, IN_GROUP, LATE_IN_GROUP):
-            assert "Only the person who asked can fetch it." in fake.texts[0][0]
+            assert "Only the person who asked can fetch the answer." in fake.texts[0][0]
         here.due.clear()
         for user in (OTHER, None):
             await here.receive(fake.press(BUTTON, user))
