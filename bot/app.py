@@ -43,6 +43,7 @@ from bot.settings import Settings, channel_config
 from bot.store import Store, open_store
 from bot.store.embedded import open_embedded
 from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
+from bot.tasks import run_beside
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
 from bot.web.files import SignedFiles
@@ -138,6 +139,8 @@ async def open_services(settings: Settings, shared: Path | None = None) -> Async
         url = await stack.enter_async_context(open_url(settings))
         store = await stack.enter_async_context(_open_store(url, settings))
         await _wait_for(store)
+        await store.clock.read(store.now_ms)
+        await stack.enter_async_context(run_beside(store.clock.follow(store.now_ms)))
         tools = await stack.enter_async_context(open_tools(settings))
         await stack.enter_async_context(open_mcp(settings, tools, store.tool_pins))
         metrics = Metrics(shared)
@@ -235,6 +238,7 @@ def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: Sig
         services.tools.commands,
         listening if listens else None,
         signed,
+        store.clock,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
+from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
@@ -80,6 +81,18 @@ class Poll(Struct, frozen=True, omit_defaults=True):
     language: str = "en"
 
 
+class Fetch(Struct, frozen=True):
+    """A press of the button for late answers.
+
+    Attributes:
+        conversation: whose late answers are meant.
+        language: of the sentence if there are none.
+    """
+
+    conversation: str
+    language: str
+
+
 class Reply(Struct, frozen=True, omit_defaults=True):
     """One answer of a turn, before the channel formats it.
 
@@ -97,6 +110,9 @@ class Reply(Struct, frozen=True, omit_defaults=True):
             nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send nothing either.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
+        fetched_by: id of a person whose answer is late; the text says so, and a channel with buttons adds one that
+            fetches the answer.
+        fetches: of a press of that button; what it fetches is looked up when it is sent.
     """
 
     text: str
@@ -110,6 +126,20 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
     takes_back: tuple[str, ...] | None = None
+    fetched_by: str = ""
+    fetches: Fetch | None = None
+
+
+class LateAnswer(Struct, frozen=True):
+    """A delivery that is kept until its asker fetches it.
+
+    Attributes:
+        kept_in: the conversation that keeps it.
+        id: of the delivery; empty: there was none, and the press got a sentence.
+    """
+
+    kept_in: str
+    id: str = ""
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -125,6 +155,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
         failures: number of attempts that ended with an unforeseen exception.
         answers: ids of the answered messages; when these change, the delivery is void.
+        late: what a press of a button has been found to fetch. It stays where it is kept until it has arrived.
+        more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
     """
 
     id: str
@@ -138,6 +170,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     asker: str = ""
     failures: int = 0
     answers: tuple[str, ...] = ()
+    late: LateAnswer | None = None
+    more_late: bool = False
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):
@@ -150,8 +184,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         event: ``message`` is for the model; ``edited`` replaces the text of message ``target``; ``unsent`` deletes
             message ``target``; ``told`` gets the canned answer ``target`` (a key of the catalogue); ``left`` deletes
             the conversation and everything stored of it; ``stop`` ends the turn under way; ``decision`` answers
-            question ``target`` with ``approved``; ``vote`` presses a button of poll ``target``, and never gets into an
-            inbox.
+            question ``target`` with ``approved``; ``vote`` presses a button of poll ``target``, ``fetch`` the button
+            for late answers of conversation ``target``, and neither gets into an inbox.
         album: id of a set of ``album_size`` images that were sent together; they make one question.
         reminder: the event is a reminder of the author whose time has come. The text of one that is ``due``, ``late``
             or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a message for the model. ``target`` is the
@@ -167,7 +201,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     message: Message
     address: str = ""
     group: bool = False
-    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision", "vote"] = "message"
+    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision", "vote", "fetch"] = "message"
     target: str = ""
     approved: bool = False
     album: str = ""
@@ -304,6 +338,7 @@ class Host:
         listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
         files: of tool calls.
+        clock: milliseconds since the epoch by the store's clock, which all processes share.
     """
 
     accept: Accept
@@ -316,6 +351,7 @@ class Host:
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
     files: Files = NO_FILES
+    clock: Callable[[], int] = now_ms
 
 
 class Recipient(NamedTuple):
@@ -369,6 +405,7 @@ class Channel(Protocol):
 
         Raises:
             DeliverLater: a passing failure.
+            DeliverOnPress: only a press of its asker's button could bring it.
             DeliveryRefused: a final failure.
             LeaseLost: from ``assert_lease``.
         """
@@ -387,6 +424,22 @@ class Channel(Protocol):
     def shows_polls(self, address: str) -> bool:
         """Whether the answer to a message of this address can bring a poll on which people vote."""
         return True
+
+    def fetches_of(self, conversation: str) -> str:
+        """The conversation whose outbox answers presses of the button for late answers; one in which nobody writes.
+
+        Empty where an answer can be sent at any time: then there is no such button.
+        """
+        return ""
+
+    def time_left(self, address: str) -> float | None:
+        """Seconds until an answer can no longer use the address's token, which may then be spent on a message with the
+        button for late answers; None where there is no token, or it has expired."""
+        return None
+
+    def current(self, address: str) -> str:
+        """The address of an answer that is ready now: without a token whose time is over."""
+        return address
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read what ``enrich`` will need for a message of this author."""

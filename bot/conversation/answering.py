@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -41,6 +41,7 @@ from bot.conversation.journal import (
     STARTED,
     Step,
 )
+from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
@@ -72,12 +73,14 @@ class TurnResult:
         replies: with their addresses.
         model: the one that answered.
         may_be_reopened: all that was said is the model's answer.
+        asker: id of the person who is answered, where no message says it.
     """
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
     may_be_reopened: bool = False
+    asker: str = ""
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""
@@ -123,6 +126,7 @@ class ConversationPorts:
     def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
         self._services = services
         self._lease = attempt.lease
+        self._channel = attempt.channel
         self._turn_id = attempt.turn_id
         self._inbound = attempt.inbound
         self._approvals = approvals
@@ -144,7 +148,8 @@ class ConversationPorts:
         return await self._inbound.check(self._watcher)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
-        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, acting)
+        address = self._channel.current(self._inbound.address)
+        decision = await self._approvals.review(self._lease, self._turn_id, address, acting)
         self._inbound.note_decision(decision)
         return decision
 
@@ -198,7 +203,7 @@ class Answerer:
                 async with asyncio.timeout(TURN_S) as limit:
                     restart = partial(self._restart, turn, inbound)
                     with self._cancellations.track(conversation, limit, restart) as run:
-                        answer = await self._run(turn, inbound)
+                        answer = await self._run(turn, attempt)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -213,14 +218,21 @@ class Answerer:
             replies = [await self._addressed(turn, reply, attempt)]
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
-    async def _run(self, turn: Turn, inbound: InboundMessages) -> Message | None:
+    async def _run(self, turn: Turn, attempt: Attempt) -> Message | None:
         """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
+        inbound = attempt.inbound
         has_missed = self._cancellations.take_missed(turn.context.conversation)
         if (turn.open_calls() or has_missed) and await inbound.is_to_stop():
             raise TurnFailed("stopped", STOPPED)
         if has_missed and not turn.open_calls():
             await turn.check_inbox(certain=True)
-        return await self._agent.run(turn)
+        async with self._watch_tokens(attempt):
+            return await self._agent.run(turn)
+
+    def _watch_tokens(self, attempt: Attempt) -> AbstractAsyncContextManager[None]:
+        if not attempt.channel.fetches_of(attempt.lease.conversation):
+            return nullcontext()
+        return TokenWatch(LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound).run()
 
     def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
         """End the request to the model under way, if it was made without the change, which counts."""

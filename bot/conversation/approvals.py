@@ -118,7 +118,7 @@ class Approvals:
         question = self._question(acting, votes, shown or "", language, until)
         is_heard = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
         sentence = self._sentence(question, shown or "", language, is_heard=is_heard)
-        delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address)
+        delivery = Delivery(question.id, turn_id, Reply(sentence, question=question), address, asker=question.asker_id)
         asked = ApprovalRequest(question, address, language, len(waiting))
         await self._store.journal.record(lease, ASKED, encode(asked), sends=encode(delivery))
         log.info("approval.asked", tool=acting.call.name)

@@ -252,6 +252,8 @@ class HistoryEditor:
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
         deliveries = await self._store.outbox.read(lease.conversation)
         theirs = [one for one in deliveries if _holds(one, author_id) and not _asks_another(one, author_id)]
+        kept = [one for one in await self._store.late_answers.read(lease.conversation) if _holds(one.frame, author_id)]
+        theirs += [one.frame for one in kept if not _asks_another(one.delivery, author_id)]
         await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, deleted)
 

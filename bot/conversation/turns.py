@@ -29,6 +29,7 @@ from bot.conversation.journal import (
     readable,
     readable_events,
 )
+from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import AnsweredTurn, Reopening, last_address, reply_taking_back
@@ -139,7 +140,7 @@ class TurnRunner:
                 result.may_be_reopened = is_alone and answer.may_be_reopened
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
-            delivery = await self._commit(attempt.lease, attempt.turn_id, result, unless=unless)
+            delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
@@ -174,7 +175,16 @@ class TurnRunner:
             await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
         except AwaitingApproval as waiting:
             done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
-            raise AwaitingApproval(waiting.until, waiting.known - done) from waiting
+            known = waiting.known - done
+            look_at = await self._tell_waiting(lease, channel) if known else None
+            raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
+
+    async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
+        """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""
+        if not channel.fetches_of(lease.conversation):
+            return None
+        next_s = await LateButtons(self._services, lease, channel).tell_waiting()
+        return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
     async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
         """Run the commands of people whom the question does not ask; the number of inbox entries that are done."""
@@ -203,7 +213,8 @@ class TurnRunner:
         replies = [reply for reply, _ in admitted.replies]
         if admitted.events and command:
             replies = [await self._commands.run(command, CommandContext(lease, event, ends_turn=False))]
-        sends = [encode(Delivery(new_id("reply"), turn_id, reply, event.address)) for reply in replies]
+        address, asker = event.address, event.author_id
+        sends = [encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
 
     async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
@@ -219,7 +230,7 @@ class TurnRunner:
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         result = await self._crash_apology(lease, journalled, reason)
         await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
-        await self._commit(lease, journalled.turn_id, result, given_up=reason)
+        await self._commit(lease, journalled, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
@@ -267,6 +278,7 @@ class TurnRunner:
             key = "apology.left_out" if event.left_out else event.target
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
             result.add((), [(sentence, event.address)])
+            result.asker = event.author_id
         if found.superseded:
             (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
@@ -280,7 +292,12 @@ class TurnRunner:
         return found.messages, result
 
     async def _commit(
-        self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "", unless: Condition = ALWAYS
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        result: TurnResult,
+        given_up: str = "",
+        unless: Condition = ALWAYS,
     ) -> Delivery | None:
         """End the turn.
 
@@ -290,15 +307,7 @@ class TurnRunner:
         Raises:
             MessagesChanged: see ``Condition``.
         """
-        channel = self._services.channel(lease.conversation)
-        parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
-        authors = (message.author for message in reversed(result.messages) if message.role == "user")
-        asker = next((author.id for author in authors if author), "")
-        asked = tuple(message.id for message in result.messages if message.role == "user")
-        deliveries = [
-            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, answers=asked)
-            for number, (reply, address) in enumerate(parts, 1)
-        ]
+        turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
@@ -308,3 +317,17 @@ class TurnRunner:
         what = entry, stored, KEEP_TURNS, given_up, attempted, unless
         is_head = await self._store.journal.commit(lease, *what, answered=answered)
         return head if is_head else None
+
+    def _deliveries(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> list[Delivery]:
+        if (channel := self._services.channel(lease.conversation)) is None:
+            return []
+        authors = (message.author for message in reversed(result.messages) if message.role == "user")
+        asker = next((author.id for author in authors if author), result.asker)
+        asked = tuple(message.id for message in result.messages if message.role == "user")
+        more = asker in journalled.late_askers
+        parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
+        turn_id = journalled.turn_id
+        return [
+            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, answers=asked, more_late=more)
+            for number, (reply, address) in enumerate(parts, 1)
+        ]

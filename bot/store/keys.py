@@ -16,7 +16,7 @@ SHARDS = 16
 DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
-WORK_S = 7 * DAY_S  # inbox, journal and outbox
+WORK_S = 7 * DAY_S  # inbox, journal, outbox and late answers
 ANSWERED_S = 3_600  # journal of the turn that was committed last, while its answer is being delivered …
 MOMENT_S = 10  # … and after that; nobody reads an answer and changes the question much faster
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
@@ -29,6 +29,7 @@ FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
 POLL_S = 30 * DAY_S  # a poll, after its last vote
+LATE_ANSWERS = 20  # of one conversation
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 LIST_ITEMS = 300  # of all lists of one place
@@ -58,6 +59,7 @@ CONVERSATION_KINDS = (
     "forgetting",
     "reminders",
     "polls",
+    "late",
 )
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
 LASTING_KIND = "pins"

@@ -105,7 +105,7 @@ class Evidence:
 
 
 def _in_line(line: LineFake) -> Iterator[Shown]:
-    for sent in line.sent:
+    for sent in (sent for sent in line.sent if sent.messages[0]["type"] != "flex"):  # a late answer's button is none
         yield Shown(sent.at, f"line:{line_events.BOT}:user:{sent.to}", "\n".join(sent.texts), sent.call)
 
 

@@ -103,9 +103,9 @@ class LineFake:
         token: str = self.event(place=place)["replyToken"]
         return token
 
-    def expire(self, token: str) -> None:
-        """A reply token's minute is over, as when its event comes again after an outage."""
-        self._tokens[token].issued_at -= MINUTE_S
+    def expire(self, token: str, seconds: float = MINUTE_S) -> None:
+        """A reply token is older by so much, as when its event comes again after an outage."""
+        self._tokens[token].issued_at -= seconds
 
     def advance(self, seconds: float) -> None:
         """Let time pass for reply tokens and events."""

@@ -295,11 +295,11 @@ class Client:
 
 
 def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
-    if message.choice:
-        template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
-        return sdk.TemplateMessage(altText=message.text, template=template)
     items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
     quick_reply = sdk.QuickReply(items=items) if items else None
+    if message.choice:
+        template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
+        return sdk.TemplateMessage(altText=message.text, template=template, quickReply=quick_reply)
     if message.card:
         return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card), quickReply=quick_reply)
     if message.image:

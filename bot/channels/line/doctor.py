@@ -150,10 +150,12 @@ def _check_quota(quota: Quota | Failure) -> CheckResult:
     if quota.limit is None:
         return CheckResult("ok", name, f"{quota.used} pushed this month, no limit")
     detail = f"{quota.used} of {quota.limit} pushed this month"
+    if quota.percent >= 100:
+        fix = "late answers wait for a press of their button; buy more, or wait for the next month"
+        return CheckResult("warning", name, detail, fix)
     if quota.percent >= WARN_AT:
-        return CheckResult(
-            "warning", name, detail, "replies cost nothing, late answers do; buy more, or wait for the next"
-        )
+        fix = "replies cost nothing, late answers do; buy more, or wait for the next month"
+        return CheckResult("warning", name, detail, fix)
     return CheckResult("ok", name, detail)
 
 

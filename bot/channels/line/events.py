@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bot.channels import InboundEvent
 from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
+from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
 from bot.channels.line.polls import kept_in, read_vote
 from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
@@ -40,7 +41,8 @@ class Reader:
         arrival = self._read(event, chat, received_at)
         if arrival is None:
             return None
-        return kept_in(chat) if arrival.event == "vote" else chat.conversation, arrival
+        beside = {"vote": kept_in, "fetch": fetched_in}.get(arrival.event)
+        return beside(chat) if beside else chat.conversation, arrival
 
     def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
@@ -53,8 +55,9 @@ class Reader:
         if event.type == "messageEdited":
             return _edit(event, content, chat, received_at)
         pressed = event.postback.data if event.type == "postback" and event.postback else ""
-        decision, vote = read_press(pressed), read_vote(pressed)
-        if event.mode == "standby" or not (decision or vote or event.type in ("message", "follow", "join")):
+        decision, vote, fetch = read_press(pressed), read_vote(pressed), read_fetch(pressed)
+        is_known = decision or vote or fetch or event.type in ("message", "follow", "join")
+        if event.mode == "standby" or not is_known:
             return None
         if not self._is_allowed(event, chat):
             return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", once="daily")
@@ -64,6 +67,8 @@ class Reader:
             poll, choice = vote
             pressing = _message_event(event, chat, received_at, ())
             return replace(pressing, event="vote", target=poll, choice=choice)
+        if fetch:
+            return _fetch(event, chat, received_at, *fetch)
         if event.type != "message":
             return _canned(event, chat, received_at, "greeting", once="ever")
         return _message(event, content, chat, received_at)
@@ -156,6 +161,16 @@ def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = ""
 def _decision(event: Event, chat: Chat, received_at: int, question: str, approved: bool) -> InboundEvent:
     """A pressed button. Whether this person may decide is checked later."""
     return replace(_message_event(event, chat, received_at, ()), event="decision", target=question, approved=approved)
+
+
+def _fetch(event: Event, chat: Chat, received_at: int, language: str, mark: str) -> InboundEvent | None:
+    """A press of the button for late answers; others than the asker press in vain."""
+    user = event.source.user_id if event.source else None
+    if user is None or not is_asker(mark, user):
+        return None
+    pressing = _message_event(event, chat, received_at, ())
+    message = replace(pressing.message, author=Author(user, locale=language))
+    return replace(pressing, message=message, event="fetch", target=chat.conversation)
 
 
 def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:

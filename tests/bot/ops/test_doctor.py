@@ -295,7 +295,10 @@ async def test_channels_that_are_on_are_examined(settings: Settings) -> None:
         *("Slack", "Slack token", "Slack scopes", "Slack webhook", "Slack traffic"),
     ]
     assert [finding.name for finding in channels if finding.result != "ok"] == ["LINE webhook"]
-    assert channels[0].detail == "answers everybody at /webhooks/line"
+    assert channels[0].detail == (
+        "answers everybody at /webhooks/line; late answers are pushed while the month's quota lasts, "
+        "then fetched by a button (LINE_PUSH=auto)"
+    )
 
 
 @pytest.mark.long

@@ -161,6 +161,7 @@ async def test_lines_own_test_says_what_went_wrong(in_use: LineFake, status: int
         (None, 7, "ok", "7 pushed this month, no limit"),
         (200, 159, "ok", "159 of 200 pushed this month"),
         (200, 160, "warning", "160 of 200 pushed this month"),
+        (200, 200, "warning", "200 of 200 pushed this month"),
     ],
 )
 async def test_the_month_is_told(in_use: LineFake, limit: int | None, used: int, result: str, detail: str) -> None:
