@@ -313,6 +313,19 @@ async def test_a_late_answer_goes_with_its_asker(store: Store, fake: LineFake, l
     assert "secret" not in str(fake.texts)
 
 
+async def test_a_late_answer_to_an_unsent_message_never_comes(store: Store, fake: LineFake) -> None:
+    """The button, which stays in the chat, then has nothing to bring."""
+    step, asked = held_step("secret"), question(fake)
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, asked):
+            pass
+        assert len(await store.late_answers.read(IN_PRIVATE)) == 1
+        await here.hear(event("unsend", unsend={"messageId": asked["message"]["id"]}))
+        assert await store.late_answers.read(IN_PRIVATE) == []
+        await here.hear(fake.press(BUTTON))
+    assert "secret" not in str(fake.texts)
+
+
 async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFake) -> None:
     """In a group; and when the bot leaves, nothing is kept."""
     async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="never") as here:
