@@ -123,6 +123,7 @@ class Reminder:
         repeat: RFC 5545 rule; empty: once.
         routine: its text is a task that is done at that time; otherwise the text is shown.
         rests: it has failed too often and does not come again.
+        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that the clock skips.
     """
 
     id: str
@@ -131,6 +132,7 @@ class Reminder:
     repeat: str = ""
     routine: bool = False
     rests: bool = False
+    start: datetime | None = None
 
 
 class Reminders(Protocol):
