@@ -67,8 +67,11 @@ class InboundMessages:
         """Whether edits still count before the answer; messages taken back always do."""
         return len(self.changes) < MOST_CHANGES
 
-    async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
-        """Choose what a new turn answers: the messages of one person, with complete albums, or one routine.
+    async def begin(self, batch: list[ParsedEvent], *, is_resumed: bool = False) -> list[ParsedEvent]:
+        """Choose what a turn without steps answers: the messages of one person, with complete albums, or one routine.
+
+        Args:
+            is_resumed: messages may have been changed since it was begun.
 
         Raises:
             LeaseLost: another process has the turn.
@@ -79,6 +82,10 @@ class InboundMessages:
             await self._services.store.journal.give_back(self._lease, others)
             return own
         self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
+        if is_resumed:
+            own += await self._join(
+                [one for one in self._select_joining(await self._waiting()) if one[0].kind == CHANGE]
+            )
         return await wait_for_albums(own, self._join_waiting)
 
     async def check(self, watcher: Watcher) -> TurnUpdate:
@@ -141,7 +148,10 @@ class InboundMessages:
 
     async def _join_waiting(self) -> list[ParsedEvent]:
         """Move what may join from the inbox into the turn's journal."""
-        if joining := self._select_joining(await self._waiting()):
+        return await self._join(self._select_joining(await self._waiting()))
+
+    async def _join(self, joining: Sequence[WaitingEvent]) -> list[ParsedEvent]:
+        if joining:
             await self._services.store.journal.join(self._lease, [entry.frame for entry, _ in joining])
             self.changes |= {one.event.message.id for _, one in joining if one.event.is_change}
         return [one for _, one in joining]

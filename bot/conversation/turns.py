@@ -259,7 +259,7 @@ class TurnRunner:
         lease, result = attempt.lease, TurnResult()
         batch = [parse(event, self._services.commands) for event in journal.events]
         if not journal.steps:  # otherwise an earlier attempt has checked the limits
-            batch = await attempt.inbound.begin(batch)
+            batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
             admitted = await self._admission.admit(lease.conversation, attempt.turn_id, batch, attempt.standing)
             result.add(admitted.messages, admitted.replies)
             batch = admitted.events

@@ -226,7 +226,7 @@ class Journal:
             sends: a delivery to add to the outbox.
 
         Returns:
-            False where nothing was done: it is too late.
+            False where nothing was done: it is too late, or the turn's entry is not the newest of the history.
         """
         how = turn_id, new_turn_id, sends
         return bool(await self._scripts.run("reopen", lease.conversation, lease.token, *how, *undelivered))

@@ -17,6 +17,7 @@ from tests.waiting import until_true
 
 RESTING = (
     "history",
+    "answered",
     "fence",
     "forgotten",
     "seen",

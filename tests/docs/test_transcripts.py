@@ -24,7 +24,7 @@ from tests.fakes.line_events import BOT, USER, text_message, webhook
 from tests.fakes.line_traffic import Sent
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_blocks import button, read
-from tests.fakes.slack_events import CHANNEL, as_interaction, as_json, mention, press, signed
+from tests.fakes.slack_events import BOT, CHANNEL, as_interaction, as_json, deleted, edited, mention, press, signed
 from tests.fakes.slack_rules import JSON
 from tests.fakes.slack_streams import is_own, show
 from tests.fakes.wttr import WttrFake, wttr_fake
@@ -43,6 +43,7 @@ TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC)?|\d\d:\d\d UTC")
 THINKING = {load().get("slack_status.thinking", language) for language in LANGUAGES}
 STATUS_LINE = f"{'':8}[Kaiwa "
 STATUS, STREAM, POST, CHANGE = "assistant.threads.setStatus", "chat.startStream", "chat.postMessage", "chat.update"
+DELETE = "chat.delete"
 
 
 class Transcript:
@@ -91,7 +92,7 @@ def write(pytestconfig: pytest.Config) -> bool:
 async def wttr() -> AsyncIterator[WttrFake]:
     """The weather in Tokyo and Osaka."""
     async with wttr_fake() as fake:
-        for place in ("Tokyo", "東京", "大阪"):
+        for place in ("Tokyo", "東京", "Osaka", "大阪"):
             fake.place(place, high=24, low=16, condition="Partly cloudy", condition_ja="所により曇り", rain=20)
         yield fake
 
@@ -111,6 +112,7 @@ class SlackTalk:
         self._told = 0  # calls
         self._ts = 0
         self._thread = ""
+        self._said = "", ""  # the newest message: timestamp and text
 
     @asynccontextmanager
     async def channel(self, accept: Accept, store: Store) -> AsyncIterator[Slack]:
@@ -134,9 +136,24 @@ class SlackTalk:
         self._thread = self._thread if in_thread else ts
         self._fake.add_message(CHANNEL, ts, words, user=self.user, thread_ts=self._thread)
         self._transcript.said(self.name, f"@Kaiwa {words}")
+        self._said = ts, f"<@{BOT}> {words}"
         await self._receive(
             as_json(mention(words, ts, user=self.user, **{"thread_ts": self._thread} if in_thread else {}))
         )
+
+    async def edit(self, words: str) -> None:
+        """They edit what they have written last."""
+        ts, old = self._said
+        self._transcript.happened(f"{self.name} edits the message: @Kaiwa {words}")
+        new = f"<@{BOT}> {words}"
+        await self._receive(as_json(edited(new, old, ts, user=self.user)))
+        self._said = ts, new
+
+    async def delete(self) -> None:
+        """They delete what they have written last."""
+        ts, old = self._said
+        self._transcript.happened(f"{self.name} deletes the message")
+        await self._receive(as_json(deleted(old, ts, user=self.user)))
 
     async def press(self, action: str) -> None:
         """They press a button of the newest message."""
@@ -164,6 +181,8 @@ class SlackTalk:
             elif call.method == STREAM:
                 self._transcript.happened("the answer appears while it is written")
                 self._transcript.said("Kaiwa", show(self._messages[-1]))
+            elif call.method == DELETE:
+                self._transcript.happened("the answer disappears")
             elif call.method == POST:
                 self._transcript.said("Kaiwa", _shown(arguments))
             elif call.method == CHANGE and pressed:
@@ -270,6 +289,21 @@ async def test_slack_as_the_document_shows_it(store: Store, wttr: WttrFake, slac
         await talk.say("18時に花子さんへの電話をリマインドして")
         await talk.press("kaiwa_reject")
     compare("slack", transcript, write=write)
+
+
+async def test_changed_messages_as_the_document_shows_them(
+    store: Store, wttr: WttrFake, slack: SlackFake, write: bool
+) -> None:
+    """Edited and deleted right after their answers, in both languages."""
+    transcript = Transcript()
+    talk = SlackTalk(slack, transcript)
+    async with open_pipeline(store, wttr, talk.wait, talk.channel, "en") as talk.pipeline:
+        await talk.say("What will the weather be like in Tokyo tomorrow?", in_thread=False)
+        await talk.edit("What will the weather be like in Osaka tomorrow?")
+        talk.user, talk.name = USERS["Hanako"], "Hanako"
+        await talk.say("こんにちは", in_thread=False)
+        await talk.delete()
+    compare("slack, changed messages", transcript, write=write)
 
 
 async def test_line_as_the_document_shows_it(store: Store, wttr: WttrFake, line: LineFake, write: bool) -> None:

@@ -198,14 +198,14 @@ class Model:
     def reopen(self, new_id: str, undelivered: list[bytes], delivery: bytes) -> bool:
         """Whether there was a turn to go on with."""
         committed = self.reopenable
-        if committed is None or not committed.turn.entries:
+        is_newest = committed is not None and committed.entry and self.history[-1:] == [committed.entry]
+        if committed is None or not is_newest or not committed.turn.entries:
             return False
+        del self.history[-1]
         self.inbox = [*self.journal, *self.inbox]
         self.turn, self.reopenable = Turn(new_id, committed.turn.entries), None
         for entry in _taken_in(self.turn.entries):
             self.answered.remove(entry)
-        if committed.entry and self.history[-1:] == [committed.entry]:
-            del self.history[-1]
         for one in undelivered:
             self.outbox.remove(one)
         if delivery:

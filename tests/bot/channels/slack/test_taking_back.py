@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -89,7 +89,7 @@ async def streaming(
 
 @PLACES
 async def test_a_deleted_message_takes_its_half_answer_along(
-    store: Store, redis: Redis, fake: SlackFake, ask: type[Question]
+    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question]
 ) -> None:
     """The request to the model ends at once, and nothing is left in the thread."""
     question, _, deletion = ask(fake)
@@ -101,7 +101,7 @@ async def test_a_deleted_message_takes_its_half_answer_along(
 
 @PLACES
 async def test_an_edited_message_is_answered_anew_in_the_same_stream(
-    store: Store, redis: Redis, fake: SlackFake, ask: type[Question]
+    store: Store, redis: Redis, fake: SlackFake, ask: Callable[[SlackFake], Question]
 ) -> None:
     """Its message holds exactly the new answer in the end."""
     question, edit, _ = ask(fake)
@@ -112,7 +112,7 @@ async def test_an_edited_message_is_answered_anew_in_the_same_stream(
 
 @PLACES
 async def test_an_answer_to_a_message_that_is_deleted_right_after_it_is_deleted(
-    store: Store, fake: SlackFake, ask: type[Question]
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
 ) -> None:
     """It was sent a moment too early."""
     question, _, deletion = ask(fake)
@@ -125,7 +125,7 @@ async def test_an_answer_to_a_message_that_is_deleted_right_after_it_is_deleted(
 
 @PLACES
 async def test_an_answer_to_a_message_that_is_edited_right_after_it_is_replaced(
-    store: Store, fake: SlackFake, ask: type[Question]
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
 ) -> None:
     """By the answer to the new words."""
     question, edit, _ = ask(fake)
