@@ -60,7 +60,7 @@ class SetReminder:
         Raises:
             ToolError: the time cannot be read or is over, or the reminder cannot be kept.
         """
-        zone = ZoneInfo(context.time_zone or "UTC")
+        zone = context.zone
         now = self._now().astimezone(zone)
         repeat = str(arguments.get("repeat", "")).strip()
         at = _first_time(arguments, zone, now)

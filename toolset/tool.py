@@ -19,6 +19,7 @@ from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
+from zoneinfo import ZoneInfo
 
 import httpx
 from pydantic import BaseModel
@@ -226,6 +227,14 @@ class ToolContext:
     lists: Lists | None = None
     polls: Polls | None = None
 
+    @property
+    def zone(self) -> ZoneInfo:
+        """The user's time zone; UTC where it is unknown."""
+        try:
+            return ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError):  # no zone, not a relative path, or a folder of zones
+            return ZoneInfo("UTC")
+
 
 class NoConfig(BaseModel):
     """The ``Config`` of a tool without variables."""
@@ -318,6 +327,9 @@ class ValidatedTool:
         origin: where the tool comes from, for people.
         own: see ``ToolDefinition``.
 
+    Attributes:
+        size: bytes, about, of its declaration in a request to a model.
+
     Raises:
         ToolSetupError: a bad name, limit, command or schema.
     """
@@ -345,6 +357,7 @@ class ValidatedTool:
         facts = tool.name, tool.description, parameters, response, tool.risk
         unaccepted = bool(getattr(tool, "unaccepted", False))
         self.definition = ToolDefinition(*facts, *flags, *for_people, unaccepted)
+        self.size = len(json.dumps(facts, ensure_ascii=False).encode(errors="replace"))
 
     def complaint(self, arguments: object) -> str:
         """What is wrong with the arguments; empty for valid ones."""

@@ -24,7 +24,7 @@ from bot.channels.line.pictures import append_pictures, find_pictures
 from bot.channels.line.polls import BOT as POLLS
 from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
-from bot.channels.line.types import KINDS, Chat, LineMessage, chat_of, read_address, write_address
+from bot.channels.line.types import KINDS, Appearance, Chat, LineMessage, chat_of, read_address, write_address
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
@@ -55,7 +55,8 @@ class Line(Channel):
     ) -> None:
         self._clock = clock = clock or host.clock
         token = config.line_channel_access_token.get_secret_value()
-        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s)
+        shown = Appearance(config.line_sender_name, config.line_sender_icon_url)
+        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s, shown)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._people = People(self._client, host.kv)
         self._enricher = Enricher(self._people)
@@ -152,6 +153,10 @@ class Line(Channel):
             return await self._sender.may_push(chat_of(conversation))
         except StoreUnavailable:
             return True
+
+    def hears_all(self, conversation: str) -> bool:
+        """In groups it hears mentions only."""
+        return not chat_of(conversation).is_group
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""

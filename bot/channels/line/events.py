@@ -11,6 +11,7 @@ from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
 from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
 from bot.channels.line.polls import kept_in, read_vote
+from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
@@ -105,7 +106,8 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
 def _message(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
     parts = _parts(content, chat.is_group)
     if parts:
-        return _message_event(event, chat, received_at, parts)
+        said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+        return replace(_message_event(event, chat, received_at, parts), courtesy=said)
     if chat.is_group:
         return None
     kind = content.type if content.type in ("video", "audio", "file") else "other"

@@ -114,6 +114,16 @@ def test_a_tool_that_cannot_be_offered_is_left_out_alone() -> None:
     assert "is invalid" in found.left_out["typo"]
 
 
+def test_a_name_like_those_of_another_server_is_left_out() -> None:
+    """Also while that server is away: no rule, pin or approval for its tool goes to this one's."""
+    config = ServerConfig("gh", others=("gh_ent_",))
+    found = catalog(
+        config, ListedTool("ent.x", "", {}), ListedTool("ent_" + "x" * 80, "", {}), ListedTool("ent", "", {})
+    )
+    assert list(risks(found)) == ["gh_ent"]
+    assert set(found.left_out.values()) == {"its name begins like those of another server"}
+
+
 def test_descriptions_are_bounded_and_visible() -> None:
     """Invisible characters may carry orders; a missing description is made up."""
     listed = [ListedTool("a", "Do\u200b it\U000e0041\n now " + "x" * 5_000, {}), ListedTool("b", "\u200b", {})]

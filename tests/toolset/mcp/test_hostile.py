@@ -80,6 +80,20 @@ async def test_a_server_that_never_stops_talking_leaves_time_to_others(hostile: 
         assert list(served.tools) == ["bad_do"]
 
 
+async def test_a_message_that_would_take_long_to_read_ends_the_connection(hostile: Hostile) -> None:
+    """Four megabytes of empty lists took the event loop for most of a second."""
+    schema = {"type": "object", "x": [[] for _ in range(1_000_000)]}
+    async with serving(hostile.says(tools=[listed("do", inputSchema=schema)])) as served:
+        assert served.server.cause == "MCPError: Connection closed"
+
+
+async def test_a_server_that_asks_and_never_reads_is_given_up(hostile: Hostile) -> None:
+    """Each of its requests would keep a task here."""
+    async with serving(hostile.says(tools=[listed("do")], asks=True)) as served:
+        await until(lambda: served.server.cause == "the server closed the connection", seconds=20)
+        assert len(asyncio.all_tasks()) < 50
+
+
 async def test_invented_names_fill_neither_store_nor_log(hostile: Hostile, caplog: pytest.LogCaptureFixture) -> None:
     """Long ones are not even pinned."""
     pins = MemoryPins()
@@ -96,12 +110,24 @@ async def test_invented_names_fill_neither_store_nor_log(hostile: Hostile, caplo
         assert len(caplog.records) < 200
 
 
-@pytest.mark.parametrize("tools", ["many", [1], [{"name": 1}], [{"name": "a", "inputSchema": []}], None])
+@pytest.mark.parametrize("tools", ["many", {}, None])
 async def test_a_list_of_wrong_types_is_none(hostile: Hostile, tools: object) -> None:
     """The cause is told in a line."""
     async with serving(hostile.says(tools=tools)) as served:
         assert list(served.tools) == []
         assert served.server.cause.startswith("its list is not one of MCP: tools")
+
+
+async def test_a_malformed_tool_is_left_out_alone(hostile: Hostile) -> None:
+    """With the reason; what else is in the list is offered."""
+    tools = [listed("do"), 1, {"name": 1}, {"name": "a", "inputSchema": []}, listed("b", annotations=3), listed("poke")]
+    async with serving(hostile.says(tools=tools)) as served:
+        assert (served.server.cause, list(served.tools)) == ("", ["bad_do", "bad_poke"])
+        left_out = dict(served.server.catalog.left_out)
+    assert list(left_out) == ["number 2", "number 3", "a", "b"]
+    assert {cause.split(": ")[0] for cause in left_out.values()} == {"it is not one of MCP"}
+    async with serving(hostile.says(tools=[{"name": f"{n}"} for n in range(500)], endless=True)) as served:
+        assert (len(served.server.catalog.left_out), served.server.has_more) == (201, True)
 
 
 async def test_wrong_answers_are_errors(hostile: Hostile) -> None:

@@ -16,6 +16,7 @@ from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.providers.scripted import Scripted
@@ -88,6 +89,7 @@ async def open_pipeline(
     policy: Policy = ASK,
     files: Files = NO_FILES,
     toolset: ToolMap | None = None,
+    reviewers: Reviewers | None = None,
     **settings: Any,
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script.
@@ -104,7 +106,8 @@ async def open_pipeline(
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock)
     line = Line(line_config(fake.base_url, **settings), host)
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
+    options = ConversationSettings(policy=policy)
+    runner = build(store, agent, {"line": line}, catalogue, metrics, options, reviewers=reviewers)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         here = LinePipeline(model, runner, http, due, fake)
