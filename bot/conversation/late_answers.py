@@ -23,7 +23,6 @@ from bot.conversation.journal import TurnJournal, read_entries, readable
 from bot.conversation.services import Services
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Lease, StoredLateAnswer
-from bot.texts import language_of
 from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -41,9 +40,8 @@ class LateButtons:
     """Spends the reply tokens of one conversation on buttons, under its lease."""
 
     def __init__(self, services: Services, lease: Lease, channel: Channel) -> None:
+        self._services = services
         self._store = services.store
-        self._texts = services.texts
-        self._language = services.defaults.language
         self._lease = lease
         self._channel = channel
         self._fetches = channel.fetches_of(lease.conversation)
@@ -74,11 +72,12 @@ class LateButtons:
         Raises:
             LeaseLost: another process has the turn, perhaps since a time when the token was the answer's.
         """
-        asker, language = event.author_id, language_of(event.message.text, self._language)
-        if asker:
+        if asker := event.author_id:
+            (known,) = await self._channel.enrich(self._lease.conversation, [event], is_new=False)
+            language = self._services.language(known)
             await self._store.leases.renew(self._lease)
             told = f"late_{sha256(address.encode()).hexdigest()[:32]}"
-            reply = Reply(self._texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
+            reply = Reply(self._services.texts.get("late.waiting", language), fetched_by=asker, fleeting=True)
             delivery = Delivery(told, told, reply, address, asker=asker)
             await self._store.outbox.post(self._fetches, told, encode(delivery))
             log.info("late.told", message=event.message.id)

@@ -26,7 +26,7 @@ def held_step(text: str = "Hi!") -> Step:
     return Step(text, gate=asyncio.Event())
 
 
-def question(fake: LineFake, text: str = "Hello") -> JSON:
+def question(fake: LineFake, text: str = "Hello, who are you?") -> JSON:
     return fake.event(message=text_message(text))
 
 

@@ -87,9 +87,9 @@ async def open_pipeline(
     steps: Iterable[Any],
     *tools: Echo,
     policy: Policy = ASK,
-    reviewers: Reviewers | None = None,
     files: Files = NO_FILES,
     toolset: ToolMap | None = None,
+    reviewers: Reviewers | None = None,
     **settings: Any,
 ) -> AsyncIterator[LinePipeline]:
     """All of it on a real store, with a model that follows a script.
@@ -106,7 +106,8 @@ async def open_pipeline(
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock)
     line = Line(line_config(fake.base_url, **settings), host)
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
+    options = ConversationSettings(policy=policy)
+    runner = build(store, agent, {"line": line}, catalogue, metrics, options, reviewers=reviewers)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
         here = LinePipeline(model, runner, http, due, fake)

@@ -36,7 +36,10 @@ OTHER = f"U{'2' * 32}"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Hello", ["I am still working on your question.", "It takes longer than LINE lets me wait.", "7 days"]),
+        (
+            "Hello, who are you?",
+            ["I am still working on your question.", "It takes longer than LINE lets me wait.", "7 days"],
+        ),
         ("こんにちは", ["ご質問にまだ取り組んでいます。", "LINEで待てる時間を超えました。", "7日間"]),
     ],
 )

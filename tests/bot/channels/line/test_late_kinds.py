@@ -56,7 +56,7 @@ def launch() -> Step:
 
 async def ask_late(here: LinePipeline, fake: LineFake, step: Step) -> None:
     """A question that comes too late for its token."""
-    async with late_turn(here, step, question(fake, "launch it")):
+    async with late_turn(here, step, question(fake, "please launch it")):
         pass
 
 
@@ -110,7 +110,7 @@ async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Stor
             return await store.outbox.head(LATE_HERE) is None
 
         await until_true(is_settled)
-        assert [words for _, words in ways(fake)][1:] == ["Stopped."]
+        assert [words for _, words in ways(fake)][1:] == ["止めました。"]
     assert await store.dead_letters.read() == []
 
 
@@ -224,7 +224,7 @@ async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Re
     """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
     steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
     async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
-        await here.hear(fake.event(place=GROUP, message=addressed_message("launch it")))
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
         await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
         assert list(fake.sent[-1].buttons) == ["Yes", "No"]
         due = await redis.zscore(key("due", IN_GROUP), IN_GROUP)
