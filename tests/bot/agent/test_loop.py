@@ -124,7 +124,7 @@ async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing()
     assert (model.requests[0].tools, model.requests[0].tool_choice) == ((), AUTO)
 
 
-@pytest.mark.parametrize("rules", [NO_RULES, Rules((Rule(),))], ids=["no rules", "rules"])
+@pytest.mark.parametrize("rules", [NO_RULES, Rules((Rule(tools=("*",)),))], ids=["no rules", "rules"])
 async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(rules: Rules) -> None:
     """Its server lists it anew; a rule for the place keeps no older list."""
 
