@@ -20,7 +20,8 @@ from tests.bot.channels.line.rig import line_config
 from tests.bot.channels.slack.rig import QUICK, slack_config
 from tests.docs.pipeline import Pipeline, open_pipeline
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.line_events import BOT, USER, text_message, webhook
+from tests.fakes.line_events import BOT as LINE_BOT
+from tests.fakes.line_events import USER, text_message, webhook
 from tests.fakes.line_traffic import Sent
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_blocks import button, read
@@ -336,7 +337,7 @@ async def test_a_late_answer_as_the_document_shows_it(store: Store, line: LineFa
                 _note(transcript, line.sent[-1])
 
             transcript.said(name, words)
-            async with late_turn(here, step, asked, f"line:{BOT}:user:{user}", beside):
+            async with late_turn(here, step, asked, f"line:{LINE_BOT}:user:{user}", beside):
                 transcript.happened("45 seconds later")
                 _note(transcript, line.sent[-1])
                 await press()
