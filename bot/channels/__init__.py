@@ -89,6 +89,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
             message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is sent.
         poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
+        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what people think of it.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         files: shown below the text, or told in words where that is impossible.
@@ -105,6 +106,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    model: str = ""
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -271,6 +273,43 @@ async def notify_nobody(cause: Any, *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
+class Rating(Struct, frozen=True):
+    """What a person thinks of an answer.
+
+    Attributes:
+        place: where the answer is (``Channel.place``).
+        person: the platform's id.
+        model: that wrote the answer.
+        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer has the same.
+        at: time of the press by the same clock; of two, the later one counts.
+    """
+
+    turn_id: str
+    place: str
+    person: str
+    model: str
+    is_good: bool
+    answered_at: int
+    at: int
+
+
+class Rate(Protocol):
+    """Keeps ratings."""
+
+    async def __call__(self, rating: Rating, /) -> bool:
+        """Keep a rating; false if it says nothing new.
+
+        Raises:
+            StoreUnavailable: it is not kept.
+        """
+        ...
+
+
+async def keep_no_rating(rating: Rating, /) -> bool:
+    """Keep nothing (``Rate``)."""
+    return False
+
+
 Listens = Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -287,6 +326,7 @@ class Host:
         listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
         files: of tool calls.
+        rate: keeps what people think of answers.
     """
 
     accept: Accept
@@ -299,6 +339,7 @@ class Host:
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
     files: Files = NO_FILES
+    rate: Rate = keep_no_rating
 
 
 class Recipient(NamedTuple):

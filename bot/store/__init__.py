@@ -13,6 +13,7 @@
     reminders   what comes at its time            facts            what people want remembered
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
     files       of tool calls, for a day          polls            what people vote on
+    feedback    what people think of answers
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -31,6 +32,7 @@ from bot.store.clients import Client, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
+from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
@@ -66,6 +68,7 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Fact",
+    "Feedback",
     "FileOwner",
     "Files",
     "Freed",
@@ -88,6 +91,7 @@ __all__ = [
     "StoredHistory",
     "StoredItem",
     "StoredPoll",
+    "StoredRating",
     "ToolPins",
     "Totals",
     "Unit",
@@ -159,6 +163,7 @@ class Store:
         self.tool_pins = ToolPins(client)
         self.files = Files(client, files_bytes)
         self.polls = Polls(client, scripts)
+        self.feedback = Feedback(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)
