@@ -33,6 +33,9 @@ class Addition(NamedTuple):
 class LiveAnswer:
     """Takes one turn's events (``bot.live_events.Watcher``).
 
+    Attributes:
+        is_broken_off: the turn does not end here.
+
     Args:
         under_way: the answers by turn id, until each has settled.
         shows_cards: the message would have cards.
@@ -46,6 +49,7 @@ class LiveAnswer:
         self.changed = asyncio.Event()
         self.ended = asyncio.Event()
         self.settled = asyncio.Event()
+        self.is_broken_off = False
         self._under_way = under_way
         self._shows_cards = shows_cards
 

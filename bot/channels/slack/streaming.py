@@ -70,6 +70,9 @@ class Streaming:
         self._tasks.start(self._show(answer))
         try:
             yield answer
+        except BaseException:  # also a cancelled turn, which another process goes on with
+            answer.is_broken_off = True
+            raise
         finally:
             answer.end()
 
@@ -118,11 +121,14 @@ class Streaming:
             return
         try:
             await self._append(answer, stream, writer)
-            await answer.ended.wait()
-        finally:
-            self._written[answer.turn_id] = answer.cards.at_end()
-            while len(self._written) > WRITTEN:
-                del self._written[next(iter(self._written))]
+        except DeliverLater as later:
+            log.info("slack.stream_skipped", cause=str(later))
+            if writer.is_draft:  # Slack may carry out the change later, and undo the answer
+                return
+        await answer.ended.wait()
+        self._written[answer.turn_id] = answer.cards.at_end()
+        while len(self._written) > WRITTEN:
+            del self._written[next(iter(self._written))]
 
     def _writer(self, answer: LiveAnswer) -> Writer:
         if can_stream(answer.address):
@@ -153,7 +159,13 @@ class Streaming:
             await self.streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
-        return stream if stream.ts and await self._save_started(turn_id, expected, stream) else None
+        if not stream.ts or not await self._save_started(turn_id, expected, stream):
+            return None
+        if answer.is_broken_off and stream.is_draft:
+            # Another process may have delivered before it could know of this draft, which nobody else would finish.
+            await self._discard(turn_id)
+            return None
+        return stream
 
     async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
         """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""

@@ -96,6 +96,21 @@ async def test_a_call_that_was_broken_off_has_failed(fake: SlackFake, rig: Rig) 
     assert fake.shown == ["[✗ 天気]\nStopped."]
 
 
+async def test_a_call_ends_also_where_slack_is_away(fake: SlackFake, rig: Rig) -> None:
+    """The message has the states of the end, not those of the last addition."""
+    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
+        await watcher.show(BEGUN)
+        await watcher.show(called())
+        await until(lambda: cards(fake) == [("天気", "in_progress")])
+        fake.break_down(APPEND)
+        await watcher.show(called("c2"))
+        await until(lambda: len(fake.called(APPEND)) == 2)
+        await watcher.show(finished())
+        await watcher.show(finished("c2"))
+    await rig.slack.deliver("slack:x", ANSWER, ours)
+    assert fake.shown == ["[✓ 天気]\n[✓ 天気]\n**21 °C**"]
+
+
 async def test_cards_alone_are_taken_back_with_their_question(fake: SlackFake, rig: Rig) -> None:
     """The message that was asked about is gone."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:

@@ -127,6 +127,20 @@ async def test_whoever_was_paused_changes_nothing_afterwards(fake: SlackFake, ri
     assert fake.shown == [ANSWER]
 
 
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_change_of_unknown_fate_does_not_meet_the_answer(fake: SlackFake, rig: Rig, after: bool) -> None:
+    """Slack may carry it out late, in the message that was deleted meanwhile."""
+    async with rig.slack.live_view(CONVERSATION, ADDRESS) as watcher:
+        await watcher.show(TurnStarted("turn", ("m1",)))
+        await watcher.show(AnswerText(WORDS))
+        await until(lambda: fake.shown == [MARKED])
+        fake.hang_up(UPDATE, after=after)
+        await watcher.show(AnswerText(" More."))
+        await until(lambda: len(fake.called(UPDATE)) == 1)
+    await deliver(rig)
+    assert (fake.shown, len(fake.called(DELETE))) == ([ANSWER], 1)
+
+
 async def test_one_that_has_lost_the_lease_takes_no_draft_away(fake: SlackFake, written: Rig, other: Rig) -> None:
     """Another has made it the answer, perhaps."""
 
