@@ -11,6 +11,7 @@ from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, UPDATED_TEXT_LIMIT, Re
 
 BOT_ID = "B0000000B"
 OPEN, OVER = "in_progress", "completed"
+STREAM_BYTES = 10_600  # of text and titles in a stream with tasks and words, as people have measured
 TASK_FIELDS = {"type", "id", "title", "status", "details", "output", "sources"}
 
 
@@ -148,10 +149,16 @@ class Messages:
         words = self._words(arguments, message)
         if message.setdefault("streaming_mode", mode) != mode:
             raise Refused("streaming_mode_mismatch")
-        message["text"] = words
+        tasks = dict(message.get("tasks", {}))
         for chunk in arguments.get("chunks") or ():
             if chunk["type"] == "task_update":
-                message.setdefault("tasks", {})[chunk["id"]] = (chunk["title"], chunk["status"])
+                tasks[chunk["id"]] = (chunk["title"], chunk["status"])
+        titles = "".join(title for title, _ in tasks.values())
+        if tasks and words and len(f"{titles}{words}".encode()) > STREAM_BYTES:
+            raise Refused("msg_too_long")
+        message["text"] = words
+        if tasks:
+            message["tasks"] = tasks
 
     def _words(self, arguments: JSON, message: JSON) -> str:
         """The text of a stream with what is to be added."""

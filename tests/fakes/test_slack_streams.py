@@ -172,6 +172,14 @@ def test_chunks_that_slack_does_not_know_are_refused(fake: SlackFake, chunks: ob
     assert call(fake, APPEND, ts=begin(fake), chunks=chunks)["error"] == "invalid_chunks"
 
 
+def test_a_stream_with_tasks_takes_fewer_words(fake: SlackFake) -> None:
+    """They are counted in bytes."""
+    ts = begin(fake)
+    assert call(fake, APPEND, ts=ts, chunks=[TASK])["ok"]
+    assert call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 4_000}])["error"] == "msg_too_long"
+    assert call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 3_000}])["ok"]
+
+
 def test_a_workspace_may_lack_chunks_and_kinds_of_blocks(fake: SlackFake) -> None:
     """And a stream has one of two ways to show its tasks."""
     assert call(fake, START, thread_ts=TS, **FOR_HANAKO, task_display_mode="list")["error"] == "invalid_arguments"

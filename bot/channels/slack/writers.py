@@ -6,7 +6,7 @@ Slack has no streams outside of threads: https://docs.slack.dev/reference/method
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import structlog
 
@@ -26,6 +26,7 @@ CHUNK_ERRORS = (
     *("invalid_chunks", "invalid_arguments", "invalid_arg_name", "invalid_array_arg", "no_text"),
     "markdown_text_or_chunks_required",
 )
+STREAM_BYTES = 8_000  # of text and titles in a stream with cards; Slack has been seen to refuse 10,600
 DONE = ApiResponse({"ok": True})
 MARK = " …"  # ends a draft's text
 SLOWER = 1.5  # each pause between two changes of a draft is so much longer than the one before
@@ -79,6 +80,8 @@ class Pause:
 class StreamWriter:
     """A stream. Its first addition decides whether it takes chunks, which alone hold cards, or text (``Writer``).
 
+    A stream with cards shows so much text, and the rest comes with the delivery: too large a one could not be ended.
+
     Args:
         no_chunks: the workspace has refused them.
     """
@@ -90,8 +93,10 @@ class StreamWriter:
         self._client = client
         self._address = address
         self._no_chunks = no_chunks
-        self._in_chunks = not no_chunks.left_s
+        self._mode: Literal["", "chunks", "text"] = ""
         self._has_begun = False
+        self._bytes = 0
+        self._is_full = False
 
     async def start(self, first: str) -> ApiResponse:
         """Start the stream, without a word."""
@@ -105,24 +110,33 @@ class StreamWriter:
         )
 
     async def add(self, ts: str, addition: Addition) -> ApiResponse:
-        """Append text and cards; only the text where chunks are refused."""
-        if self._in_chunks:
-            added = await self._append(ts, chunks=_chunks(addition))
-            if self._has_begun or added.error not in CHUNK_ERRORS:
-                self._has_begun = self._has_begun or added.ok
-                return added
+        """Append text and cards; only text to a stream without cards, and where the workspace refuses chunks."""
+        if not self._mode:
+            self._mode = "chunks" if addition.cards and not self._no_chunks.left_s else "text"
+        return await (self._add_chunks(ts, addition) if self._mode == "chunks" else self._add_text(ts, addition.text))
+
+    async def _add_text(self, ts: str, text: str) -> ApiResponse:
+        return await self._append(ts, markdown_text=text) if text else DONE
+
+    async def _add_chunks(self, ts: str, addition: Addition) -> ApiResponse:
+        self._is_full = self._is_full or self._bytes + len(addition.text.encode()) > STREAM_BYTES
+        text = "" if self._is_full else addition.text
+        chunks = [card.chunk for card in addition.cards] + ([{"type": "markdown_text", "text": text}] if text else [])
+        if not chunks:
+            return DONE
+        added = await self._append(ts, chunks=chunks)
+        if added.error in CHUNK_ERRORS and not self._has_begun:
             log.info("slack.cards_unavailable", cause=added.error)
             self._no_chunks.begin(REFUSED_S)
-            self._in_chunks = False
-        return await self._append(ts, markdown_text=addition.text) if addition.text else DONE
+            self._mode = "text"
+            return await self._add_text(ts, addition.text)
+        if added.ok:
+            self._has_begun = True
+            self._bytes += len(text.encode()) + sum(len(card.title.encode()) for card in addition.cards)
+        return added
 
     async def _append(self, ts: str, **content: Any) -> ApiResponse:
         return await self._client.post("chat.appendStream", channel=self._address.channel, ts=ts, **content)
-
-
-def _chunks(addition: Addition) -> list[dict[str, Any]]:
-    text = [{"type": "markdown_text", "text": addition.text}] if addition.text else []
-    return [*(card.chunk for card in addition.cards), *text]
 
 
 class DraftWriter:

@@ -170,11 +170,44 @@ async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: s
     assert len([call for call in fake.called(APPEND) if "chunks" in call]) == 1
 
 
-async def test_a_refusal_within_a_stream_is_only_its_own(fake: SlackFake, rig: Rig) -> None:
-    """Slack took chunks before: the rest comes with the delivery."""
+async def test_a_stream_with_cards_shows_so_much_text(fake: SlackFake, rig: Rig) -> None:
+    """Slack could not end a larger one; cards still change, and the rest comes with the delivery."""
+    words = "晴" * 2_600
+    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
+        for event in (BEGUN, called(), finished(), AnswerText(words)):
+            await watcher.show(event)
+        await until(lambda: fake.shown == [words])
+        await watcher.show(AnswerText("晴" * 100))
+        await watcher.show(called("c2"))
+        await until(lambda: len(cards(fake)) == 2)
+        await watcher.show(finished("c2"))
+        await watcher.show(AnswerText("More."))
+        await until(lambda: cards(fake)[1] == ("天気", "complete"))
+        await watcher.show(AnswerText("More."))
+    await rig.slack.deliver("slack:x", ANSWER, ours)
+    assert all("chunks" in call for call in fake.called(APPEND))
+    assert fake.shown == ["[✓ 天気]\n[✓ 天気]\n**21 °C**"]
+
+
+async def test_a_stream_without_cards_is_text(fake: SlackFake, rig: Rig) -> None:
+    """As in workspaces without chunks; a later call has its card in the whole message."""
     async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
         await watcher.show(BEGUN)
         await watcher.show(AnswerText(LONG))
+        await until(lambda: fake.shown == [LONG])
+        for event in (called(), finished(), AnswerText("Warm.")):
+            await watcher.show(event)
+        await until(lambda: fake.shown == [f"{LONG}\n\nWarm."])
+    await rig.slack.deliver("slack:x", ANSWER, ours)
+    assert not any("chunks" in call for call in fake.called(APPEND))
+    assert fake.shown == ["[✓ 天気]\n**21 °C**"]
+
+
+async def test_a_refusal_within_a_stream_is_only_its_own(fake: SlackFake, rig: Rig) -> None:
+    """Slack took chunks before: the rest comes with the delivery."""
+    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
+        for event in (BEGUN, called(), finished(), AnswerText(LONG)):
+            await watcher.show(event)
         await until(lambda: fake.shown == [LONG])
         fake.fail(APPEND, "invalid_chunks")
         await watcher.show(AnswerText("More."))
