@@ -21,10 +21,10 @@ from bot.channels.utf16 import head
 log = structlog.stdlib.get_logger(__name__)
 
 REFUSED_S = 1_800.0
-# A workspace that does not know chunks refuses them with one of these.
+# A workspace that does not know chunks refuses them with one of these, if they are the first that a stream gets.
 CHUNK_ERRORS = (
     *("invalid_chunks", "invalid_arguments", "invalid_arg_name", "invalid_array_arg", "no_text"),
-    "markdown_text_or_chunks_required",
+    *("markdown_text_or_chunks_required", "streaming_mode_mismatch"),
 )
 STREAM_BYTES = 8_000  # of text and titles in a stream with cards; Slack has been seen to refuse 10,600
 DONE = ApiResponse({"ok": True})

@@ -149,7 +149,7 @@ async def test_an_answer_has_so_many_cards(fake: SlackFake, rig: Rig) -> None:
         await until(lambda: len(cards(fake)) == MOST)
 
 
-@pytest.mark.parametrize("error", ["invalid_chunks", "invalid_arguments"])
+@pytest.mark.parametrize("error", ["invalid_chunks", "invalid_arguments", "streaming_mode_mismatch"])
 async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: str) -> None:
     """It is asked once; then no call begins a stream, and answers are streamed as text."""
     fake.no_chunks = error
