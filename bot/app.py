@@ -22,8 +22,10 @@ from bot.channels.console.channel import Console, Reads
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
+from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
+from bot.conversation.feedback import Feedback
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
@@ -239,6 +241,7 @@ def _host(services: ProcessServices, accept: Accept, alerts: Alerts, signed: Sig
         listening if listens else None,
         signed,
         store.clock,
+        Feedback(store, services.metrics, Days(settings.timezone)),
     )
 
 

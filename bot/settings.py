@@ -208,6 +208,7 @@ class Settings(BaseSettings):
     slack_app_token: Secret = NO_SECRET
     slack_api_base_url: SlackURL = "https://slack.com/api/"
     slack_follow_threads: bool = False
+    slack_feedback: bool = True
 
     allowed_users: Names = ()
     allowed_groups: Names = ()

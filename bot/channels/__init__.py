@@ -104,6 +104,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
             message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is sent.
         poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
+        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what people think of it.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's turn are deleted, and
@@ -125,6 +126,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    model: str = ""
     takes_back: tuple[str, ...] | None = None
     fetched_by: str = ""
     fetches: Fetch | None = None
@@ -322,6 +324,43 @@ async def notify_nobody(cause: Any, *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
+class Rating(Struct, frozen=True):
+    """What a person thinks of an answer.
+
+    Attributes:
+        place: where the answer is (``Channel.place``).
+        person: the platform's id.
+        model: that wrote the answer.
+        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer has the same.
+        at: time of the press by the same clock; of two, the later one counts.
+    """
+
+    turn_id: str
+    place: str
+    person: str
+    model: str
+    is_good: bool
+    answered_at: int
+    at: int
+
+
+class Rate(Protocol):
+    """Keeps ratings."""
+
+    async def __call__(self, rating: Rating, /) -> bool:
+        """Keep a rating; false if it says nothing new.
+
+        Raises:
+            StoreUnavailable: it is not kept.
+        """
+        ...
+
+
+async def keep_no_rating(rating: Rating, /) -> bool:
+    """Keep nothing (``Rate``)."""
+    return False
+
+
 Listens = Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -339,6 +378,7 @@ class Host:
             share a port one does. None: this process takes no messages in.
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
+        rate: keeps what people think of answers.
     """
 
     accept: Accept
@@ -352,6 +392,7 @@ class Host:
     listens: Listens | None = None
     files: Files = NO_FILES
     clock: Callable[[], int] = now_ms
+    rate: Rate = keep_no_rating
 
 
 class Recipient(NamedTuple):

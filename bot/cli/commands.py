@@ -25,7 +25,7 @@ from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.errors import BadInput
-from bot.ops import dead_letters, usage
+from bot.ops import dead_letters, feedback, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for
@@ -256,6 +256,23 @@ def show_usage(days: int, *, as_json: bool) -> None:
         print_table(("most tokens", "", "tokens"), ((kind, one.name, f"{one.tokens:,}") for kind, one in heavy))
     money = f"about {report.usd:.2f} USD in {days} days"
     print(f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})", file=sys.stderr)
+
+
+def show_feedback(days: int, *, as_json: bool) -> None:
+    """Print what people think of the answers of the last days."""
+    config = _prepare("ERROR")
+
+    async def read() -> feedback.Report:
+        async with app.open_store_of(config) as store:
+            return await feedback.report(store, Days(config.timezone).latest(days))
+
+    report = uvloop.run(read())
+    if as_json:
+        print(encode(report).decode())
+        return
+    if report.lines:
+        print_table(("day", "model", "channel", "good", "bad"), feedback.rows(report.lines))
+    print(f"{report.good:,} good and {report.bad:,} bad ratings in {days} days", file=sys.stderr)
 
 
 def doctor() -> int:

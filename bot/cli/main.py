@@ -242,6 +242,17 @@ def usage(
     commands.show_usage(days, as_json=as_json)
 
 
+@cli.command()
+def feedback(
+    days: Annotated[int, typer.Option(min=1, max=90, help="How many days of answers, today included.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every rating.")] = False,
+) -> None:
+    """Show what people think of answers by day, model and channel."""
+    from bot.cli import commands
+
+    commands.show_feedback(days, as_json=as_json)
+
+
 @cli.command("eval")
 def evaluate(
     model: Annotated[str, typer.Option(help="PROVIDER:MODEL or demo; by default the configured one.")] = "",

@@ -307,7 +307,8 @@ class Answerer:
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
+        text = "\n\n".join(filter(None, (answer.text, *cut, footer)))
+        return Reply(text, files=turn.files[-MOST_FILES:], model=turn.model or self._agent.provider.model)
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language

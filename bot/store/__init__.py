@@ -14,6 +14,7 @@
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
     files       of tool calls, for a day          polls            what people vote on
     late_answers  kept until fetched            clock            which all processes share
+    feedback    what people think of answers
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -33,6 +34,7 @@ from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
+from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
@@ -71,6 +73,7 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Fact",
+    "Feedback",
     "FileOwner",
     "Files",
     "Freed",
@@ -95,6 +98,7 @@ __all__ = [
     "StoredItem",
     "StoredLateAnswer",
     "StoredPoll",
+    "StoredRating",
     "ToolPins",
     "Totals",
     "Unit",
@@ -169,6 +173,7 @@ class Store:
         self.files = Files(client, files_bytes)
         self.polls = Polls(client, scripts)
         self.late_answers = LateAnswers(client, scripts)
+        self.feedback = Feedback(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

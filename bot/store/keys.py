@@ -30,11 +30,13 @@ FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last 
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
 POLL_S = 30 * DAY_S  # a poll, after its last vote
 LATE_ANSWERS = 20  # of one conversation
+FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 LIST_ITEMS = 300  # of all lists of one place
 OPEN_POLLS = 20  # of one place
 VOTERS = 10_000  # of one poll
+RATINGS = 20_000  # of one day's answers
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
 PINS = 1_000  # of one MCP server
@@ -46,6 +48,7 @@ HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
 FILES_SHARD = crc32(b"files") % SHARDS
+FEEDBACK_SHARD = crc32(b"feedback") % SHARDS
 
 CONVERSATION_KINDS = (
     "lease",
@@ -179,6 +182,11 @@ def files_keys() -> tuple[str, str]:
     """The index of all files, and the key that signs their addresses."""
     prefix = _shard_prefix(FILES_SHARD)
     return f"{prefix}files", f"{prefix}files_key"
+
+
+def feedback_key(day: str) -> str:
+    """The key of the ratings of a day's answers; all days share a slot."""
+    return f"{_shard_prefix(FEEDBACK_SHARD)}feedback:{day}"
 
 
 def lists_pattern(channel: str) -> str:

@@ -17,8 +17,8 @@ from bot.channels.line import text as line_text
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.slack import formatting as slack_text
+from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
-from bot.channels.slack.streaming import StreamBuffer
 from bot.channels.slack.types import SlackMessage
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
@@ -68,7 +68,7 @@ def line_reply(text: str) -> None:
 
 def slack_stream(text: str) -> list[str]:
     """Words of an answer that nobody can be shown yet, and then can."""
-    unfinished = StreamBuffer()
+    unfinished = TextBuffer()
     for piece in pieces(text, 5):
         unfinished.add(piece)
     return list(iter(unfinished.take, ""))

@@ -87,7 +87,7 @@ class Evidence:
             if request.call in ("reply", "push") and markers & set(MARKER.findall(request.raw.decode())):
                 yield Event(request.at, "LINE", f"was called: {request.call}")
         for call in self.slack.calls:
-            said = str(call.arguments.get("markdown_text", ""))
+            said = str([call.arguments.get(name, "") for name in ("markdown_text", "blocks", "chunks")])
             is_look = call.method in LOOKS and call.at in self._looks(conversation)
             if is_look or markers & set(MARKER.findall(said)):
                 yield Event(call.at, "Slack", f"was called: {call.method}")

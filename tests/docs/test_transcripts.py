@@ -27,7 +27,7 @@ from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_blocks import button, read
 from tests.fakes.slack_events import BOT, CHANNEL, as_interaction, as_json, deleted, edited, mention, press, signed
 from tests.fakes.slack_rules import JSON
-from tests.fakes.slack_streams import is_own, show
+from tests.fakes.slack_streams import is_own
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.project import ROOT
 from tests.waiting import until
@@ -181,7 +181,7 @@ class SlackTalk:
                 self._transcript.status(arguments["status"])
             elif call.method == STREAM:
                 self._transcript.happened("the answer appears while it is written")
-                self._transcript.said("Kaiwa", show(self._messages[-1]))
+                self._transcript.said("Kaiwa", _shown(self._messages[-1]))
             elif call.method == DELETE:
                 self._transcript.happened("the answer disappears")
             elif call.method == POST:

@@ -45,7 +45,7 @@ async def test_two_processes_say_a_reminder_once_where_it_was_set(
         assert await running.stop() == 0
     assert line.texts == [["Set."], ["⏰ drink water"]]
     assert [len(line.calls(call)) for call in ("reply", "push")] == [1, 1]
-    assert [message["markdown_text"] for message in slack.posted] == ["Set.", "⏰ drink water"]
+    assert slack.answers == ["Set.", "⏰ drink water"]
     assert [message["thread_ts"] for message in slack.posted] == [TS, TS]
     assert left_behind(tmp_path) == []
 

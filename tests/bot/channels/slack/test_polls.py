@@ -90,7 +90,9 @@ class Poll:
 
     def pressed(self, action: str, channel: str = CHANNEL, **fields: Any) -> bytes:
         """A press of a button of the poll as it stands there."""
-        asked = next(one for one in self.fake.messages[channel] if len(one.get("blocks", ())) >= 2)
+        asked = next(
+            one for one in self.fake.messages[channel] if one.get("blocks", [{}])[0].get("type") == "rich_text"
+        )
         first = next(one for one in self.fake.posted if one.get("metadata") == asked.get("metadata"))
         url = f"{self.fake.origin}/actions/1"
         shown = {**asked, "blocks": first["blocks"]}
