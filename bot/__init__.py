@@ -7,9 +7,9 @@
     bot/mcp_server        server route
     bot/web               server port connections guard signin console_token page health files
     bot/terminal          chat exchange background keyboard machine markdown plain_screen reports rich_screen
-    bot/conversation      intake runner services turns answering sources triage inbound media journal approvals review
-                          quoting commands history summarizer edits memory lists limits admission cancellation delivery
-                          alerts reminders files polls
+    bot/conversation      intake runner services turns answering sources triage inbound media allowance file_text
+                          journal approvals review quoting commands history summarizer edits memory lists limits
+                          admission cancellation delivery alerts reminders files polls
     bot/agent             loop turn tool_runner reasons hooks
     bot/channels          registry traffic utf16
     bot/channels/line     channel types events inbound client lookups files formatting text pictures approvals
@@ -24,7 +24,8 @@
                           facts lists polls tool_pins reminders budget memory frames personal_data private rewriting
                           embedded docket_keys files
     bot/safe_text         arguments glyphs names quotations
-    bot                   settings telemetry tasks locks transcript commands live_events checks log clock http errors
+    bot                   settings telemetry tasks locks transcript file_types commands live_events checks log clock
+                          http errors
 
 Each vendor of models has a folder of its own in ``bot/providers``.
 """

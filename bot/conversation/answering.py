@@ -28,9 +28,11 @@ from bot.agent.turn import (
 from bot.channels import Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
+from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import choice_in
+from bot.conversation.file_text import FileReader
 from bot.conversation.files import MOST_FILES, ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
@@ -42,7 +44,7 @@ from bot.conversation.journal import (
 )
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
-from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.polls import polls_of, show_polls
 from bot.conversation.reminders import reminders_of
@@ -50,9 +52,10 @@ from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
 from bot.errors import ModelError, TurnFailed
+from bot.file_types import Kind
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
-from bot.texts import language_of
+from bot.texts import language_of, preferred_language
 from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -163,6 +166,7 @@ class Answerer:
         self._cancellations = cancellations
         self._approvals = approvals
         self._media = Allowance(IN_FLIGHT)
+        self._reader = FileReader()
 
     async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
         """Have the agent answer messages; the result is empty if all were taken back meanwhile.
@@ -178,7 +182,8 @@ class Answerer:
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
-        async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
+        files = self._media, channel, conversation, self._agent.provider.media, self._reader
+        async with TurnMedia(*files) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
             for step in steps:
@@ -189,7 +194,8 @@ class Answerer:
                         may_be_to_stop = turn.open_calls() or self._cancellations.take_missed(conversation)
                         if may_be_to_stop and await inbound.is_to_stop():  # before this attempt, or in its beginning
                             raise TurnFailed("stopped", STOPPED)
-                        answer = await self._agent.run(turn)
+                        unread = media.unread_alone(turn.added)
+                        answer = self._decline(turn, unread) if unread else await self._agent.run(turn)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -264,6 +270,12 @@ class Answerer:
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
+
+    def _decline(self, turn: Turn, kind: Kind) -> Message:
+        """A sentence of the catalogue in place of the model's answer."""
+        language = preferred_language(turn.context.locale, self._services.defaults.language)
+        turn.restore_response(own_message(self._services.texts.get(f"reply.cannot_{kind}", language)), "end_turn")
+        return turn.added[-1]
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         sentence = partial(self._sentence, turn=turn)

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bot.providers import AUTO, StreamEvent, ToolChoice
+from bot.file_types import Kind
+from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.openai.failures import is_disconnect, message_of, translating
 from bot.providers.openai.request import (
@@ -73,6 +74,12 @@ class OpenAI:
             default_headers={"accept-encoding": "identity"},
             http_client=open_client(openai.DefaultAioHttpClient),
         )
+
+    @property
+    def media(self) -> MediaSupport:
+        """Pictures until the server refuses one; PDFs where they are part of the API."""
+        pictures: frozenset[Kind] = frozenset(("image",) if self._capabilities.sees_pictures else ())
+        return MediaSupport(pictures | self._capabilities.documents)
 
     def stream(
         self,

@@ -1,0 +1,91 @@
+"""Office documents and texts become text, in a process that hostile ones end with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.toolset.webpage.office_files import BOMB, ROWS, archive, open_document, sheet, slides, with_part, word
+from toolset.tool import ToolError
+from toolset.webpage.extract import UNPACKED_CAP
+from toolset.webpage.worker import UNREADABLE, read_file
+
+TABLE = "Tea | Price\nSencha | 1200\nGyokuro | 2400.5"
+SPACES = b" " * (UNPACKED_CAP + 1)
+
+
+async def text_of(kind: str, body: bytes) -> str:
+    return await read_file(kind, body, 20)
+
+
+async def test_a_word_document_is_read_in_its_order() -> None:
+    """Paragraphs, and tables row by row."""
+    rows = [[str(value).removesuffix(".0") for value in row] for row in ROWS]
+    assert await text_of("docx", word("お茶の値段", "As of today:", rows=rows)) == f"お茶の値段\nAs of today:\n{TABLE}"
+
+
+async def test_a_presentation_is_read_slide_by_slide() -> None:
+    """With its groups, tables and notes."""
+    found = await text_of("pptx", slides("First", "Second", notes="Say hello", rows=[("a", "b")]))
+    assert found == "[slide 1]\nFirst\n\n[slide 2]\nSecond\nin a group\na | b\n[notes] Say hello"
+
+
+async def test_a_workbook_is_read_row_by_row() -> None:
+    """Whole numbers as they are written."""
+    assert await text_of("sheet", sheet()) == f"[sheet Teas]\n{TABLE}"
+
+
+async def test_an_open_document_is_read() -> None:
+    """Its paragraphs."""
+    assert await text_of("odf", open_document("One", "<t:span>Two</t:span> and more")) == "One\nTwo and more"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"def f():\r\n\treturn  1\r\n", "def f():\n\treturn  1\n"),
+        ("名前,値段\n煎茶,1200\n".encode("cp932"), "名前,値段\n煎茶,1200\n"),
+        ("名前".encode("utf-16"), "名前"),
+        (b'{"a": 1}\x1b[2J', '{"a": 1}[2J'),
+        (b"", ""),
+    ],
+)
+async def test_a_text_keeps_its_lines_and_indentation(body: bytes, text: str) -> None:
+    """In the encoding it was written in, without invisible characters."""
+    assert await text_of("text", body) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text", b"\x7fELF\x00\x01"),
+        ("docx", b"no archive"),
+        ("docx", archive({"a": b""})),
+        ("docx", with_part(word("x"), "word/media/image1.png", SPACES)),
+        ("pptx", with_part(slides("x"), "ppt/media/image1.png", SPACES)),
+        ("sheet", with_part(sheet(), "xl/sharedStrings.xml", SPACES)),
+        ("sheet", b"\xd0\xcf\x11\xe0 an old workbook, damaged"),
+        ("odf", archive({"content.xml": SPACES})),
+        ("odf", archive({f"{number}": b"" for number in range(10_001)})),
+        ("odf", open_document(doctype=BOMB.replace(b"DOCTYPE a", b"DOCTYPE o:d"), inside=b"<t:p>&h;</t:p>")),
+    ],
+)
+async def test_what_is_damaged_or_hostile_is_an_error(kind: str, body: bytes) -> None:
+    """Archives that unpack to too much, entities that multiply, and what is something else."""
+    with pytest.raises(ToolError, match=f"^{UNREADABLE}$"):
+        await text_of(kind, body)
+
+
+async def test_entities_are_not_replaced() -> None:
+    """Neither by files of this machine nor by text."""
+    doctype = b"<!DOCTYPE o:d [<!ENTITY e SYSTEM 'file:///etc/passwd'><!ENTITY f 'found'>]>"
+    found = await text_of("odf", open_document("before", doctype=doctype, inside=b"<t:p>&e;&f;</t:p>"))
+    assert "root" not in found
+    assert found.startswith("before")
+
+
+async def test_a_sheet_that_claims_a_million_columns_is_read_or_refused() -> None:
+    """A cell at the end of the sheet must not take the memory of all before it."""
+    cells = b'<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
+    page = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>%b</sheetData></worksheet>'
+    with pytest.raises(ToolError, match=UNREADABLE):
+        await text_of("sheet", with_part(sheet(), "xl/worksheets/sheet1.xml", page % cells))
