@@ -246,7 +246,7 @@ class Gemini(GenerateContent):
 
         https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
         """
-        response = await self._relay.send("POST", self._url, self._headers, encode(body), attachments)
+        response = await self._relay.send("POST", self._url, self._headers, attachments.body(encode(body)))
         if response.status == 200 and response.content_type == EVENT_STREAM:
             return response
         async with response:

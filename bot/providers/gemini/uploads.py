@@ -21,7 +21,7 @@ from bot.http import read_beginning
 from bot.providers.gemini.failures import FAILURES, cause_of, read_refusal, translating
 from bot.providers.gemini.relay import Relay
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.request import Attachments
+from bot.providers.shared.request import Body
 from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -115,7 +115,7 @@ class UploadedFiles:
                 "x-goog-upload-offset": str(offset),
             }
             try:
-                answer, body = await self._call("POST", url, headers, piece)
+                answer, body = await self._call("POST", url, headers, Body([piece]))
             except (aiohttp.ClientError, OSError):
                 if not resumes:
                     raise
@@ -144,14 +144,14 @@ class UploadedFiles:
             raise ValueError(f"a file in state {file.state}")
 
     async def _call(
-        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: bytes | Body = b""
     ) -> tuple[Mapping[str, str], bytes]:
         """Headers and body of the answer.
 
         Raises:
             ServiceError: Google refuses.
         """
-        response = await self._relay.send(method, url, headers or self._headers, body, Attachments())
+        response = await self._relay.send(method, url, headers or self._headers, body)
         async with response:
             if response.status != 200:
                 raise await read_refusal(response)
