@@ -22,7 +22,7 @@ DOCUMENTS = {
     "application/vnd.oasis.opendocument.spreadsheet": "sheet",
     "application/vnd.oasis.opendocument.text": "odf",
     "application/vnd.oasis.opendocument.presentation": "odf",
-    CANVAS: "html",
+    CANVAS: "canvas",
 }
 PDF = "application/pdf"
 TEXT = "text/plain"

@@ -36,6 +36,7 @@ MIMES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
 }
 
+ATTACHED = "[{}: attached below]"
 EARLIER = "[{}: sent earlier, not shown again; whoever sent it can send it again]"
 REPEATED = "[{}: shown below]"
 UNFIT = "[{}: not shown, too much was sent together; it can be sent again alone]"
@@ -250,6 +251,8 @@ class TurnMedia:
             for part in reversed(message.parts):
                 parts.append(self._content(part, unused, left))
                 if isinstance(part, Media) and part.ref in unused:
+                    if part.name and part.ref not in self._texts:
+                        parts.append(Text(ATTACHED.format(label(part.mime, part.name))))
                     unused.remove(part.ref)
                     left -= min(left, len(self._texts.get(part.ref, "")))
             filled.append(_with_parts(message, tuple(reversed(parts))))

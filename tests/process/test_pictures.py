@@ -1,4 +1,4 @@
-"""Pictures through a whole process: what it holds of them stays within a small machine's memory."""
+"""Pictures and films through a whole process: what it holds of them stays within a small machine's memory."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.waiting import until
 
 MIB = 1024 * 1024
 PICTURE = b"\xff\xd8\xff\xe0".ljust(9 * MIB, b"x")
+FILM = b"film" * (31 * MIB // 4)
 EACH = 6
 USERS = [f"U{number:032x}" for number in range(1, 5)]
 MOST = 400  # MiB; a dyno has 512, and the bundled Valkey wants some
@@ -40,6 +41,32 @@ async def test_many_large_pictures_fit_into_a_small_machine(
         assert peak(running) < MOST
     assert line.texts == [[ANSWER]] * 2 * len(USERS)
     assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1] * 2 * len(USERS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+async def test_films_of_several_people_fit_into_a_small_machine(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+) -> None:
+    """Four people with a film of 31 MiB each: Google is handed one after the other, and keeps none."""
+    gemini.always = lambda _: answer_of([{"text": ANSWER}])
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        assert await asyncio.gather(*(send_film(running, line, user) for user in USERS)) == [200] * len(USERS)
+        await until(lambda: len(line.sent) == len(USERS), 60)
+        assert peak(running) < MOST
+        await until(lambda: not gemini.files.kept)
+    assert line.texts == [[ANSWER]] * len(USERS)
+    assert [request.raw.count(b"fileData") for request in gemini.requests] == [1] * len(USERS)
+    assert [upload.size for upload in gemini.files.uploads.values()] == [len(FILM)] * len(USERS)
+
+
+async def send_film(running: KaiwaProcess, line: LineFake, user: str) -> int:
+    """Somebody sends a film, which LINE converts first."""
+    film = line_events.message_id()
+    line.image(film, FILM, "video/mp4", pending=1)
+    message = {"id": film, "type": "video", "duration": 60_000, "contentProvider": {"type": "line"}}
+    return await running.post(
+        "/webhooks/line", *line_events.webhook(line.event(place=user, user=user, message=message))
+    )
 
 
 async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:

@@ -50,6 +50,8 @@ WIDER = {
 BLANKS = re.compile(r"[^\S\n]+")
 EMPTY_LINES = re.compile(r"\n{3,}")
 CELL_BREAKS = re.compile(r"\s+")
+BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "tr", "div", "blockquote", "pre", "br")
+BULLETS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### "}
 OPEN_DOCUMENT_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 Extract = tuple[str, str, str]  # title, date, text
@@ -82,7 +84,7 @@ def extract(body: bytes, kind: str, charset: str, until: float) -> Extract:
 
     Args:
         kind: ``html``, ``pdf``, ``plain``, ``text`` (with its indentation), or a kind of office document: ``docx``,
-            ``pptx``, ``sheet``, ``odf``.
+            ``pptx``, ``sheet``, ``odf``, ``canvas``.
     """
     if kind == "text":
         return "", "", _printable(_decoded_text(body))[:TEXT_CAP]
@@ -206,7 +208,23 @@ def _odf(body: bytes) -> Iterator[str]:
         yield "".join(str(text) for text in element.itertext())
 
 
-OFFICE = {"docx": _docx, "pptx": _pptx, "sheet": _sheets, "odf": _odf}
+def _canvas(body: bytes) -> Iterator[str]:
+    """A canvas of Slack's, which is a page without anything beside its text."""
+    from lxml.html import HtmlElement, fromstring
+
+    page: HtmlElement = fromstring(f"<div>{_decoded(body, 'utf-8')}</div>")
+    for element in page.iter(*BLOCKS, "td", "th", "script", "style"):
+        if element.tag in ("script", "style"):
+            element.text = None
+        elif element.tag in BLOCKS:
+            element.tail = f"\n{element.tail or ''}"
+            element.text = f"{BULLETS.get(element.tag, '')}{element.text or ''}"
+        else:
+            element.tail = f" | {element.tail or ''}"
+    yield from page.text_content().splitlines()
+
+
+OFFICE = {"canvas": _canvas, "docx": _docx, "pptx": _pptx, "sheet": _sheets, "odf": _odf}
 
 
 def _check_parts(body: bytes) -> None:

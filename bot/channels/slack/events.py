@@ -11,6 +11,7 @@ from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
 from bot.channels.slack.types import (
+    CLIPS,
     DELETED_SUBTYPES,
     MESSAGE_SUBTYPES,
     Address,
@@ -24,7 +25,7 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.commands import SpokenCommands
-from bot.file_types import MIB, MOST_BYTES, kind_of
+from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
 from bot.safe_text.names import safe_name
 from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
@@ -237,8 +238,10 @@ def media_of(files: list[File]) -> tuple[Media, ...]:
 
 
 def _name(file: File) -> str:
-    """The name; a picture or a clip needs none, a canvas has a title."""
-    return "" if kind_of(file.mime) in ("image", "audio", "video") else safe_name(file.title or file.name or "")
+    """The name; a picture and a clip that was recorded for the message need none, a canvas has a title."""
+    if kind_of(file.mime) == "image" or file.subtype in CLIPS:
+        return ""
+    return safe_name((file.title if file.mime == CANVAS else None) or file.name or "")
 
 
 def _unreadable_file(file: File) -> str:

@@ -16,6 +16,7 @@ MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast", "me_message")
 DELETED_SUBTYPES = ("tombstone",)
 HTML = "text/html"
 VOICE = "slack_audio"  # a voice clip, which Slack may call a video
+CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
 
 
 class Chat(NamedTuple):

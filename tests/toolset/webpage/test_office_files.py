@@ -39,6 +39,13 @@ async def test_an_open_document_is_read() -> None:
     assert await text_of("odf", open_document("One", "<t:span>Two</t:span> and more")) == "One\nTwo and more"
 
 
+async def test_a_canvas_is_read_whole() -> None:
+    """Headings, lists and tables; scripts are no text."""
+    page = """<h1>Plan</h1><p>Ein <b>großer</b> Plan</p><ul><li>one</li><li>two</li></ul><script>x()</script>
+<table><tr><td>a</td><td>b</td></tr></table>"""
+    assert await text_of("canvas", page.encode()) == "# Plan\nEin großer Plan\n- one\n- two\n\na | b |"
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
