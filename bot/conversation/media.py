@@ -88,6 +88,8 @@ class TurnMedia:
 
     async def load(self, messages: Sequence[Message]) -> list[Message]:
         """The messages of a request, with contents."""
+        if not self._support.reads_texts:
+            return list(messages)
         recent: dict[str, Media] = {}
         for media in _recent(messages):
             recent.setdefault(media.ref, media)

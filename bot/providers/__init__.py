@@ -109,10 +109,12 @@ class MediaSupport:
     Attributes:
         kinds: of files.
         uploads: None where all files of a request go inside it.
+        reads_texts: whether texts of files are of use to it; without that no file is fetched.
     """
 
     kinds: frozenset[Kind] = frozenset()
     uploads: Uploads | None = None
+    reads_texts: bool = True
 
 
 class Provider(Protocol):

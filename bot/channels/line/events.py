@@ -106,13 +106,8 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
         return _message_event(event, chat, received_at, parts)
     if chat.is_group:
         return None
-    return _canned(event, chat, received_at, _reason_not_to_read(content))
-
-
-def _reason_not_to_read(content: Content) -> str:
-    if content.type != "file":
-        return f"kind_{content.type}" if content.type in ("audio", "video") else "kind_other"
-    return "too_large" if type_of(content.file_name or "") else "kind_file"
+    kind = content.type if content.type in ("video", "audio", "file") else "other"
+    return _canned(event, chat, received_at, f"kind_{kind}")
 
 
 def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:

@@ -33,7 +33,7 @@ class Demo:
 
     name = "demo"
     window = 0
-    media = MediaSupport()
+    media = MediaSupport(reads_texts=False)
     model = "demo"
 
     def __init__(self, texts: Texts, language: str = "en") -> None:

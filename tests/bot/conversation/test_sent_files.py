@@ -217,3 +217,11 @@ async def test_an_earlier_file_keeps_its_name(store: Store) -> None:
     third, fourth = (request.messages[0].text for request in here.model.requests[-2:])
     assert "\ntea\n" in third
     assert fourth == EARLIER.format("file notes.md")
+
+
+async def test_the_demo_model_says_that_it_reads_no_files(store: Store) -> None:
+    """It would take a file's text for the words of its sender."""
+    drive = Drive(notes=b"weather in Tokyo")
+    here = harness(store, drive, MediaSupport(reads_texts=False))
+    await send(here, Text("Look"), NOTES)
+    assert (shown(here), drive.fetched) == (["Look", NOTES], [])

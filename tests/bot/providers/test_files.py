@@ -87,7 +87,7 @@ async def test_the_models_of_openai_read_pdfs() -> None:
 async def test_other_models_read_what_they_are_known_to_read() -> None:
     """Vertex AI has no Files API; the demo model reads words alone."""
     assert Ollama("gemma4").media == MediaSupport(frozenset(("image",)))
-    assert Demo(load()).media == MediaSupport()
+    assert Demo(load()).media == MediaSupport(reads_texts=False)
     vertex = Vertex("project", "gemini-3.5-flash")
     assert vertex.media == MediaSupport(frozenset(("image", "audio", "video", "pdf")))
     await vertex.aclose()

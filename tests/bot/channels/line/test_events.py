@@ -127,7 +127,7 @@ async def test_images_sent_together_are_one_album(rig: Rig) -> None:
         (content("video", contentProvider={"type": "external"}), "line.kind_video"),
         (content("audio", contentProvider={"type": "external"}), "line.kind_audio"),
         (content("file", fileName="a.zip", fileSize=1), "line.kind_file"),
-        (content("file", fileName="a.pdf", fileSize=13 * 1024 * 1024), "line.too_large"),
+        (content("file", fileName="a.pdf", fileSize=13 * 1024 * 1024), "line.kind_file"),
         (content("hologram"), "line.kind_other"),
         (
             content("image", contentProvider={"type": "external", "originalContentUrl": "http://10.0.0.1/"}),
