@@ -29,7 +29,7 @@ TEXT = "text/plain"
 # https://ai.google.dev/gemini-api/docs/image-understanding, …/audio and …/video-understanding: the types Gemini reads
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 AUDIO = ("audio/mp4", "audio/mpeg", "audio/aac", "audio/wav", "audio/ogg", "audio/flac", "audio/aiff", "audio/webm")
-VIDEO = ("video/mp4", "video/quicktime", "video/webm", "video/mpeg", "video/x-msvideo", "video/x-ms-wmv", "video/3gpp")
+VIDEO = ("video/mp4", "video/mov", "video/webm", "video/mpeg", "video/avi", "video/wmv", "video/3gpp")
 READABLE = frozenset((*IMAGES, *AUDIO, *VIDEO, *DOCUMENTS, PDF, TEXT))
 SAME = {
     "audio/m4a": "audio/mp4",
@@ -40,8 +40,10 @@ SAME = {
     "audio/x-aiff": "audio/aiff",
     "audio/x-flac": "audio/flac",
     "application/ogg": "audio/ogg",
-    "video/mov": "video/quicktime",
-    "video/avi": "video/x-msvideo",
+    "video/quicktime": "video/mov",
+    "video/x-msvideo": "video/avi",
+    "video/x-ms-wmv": "video/wmv",
+    "video/x-m4v": "video/mp4",
     "image/jpg": "image/jpeg",
     "application/x-pdf": PDF,
     "application/json": TEXT,
@@ -58,8 +60,8 @@ EXTENSIONS = MappingProxyType(
         **{"heic": "image/heic", "heif": "image/heif", "pdf": PDF},
         **{"m4a": "audio/mp4", "mp3": "audio/mpeg", "aac": "audio/aac", "wav": "audio/wav", "ogg": "audio/ogg"},
         **{"oga": "audio/ogg", "opus": "audio/ogg", "flac": "audio/flac", "aiff": "audio/aiff", "aif": "audio/aiff"},
-        **{"mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/quicktime", "webm": "video/webm"},
-        **{"mpg": "video/mpeg", "mpeg": "video/mpeg", "avi": "video/x-msvideo", "wmv": "video/x-ms-wmv"},
+        **{"mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/mov", "webm": "video/webm"},
+        **{"mpg": "video/mpeg", "mpeg": "video/mpeg", "avi": "video/avi", "wmv": "video/wmv"},
         **{"3gp": "video/3gpp", "docx": WORD, "xlsx": EXCEL, "pptx": POWERPOINT},
         **{"xlsm": "application/vnd.ms-excel.sheet.macroenabled.12", "xls": "application/vnd.ms-excel"},
         **{"ods": "application/vnd.oasis.opendocument.spreadsheet", "odt": "application/vnd.oasis.opendocument.text"},

@@ -83,7 +83,7 @@ class TurnMedia:
 
     async def __aexit__(self, *_: object) -> None:
         self._free_all()
-        if self._support.uploads:
+        if self._uploaded and self._support.uploads:
             await asyncio.gather(*map(self._support.uploads.delete, self._uploaded.values()))
 
     async def load(self, messages: Sequence[Message]) -> list[Message]:

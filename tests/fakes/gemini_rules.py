@@ -33,7 +33,7 @@ TOP_LEVEL = {
 # https://ai.google.dev/gemini-api/docs/image-understanding, …/audio, …/video-understanding, …/document-processing
 MIMES = re.compile(
     "image/(png|jpeg|webp|heic|heif)|application/pdf|text/.+|audio/(mp4|m4a|mpeg|mp3|aac|wav|ogg|flac|aiff|webm)"
-    "|video/(mp4|mpeg|mov|quicktime|avi|x-msvideo|x-flv|mpg|webm|wmv|x-ms-wmv|3gpp)"
+    "|video/(mp4|mpeg|mov|avi|x-flv|mpg|webm|wmv|3gpp)"
 )
 NOT_DATA = {"thought", "thoughtSignature", "partMetadata", "videoMetadata", "mediaResolution", "mediaProcessing"}
 SCHEMA_WORDS = {
