@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from bot.errors import RequestRefused, TooLong
-from bot.providers import MediaSupport
+from bot.file_types import Kind
+from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.demo.client import Demo
 from bot.providers.fallback import FallbackProvider
@@ -74,23 +78,36 @@ async def test_openai_gets_a_pdf_as_a_file() -> None:
     assert elsewhere["content"] == f"Read\n\n[file report.pdf: not available]\n\n{DEAF}"
 
 
-async def test_the_models_of_openai_read_pdfs() -> None:
-    """Those of other servers are known to see pictures, until one refuses."""
-    own, other = OpenAI("key", "gpt-5"), OpenAI("key", "gpt-5", "http://127.0.0.1:9")
-    assert own.media.kinds == {"image", "pdf"}
-    assert other.media.kinds == {"image"}
-    assert JsonMode(other).media == other.media
-    await own.aclose()
-    await other.aclose()
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "providers.md").read_text("utf-8").splitlines()
+COLUMNS: tuple[Kind, ...] = ("image", "audio", "video", "pdf")
+READERS: dict[str, Callable[[], Provider]] = {
+    "`gemini:gemini-3.5-flash`": lambda: Gemini("key", "gemini-3.5-flash"),
+    "`gemini:gemma-4-27b-it`": lambda: Gemini("key", "gemma-4-27b-it"),
+    "`vertex:gemini-3.5-flash`": lambda: Vertex("project", "gemini-3.5-flash"),
+    "`openai:gpt-5`": lambda: OpenAI("key", "gpt-5"),
+    "`openai:any` on another server": lambda: OpenAI("key", "any", "http://127.0.0.1:9"),
+    "`anthropic:claude-sonnet-5`": lambda: Anthropic("key", "claude-sonnet-5"),
+    "`ollama:gemma4`": lambda: Ollama("gemma4"),
+    "`demo`": lambda: Demo(load()),
+}
 
 
-async def test_other_models_read_what_they_are_known_to_read() -> None:
-    """Vertex AI has no Files API; the demo model reads words alone."""
-    assert Ollama("gemma4").media == MediaSupport(frozenset(("image",)))
-    assert Demo(load()).media == MediaSupport(reads_texts=False)
-    vertex = Vertex("project", "gemini-3.5-flash")
-    assert vertex.media == MediaSupport(frozenset(("image", "audio", "video", "pdf")))
-    await vertex.aclose()
+@pytest.mark.parametrize("name", READERS)
+async def test_the_document_says_what_each_model_reads(name: str) -> None:
+    """One row for each; the demo model is given no texts either."""
+    provider = READERS[name]()
+    media = provider.media
+    marks = ["✓" if able else "–" for able in (*(kind in media.kinds for kind in COLUMNS), media.uploads)]
+    assert f"| {' | '.join((name, *marks))} |" in DOCUMENT
+    assert media.reads_texts is (name != "`demo`")
+    await provider.aclose()
+
+
+async def test_a_model_that_writes_json_reads_what_its_server_does() -> None:
+    """It is the same model."""
+    server = OpenAI("key", "any", "http://127.0.0.1:9")
+    assert JsonMode(server).media == server.media
+    await server.aclose()
 
 
 def shown(message: Message) -> list[str]:
