@@ -1,4 +1,4 @@
-"""Pictures and films through a whole process: what it holds of them stays within a small machine's memory."""
+"""Files through a whole process: what it holds of them stays within a small machine's memory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line
+from tests.toolset.webpage.office_files import word
 from tests.waiting import until
 
 MIB = 1024 * 1024
@@ -59,6 +60,22 @@ async def test_films_of_several_people_fit_into_a_small_machine(
     assert [upload.size for upload in gemini.files.uploads.values()] == [len(FILM)] * len(USERS)
 
 
+async def test_a_document_is_read_beside_the_process(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+) -> None:
+    """By a program of its own, whose libraries the process itself never loads."""
+    gemini.say(ANSWER)
+    letter = word("The meeting is at ten.")
+    line.image("325708", letter, "application/octet-stream")
+    message = {"id": "325708", "type": "file", "fileName": "letter.docx", "fileSize": len(letter)}
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        assert await running.post("/webhooks/line", *line_events.webhook(line.event(message=message))) == 200
+        await until(lambda: bool(line.sent), 30)
+        assert "lxml" not in libraries(running)
+    [request] = gemini.requests
+    assert "\nThe meeting is at ten.\n" in request.body["contents"][0]["parts"][1]["text"]
+
+
 async def send_film(running: KaiwaProcess, line: LineFake, user: str) -> int:
     """Somebody sends a film, which LINE converts first."""
     film = line_events.message_id()
@@ -79,6 +96,12 @@ async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:
         message = {"id": picture, "type": "image", "contentProvider": {"type": "line"}, "imageSet": album}
         events.append(line.event(place=user, user=user, message=message))
     return await running.post("/webhooks/line", *line_events.webhook(*events))
+
+
+def libraries(running: KaiwaProcess) -> str:
+    """What the process has loaded, as far as the system tells."""
+    maps = Path(f"/proc/{running.process.pid}/maps")
+    return maps.read_text("utf-8") if maps.is_file() else ""
 
 
 def peak(running: KaiwaProcess) -> int:
