@@ -28,12 +28,16 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
         ref: the platform's id of the content.
         size: bytes, 0 where the platform does not say.
         data: the content, only in a request; never stored.
+        name: of the file, safe to show; empty where it has none, as pictures and voice messages in LINE.
+        uri: of the content at the model's vendor, in place of ``data``; never stored.
     """
 
     ref: str
     mime: str
     size: int = 0
     data: bytes = b""
+    name: str = ""
+    uri: str = ""
 
 
 class ToolCall(Struct, frozen=True, tag="call", omit_defaults=True):

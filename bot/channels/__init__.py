@@ -509,10 +509,10 @@ class Channel(Protocol):
         return True
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Pass the content of an image to ``take``, piece by piece. Never raises.
+        """Pass the content of a file to ``take``, piece by piece. Never raises.
 
         Returns:
-            Whether the whole content was passed on; False if it is gone, too large or no image, or ``take`` ended it.
+            Whether the whole content was passed on; False if it is gone or of another type, or ``take`` ended it.
         """
         return False
 

@@ -28,10 +28,12 @@ from bot.agent.turn import (
 from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
+from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
+from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
@@ -44,7 +46,7 @@ from bot.conversation.journal import (
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
-from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import reminders_of
@@ -52,9 +54,10 @@ from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
 from bot.errors import ModelError, TurnFailed
+from bot.file_types import Kind
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
-from bot.texts import language_for, language_of
+from bot.texts import language_for, language_of, preferred_language
 from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -177,6 +180,7 @@ class Answerer:
         self._cancellations = cancellations
         self._approvals = approvals
         self._media = Allowance(IN_FLIGHT)
+        self._reader = FileReader()
 
     async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
         """Have the agent answer messages; the result is empty if all were taken back meanwhile.
@@ -192,7 +196,8 @@ class Answerer:
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
-        async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
+        files = self._media, channel, conversation, self._agent.provider.media, self._reader
+        async with TurnMedia(*files) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
@@ -203,7 +208,7 @@ class Answerer:
                 async with asyncio.timeout(TURN_S) as limit:
                     restart = partial(self._restart, turn, inbound)
                     with self._cancellations.track(conversation, limit, restart) as run:
-                        answer = await self._run(turn, attempt)
+                        answer = await self._run(turn, attempt, media)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -218,7 +223,7 @@ class Answerer:
             replies = [await self._addressed(turn, reply, attempt)]
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
-    async def _run(self, turn: Turn, attempt: Attempt) -> Message | None:
+    async def _run(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Message | None:
         """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
         inbound = attempt.inbound
         has_missed = self._cancellations.take_missed(turn.context.conversation)
@@ -226,6 +231,8 @@ class Answerer:
             raise TurnFailed("stopped", STOPPED)
         if has_missed and not turn.open_calls():
             await turn.check_inbox(certain=True)
+        if unread := media.unread_alone(turn.added):
+            return self._decline(turn, unread)
         async with self._watch_tokens(attempt):
             return await self._agent.run(turn)
 
@@ -302,13 +309,19 @@ class Answerer:
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
+    def _decline(self, turn: Turn, kind: Kind) -> Message:
+        """A sentence of the catalogue in place of the model's answer."""
+        language = preferred_language(turn.context.locale, self._services.defaults.language)
+        turn.restore_response(own_message(self._services.texts.get(f"reply.cannot_{kind}", language)), "end_turn")
+        return turn.added[-1]
+
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         sentence = partial(self._sentence, turn=turn)
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
         text = "\n\n".join(filter(None, (answer.text, *cut, footer)))
-        return Reply(text, files=turn.files[-MOST_FILES:], model=turn.model or self._agent.provider.model)
+        return Reply(text, files=turn.files[-MOST_FILES:], model=turn.model)
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language

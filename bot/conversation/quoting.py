@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bot.file_types import label
 from bot.safe_text.names import safe_name
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
 
@@ -21,7 +22,7 @@ def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:
     """
     if message.role == "user":
         name = safe_name(message.author.name) if message.author else ""
-        text = " ".join(filter(None, (message.text, *_pictures(message))))
+        text = " ".join(filter(None, (message.text, *_files(message))))
         yield f"{escaped(message.context)} {speaker or name or 'User'}: {escaped(text)}".lstrip()
     for part in message.parts:
         if isinstance(part, ToolCall):
@@ -32,8 +33,8 @@ def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:
             yield f"Assistant: {escaped(part.text)}"
 
 
-def _pictures(message: Message) -> Iterator[str]:
-    return (f"[{part.mime.partition('/')[0]}]" for part in message.parts if isinstance(part, Media))
+def _files(message: Message) -> Iterator[str]:
+    return (f"[{label(part.mime, part.name)}]" for part in message.parts if isinstance(part, Media))
 
 
 def escaped(text: str, cap: int = MESSAGE_CAP) -> str:

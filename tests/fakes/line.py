@@ -111,9 +111,11 @@ class LineFake:
         """Let time pass for reply tokens and events."""
         self._ahead += seconds
 
-    def image(self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0) -> None:
-        """Keep an image; so many requests are told that it is not ready."""
-        self._images[message_id] = Image(data, content_type, pending)
+    def image(
+        self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0, *, broken: bool = False
+    ) -> None:
+        """Keep an image, a recording or a file; so many requests are told that it is not ready."""
+        self._images[message_id] = Image(data, content_type, pending, broken)
 
     def fail(
         self, call: str, status: int, message: str = "failure", times: int = 1, retry_after: str = "", raw: bytes = b""
@@ -224,10 +226,24 @@ class LineFake:
         image = self._images.get(request.match_info["message"])
         if image is None:
             raise Refused(404, "Not found")
+        if image.is_broken:
+            return web.Response(status=202)
         if image.pending:
-            image.pending -= 1
+            image.pending -= not image.is_recording
             return web.Response(status=202)
         return web.Response(body=image.data, content_type=image.content_type)
+
+    def _transcoding(self, request: web.Request, arrived: Request) -> web.Response:
+        """How far a recording is; LINE converts nothing else."""
+        recording = self._images.get(request.match_info["message"])
+        if recording is None or not recording.is_recording:
+            raise Refused(404, "Not found")
+        if recording.is_broken:
+            return _json({"status": "failed"})
+        if recording.pending:
+            recording.pending -= 1
+            return _json({"status": "processing"})
+        return _json({"status": "succeeded"})
 
     def _info(self, request: web.Request, arrived: Request) -> web.Response:
         modes = {"chatMode": self.chat_mode, "markAsReadMode": "auto" if self.chat_mode == "bot" else "manual"}
@@ -282,6 +298,7 @@ CALLS: dict[str, tuple[str, str, Handler]] = {
     "room_profile": ("GET", "/v2/bot/room/{chat}/member/{user}", LineFake._profile),
     "group_members": ("GET", "/v2/bot/group/{chat}/members/count", LineFake._members),
     "room_members": ("GET", "/v2/bot/room/{chat}/members/count", LineFake._members),
+    "transcoding": ("GET", "/v2/bot/message/{message}/content/transcoding", LineFake._transcoding),
     "content": ("GET", "/v2/bot/message/{message}/content", LineFake._content),
     "info": ("GET", "/v2/bot/info", LineFake._info),
     "endpoint": ("GET", "/v2/bot/channel/webhook/endpoint", LineFake._endpoint),

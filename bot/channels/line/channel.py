@@ -159,7 +159,7 @@ class Line(Channel):
         return not chat_of(conversation).is_group
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Pass on an image that somebody sent."""
+        """Pass on a file that somebody sent."""
         return await self._files.fetch(media, take)
 
     def notice_target(self, recipient: str) -> tuple[str, str]:

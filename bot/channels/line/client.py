@@ -78,7 +78,7 @@ class Client:
     """The API with the channel's access token. Every method raises ``Failure`` and nothing else.
 
     Args:
-        data_base_url: of the images people send.
+        data_base_url: of the files people send.
         timeout_s: of one request.
         shown: above all messages.
     """
@@ -153,25 +153,36 @@ class Client:
         profile = await self._get(sdk.UserProfileResponse, f"profile/{quote(user)}")
         return Person(profile.display_name, profile.language or "")
 
-    async def fetch_content(self, message_id: str, most: int, take: Take) -> bool | None:
-        """Pass an image to ``take``: whether it took all of it, or None while LINE still prepares the image.
+    async def fetch_content(
+        self, message_id: str, family: str, take: Take, timeout_s: float | None = None
+    ) -> bool | None:
+        """Pass a file to ``take``: whether it took all of it, or None while LINE still prepares the file.
 
         Args:
-            most: bytes; a larger file is a ``Failure``, and so is one that is no image.
+            family: the first part of the MIME type, such as ``image``; another one is a ``Failure``. Empty for any.
+            timeout_s: None for that of every request.
         """
-        async with self._send("GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content") as response:
+        url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
+        async with self._send("GET", url, timeout_s=timeout_s) as response:
             if response.status == 202:
                 return None
-            if not response.content_type.startswith("image/"):
-                raise Failure(f"{response.content_type} is no image", response.status)
-            size = 0
+            if family and not response.content_type.startswith(f"{family}/"):
+                raise Failure(f"{response.content_type} in place of {family}", response.status)
             async for piece in response.content.iter_any():
-                size += len(piece)
-                if size > most:
-                    raise Failure(f"more than {most} bytes", response.status)
                 if not take(piece):
                     return False
             return True
+
+    async def is_prepared(self, message_id: str) -> bool:
+        """Whether LINE has prepared a recording; a recording that LINE cannot prepare is a ``Failure``."""
+        url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content/transcoding"
+        async with self._send("GET", url) as response:
+            body = await read_beginning(response, MAX_ANSWER)
+        sdk = await self.load()
+        state = _read(sdk.GetMessageContentTranscodingResponse, body).status
+        if state == "failed":
+            raise Failure("LINE cannot prepare this recording")
+        return bool(state == "succeeded")
 
     async def get_bot(self) -> BotInfo:
         """The account of the access token."""
@@ -272,7 +283,12 @@ class Client:
 
     @asynccontextmanager
     async def _send(
-        self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = NOTHING
+        self,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = NOTHING,
+        timeout_s: float | None = None,
     ) -> AsyncIterator[ClientResponse]:
         """A response that is no refusal."""
         import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
@@ -282,7 +298,7 @@ class Client:
         typed = self._headers | ({"Content-Type": "application/json"} if body is not None else {}) | dict(headers)
         try:
             async with (
-                asyncio.timeout(self._timeout_s),
+                asyncio.timeout(timeout_s or self._timeout_s),
                 self._http.request(method, url, data=body, headers=typed, allow_redirects=False) as response,
             ):
                 if response.status >= 300:

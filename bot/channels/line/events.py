@@ -13,9 +13,12 @@ from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
 from bot.channels.line.polls import kept_in, read_vote
 from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
+from bot.file_types import MOST_BYTES, kind_of, type_of
+from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
+RECORDINGS = {"image": "image/jpeg", "audio": "audio/mp4", "video": "video/mp4"}  # LINE converts what people send
 NOTHING = Content()
 NO_ALBUM = ImageSet()
 FIRST_TIME = DeliveryContext()
@@ -126,11 +129,22 @@ def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
     if content.type == "location":
         where = [content.title, content.address, f"{content.latitude}, {content.longitude}"]
         return (Text(_bracketed("location", where)),)
-    # An image that is not on LINE's servers is at a URL of the sender's choice: it is not fetched.
+    # What is not on LINE's servers is at a URL of the sender's choice: it is not fetched.
     is_ours = content.content_provider is None or content.content_provider.type == "line"
-    if content.type == "image" and content.id and is_ours:
-        return (Media(content.id, "image/jpeg"),)
-    return ()
+    media = _media(content) if content.id and is_ours else None
+    return (media,) if media else ()
+
+
+def _media(content: Content) -> Media | None:
+    """The picture, recording or file of a message, if it can be read."""
+    if content.type != "file":
+        mime = RECORDINGS.get(content.type, "")
+        return Media(content.id, mime) if mime else None
+    name, size = content.file_name or "", max(content.file_size or 0, 0)
+    mime = type_of(name)
+    if not mime or size > MOST_BYTES[kind_of(mime)]:
+        return None
+    return Media(content.id, mime, size, name=safe_name(name) or "file")
 
 
 def _bracketed(kind: str, details: list[str | None]) -> str:

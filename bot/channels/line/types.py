@@ -233,6 +233,8 @@ class Content(Struct, rename="camel"):
     longitude: float | None = None
     image_set: ImageSet | None = None
     content_provider: ContentProvider | None = None
+    file_name: str | None = None
+    file_size: int | None = None
 
 
 class Unsend(Struct, rename="camel"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.json import Decoder
 
+from bot.file_types import Kind
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.shared.request import Inline, in_base64, unavailable
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
@@ -37,6 +38,12 @@ def generation_config(model: str, max_output_tokens: int, thinking_level: str) -
     """The fields that are the same in every request."""
     thinking = thinking_config(model, thinking_level)
     return {"maxOutputTokens": max_output_tokens, **({"thinkingConfig": thinking} if thinking else {})}
+
+
+def kinds_of(model: str) -> frozenset[Kind]:
+    """The files that a model reads: Gemini all of them, its open siblings pictures."""
+    is_gemini = model.removeprefix("models/").startswith("gemini")
+    return frozenset(("image", "audio", "video", "pdf") if is_gemini else ("image",))
 
 
 def is_third(match: re.Match[str]) -> bool:
@@ -124,6 +131,8 @@ def _user_parts(message: Message, inline: Inline) -> list[JSON]:
             parts.append({"text": part.text})
         elif isinstance(part, Media) and part.data:
             parts.append({"inlineData": {"mimeType": part.mime, "data": inline(part.data)}})
+        elif isinstance(part, Media) and part.uri:
+            parts.append({"fileData": {"mimeType": part.mime, "fileUri": part.uri}})
         elif isinstance(part, Media):
             parts.append({"text": unavailable(part).text})
     return parts
