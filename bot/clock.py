@@ -38,6 +38,10 @@ class Days:
         tomorrow = self._now().date() + timedelta(days=1)
         return datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=self._zone)
 
+    def of(self, at_ms: int) -> str:
+        """The day of a time, milliseconds since the epoch; of a time to come, today."""
+        return f"{datetime.fromtimestamp(min(at_ms / 1000, self._clock()), self._zone):%Y-%m-%d}"
+
     def latest(self, count: int) -> list[str]:
         """Today and the days before it, the newest first."""
         today = self._now().date()

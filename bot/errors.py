@@ -17,6 +17,7 @@
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
         └── DeliveryRefused      final: the delivery becomes a dead letter
+            └── DeliverOnPress   … unless its asker can fetch it by a button
 
 Exceptions carry data, not text to match; vendor exceptions become these in the file that imports the vendor.
 """
@@ -158,3 +159,7 @@ class TokenRefused(DeliverLater):
 
 class DeliveryRefused(DeliveryError):
     """The platform will never take this delivery."""
+
+
+class DeliverOnPress(DeliveryRefused):
+    """The platform takes this delivery only in answer to something that its asker does."""

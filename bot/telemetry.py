@@ -49,6 +49,9 @@ class Metrics:
         self.budget_refusals = counter("kaiwa_budget_refusals", "Messages refused by a daily limit", ["scope", "unit"])
         self.left_out = counter("kaiwa_messages_left_out", "Messages refused by a full inbox", ["channel"])
         self.deliveries = counter("kaiwa_deliveries", "Attempts to deliver a reply", ["channel", "outcome"])
+        self.feedback = counter(
+            "kaiwa_feedback", "Ratings of answers; a changed mind counts again", ["channel", "model", "rating"]
+        )
         self.queue_depth = gauge("kaiwa_queue_depth", "Conversations due now or later")
         self.dead_letters = gauge("kaiwa_dead_letters", "Dead letters: undeliverable replies, and turns given up")
         self.memory_ratio = gauge("kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory")

@@ -14,10 +14,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 from msgspec import Struct
 from starlette.routing import BaseRoute
 
+from bot.clock import now_ms
 from bot.live_events import Watcher
 from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
 from bot.transcript import FileRef, Media, Message
+
+MOST_FILES = 4  # of one tool call, and of one answer
 
 
 class Question(Struct, frozen=True, omit_defaults=True):
@@ -78,6 +81,18 @@ class Poll(Struct, frozen=True, omit_defaults=True):
     language: str = "en"
 
 
+class Fetch(Struct, frozen=True):
+    """A press of the button for late answers.
+
+    Attributes:
+        conversation: whose late answers are meant.
+        language: of the sentence if there are none.
+    """
+
+    conversation: str
+    language: str
+
+
 class Reply(Struct, frozen=True, omit_defaults=True):
     """One answer of a turn, before the channel formats it.
 
@@ -89,12 +104,16 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         settles: id of a question that has been decided; the text is the outcome. A channel that cannot change a sent
             message sends nothing. Of a poll: it has changed, and ``poll`` is filled in when it is sent.
         poll: is shown below the text with a button for each option; with ``settles`` it replaces what was shown.
+        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what people think of it.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's turn are deleted, and
             nothing is sent. Only for channels that can; earlier versions go by ``settles`` and send nothing either.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
+        fetched_by: id of a person whose answer is late; the text says so, and a channel with buttons adds one that
+            fetches the answer.
+        fetches: of a press of that button; what it fetches is looked up when it is sent.
     """
 
     text: str
@@ -107,7 +126,22 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    model: str = ""
     takes_back: tuple[str, ...] | None = None
+    fetched_by: str = ""
+    fetches: Fetch | None = None
+
+
+class LateAnswer(Struct, frozen=True):
+    """A delivery that is kept until its asker fetches it.
+
+    Attributes:
+        kept_in: the conversation that keeps it.
+        id: of the delivery; empty: there was none, and the press got a sentence.
+    """
+
+    kept_in: str
+    id: str = ""
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -121,7 +155,10 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         refused_since: time of the first of these, milliseconds since the epoch.
         not_before: time before which no attempt is made, milliseconds since the epoch.
         asker: the platform's id of the person who is answered; ``/forget`` finds the delivery by it.
+        failures: number of attempts that ended with an unforeseen exception.
         answers: ids of the answered messages; when these change, the delivery is void.
+        late: what a press of a button has been found to fetch. It stays where it is kept until it has arrived.
+        more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
     """
 
     id: str
@@ -133,7 +170,10 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     refused_since: int = 0
     not_before: int = 0
     asker: str = ""
+    failures: int = 0
     answers: tuple[str, ...] = ()
+    late: LateAnswer | None = None
+    more_late: bool = False
 
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):
@@ -146,8 +186,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         event: ``message`` is for the model; ``edited`` replaces the text of message ``target``; ``unsent`` deletes
             message ``target``; ``told`` gets the canned answer ``target`` (a key of the catalogue); ``left`` deletes
             the conversation and everything stored of it; ``stop`` ends the turn under way; ``decision`` answers
-            question ``target`` with ``approved``; ``vote`` presses a button of poll ``target``, and never gets into an
-            inbox.
+            question ``target`` with ``approved``; ``vote`` presses a button of poll ``target``, ``fetch`` the button
+            for late answers of conversation ``target``, and neither gets into an inbox.
         album: id of a set of ``album_size`` images that were sent together; they make one question.
         reminder: the event is a reminder of the author whose time has come. The text of one that is ``due``, ``late``
             or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a message for the model. ``target`` is the
@@ -156,12 +196,14 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
         choice: of a vote, the number of an option, from 1; 0 closes the poll.
+        courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
+            table ``courtesy``.
     """
 
     message: Message
     address: str = ""
     group: bool = False
-    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision", "vote"] = "message"
+    event: Literal["message", "edited", "unsent", "told", "left", "stop", "decision", "vote", "fetch"] = "message"
     target: str = ""
     approved: bool = False
     album: str = ""
@@ -170,6 +212,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
     planned_at: int = 0
     choice: int = 0
+    courtesy: str = ""
 
     @property
     def is_change(self) -> bool:
@@ -281,6 +324,43 @@ async def notify_nobody(cause: Any, *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
+class Rating(Struct, frozen=True):
+    """What a person thinks of an answer.
+
+    Attributes:
+        place: where the answer is (``Channel.place``).
+        person: the platform's id.
+        model: that wrote the answer.
+        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer has the same.
+        at: time of the press by the same clock; of two, the later one counts.
+    """
+
+    turn_id: str
+    place: str
+    person: str
+    model: str
+    is_good: bool
+    answered_at: int
+    at: int
+
+
+class Rate(Protocol):
+    """Keeps ratings."""
+
+    async def __call__(self, rating: Rating, /) -> bool:
+        """Keep a rating; false if it says nothing new.
+
+        Raises:
+            StoreUnavailable: it is not kept.
+        """
+        ...
+
+
+async def keep_no_rating(rating: Rating, /) -> bool:
+    """Keep nothing (``Rate``)."""
+    return False
+
+
 Listens = Callable[[], AbstractAsyncContextManager[None]]
 
 
@@ -297,6 +377,8 @@ class Host:
         listens: a channel without a webhook connects to its platform while it holds this context; of the processes that
             share a port one does. None: this process takes no messages in.
         files: of tool calls.
+        clock: milliseconds since the epoch by the store's clock, which all processes share.
+        rate: keeps what people think of answers.
     """
 
     accept: Accept
@@ -309,6 +391,8 @@ class Host:
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
     files: Files = NO_FILES
+    clock: Callable[[], int] = now_ms
+    rate: Rate = keep_no_rating
 
 
 class Recipient(NamedTuple):
@@ -362,6 +446,7 @@ class Channel(Protocol):
 
         Raises:
             DeliverLater: a passing failure.
+            DeliverOnPress: only a press of its asker's button could bring it.
             DeliveryRefused: a final failure.
             LeaseLost: from ``assert_lease``.
         """
@@ -376,6 +461,26 @@ class Channel(Protocol):
         Where answers must not wait for these it is one in which nobody writes.
         """
         return conversation
+
+    def shows_polls(self, address: str) -> bool:
+        """Whether the answer to a message of this address can bring a poll on which people vote."""
+        return True
+
+    def fetches_of(self, conversation: str) -> str:
+        """The conversation whose outbox answers presses of the button for late answers; one in which nobody writes.
+
+        Empty where an answer can be sent at any time: then there is no such button.
+        """
+        return ""
+
+    def time_left(self, address: str) -> float | None:
+        """Seconds until an answer can no longer use the address's token, which may then be spent on a message with the
+        button for late answers; None where there is no token, or it has expired."""
+        return None
+
+    def current(self, address: str) -> str:
+        """The address of an answer that is ready now: without a token whose time is over."""
+        return address
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read what ``enrich`` will need for a message of this author."""
@@ -399,11 +504,15 @@ class Channel(Protocol):
         """Whether a message that answers nobody would be delivered there, as far as that is known. Never raises."""
         return True
 
+    def hears_all(self, conversation: str) -> bool:
+        """Whether the bot gets the messages there that are not addressed to it."""
+        return True
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Pass the content of an image to ``take``, piece by piece. Never raises.
+        """Pass the content of a file to ``take``, piece by piece. Never raises.
 
         Returns:
-            Whether the whole content was passed on; False if it is gone, too large or no image, or ``take`` ended it.
+            Whether the whole content was passed on; False if it is gone or of another type, or ``take`` ended it.
         """
         return False
 

@@ -25,7 +25,7 @@ from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.errors import BadInput
-from bot.ops import dead_letters, usage
+from bot.ops import dead_letters, feedback, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for
@@ -258,6 +258,23 @@ def show_usage(days: int, *, as_json: bool) -> None:
     print(f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})", file=sys.stderr)
 
 
+def show_feedback(days: int, *, as_json: bool) -> None:
+    """Print what people think of the answers of the last days."""
+    config = _prepare("ERROR")
+
+    async def read() -> feedback.Report:
+        async with app.open_store_of(config) as store:
+            return await feedback.report(store, Days(config.timezone).latest(days))
+
+    report = uvloop.run(read())
+    if as_json:
+        print(encode(report).decode())
+        return
+    if report.lines:
+        print_table(("day", "model", "channel", "good", "bad"), feedback.rows(report.lines))
+    print(f"{report.good:,} good and {report.bad:,} bad ratings in {days} days", file=sys.stderr)
+
+
 def doctor() -> int:
     """Run all checks and print the results; exit code 1 if one failed."""
     config = _prepare("CRITICAL")
@@ -272,8 +289,8 @@ def doctor() -> int:
 
 
 def set_webhook(url: str) -> int:
-    """Set LINE's webhook to this address and print the result; exit code 1 if it does not work."""
-    return _report(uvloop.run(app.set_line_webhook(_prepare("CRITICAL"), url)))
+    """Set LINE's webhook to this address, and the menu; print the result; exit code 1 if it does not work."""
+    return _report(uvloop.run(app.set_up_line(_prepare("CRITICAL"), url)))
 
 
 def _report(results: Sequence[CheckResult]) -> int:

@@ -242,6 +242,17 @@ def usage(
     commands.show_usage(days, as_json=as_json)
 
 
+@cli.command()
+def feedback(
+    days: Annotated[int, typer.Option(min=1, max=90, help="How many days of answers, today included.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every rating.")] = False,
+) -> None:
+    """Show what people think of answers by day, model and channel."""
+    from bot.cli import commands
+
+    commands.show_feedback(days, as_json=as_json)
+
+
 @cli.command("eval")
 def evaluate(
     model: Annotated[str, typer.Option(help="PROVIDER:MODEL or demo; by default the configured one.")] = "",
@@ -265,7 +276,7 @@ def evaluate(
 
 @cli.command()
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and let LINE test it.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Set LINE's webhook to --url, and LINE's menu.")] = False,
     url: Annotated[str, typer.Option(help="Kaiwa's public address, such as https://kaiwa.example.")] = "",
 ) -> None:
     """Check every part, and say how to fix what does not work."""

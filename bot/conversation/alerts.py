@@ -26,6 +26,7 @@ Cause = Literal[
     "server_tools_refused",
     "dead_letters",
     "store_full",
+    "line_month_low",
     "line_month",
     "token_refused",
 ]

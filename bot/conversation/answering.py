@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,13 +25,16 @@ from bot.agent.turn import (
     TurnStep,
     TurnUpdate,
 )
-from bot.channels import Channel, InboundEvent, Reply
+from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
+from bot.conversation.allowance import IN_FLIGHT, Allowance
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
-from bot.conversation.files import MOST_FILES, ToolFiles
+from bot.conversation.courtesy import courtesy
+from bot.conversation.file_text import FileReader
+from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -40,19 +43,21 @@ from bot.conversation.journal import (
     STARTED,
     Step,
 )
+from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
-from bot.conversation.media import IN_FLIGHT, Allowance, TurnMedia
+from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
-from bot.conversation.polls import polls_of, show_polls
+from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
 from bot.errors import ModelError, TurnFailed
+from bot.file_types import Kind
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
-from bot.texts import language_of
+from bot.texts import language_for, language_of, preferred_language
 from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -71,12 +76,14 @@ class TurnResult:
         replies: with their addresses.
         model: the one that answered.
         may_be_reopened: all that was said is the model's answer.
+        asker: id of the person who is answered, where no message says it.
     """
 
     messages: tuple[Message, ...] = ()
     replies: list[tuple[Reply, str]] = field(default_factory=list)
     model: str = ""
     may_be_reopened: bool = False
+    asker: str = ""
 
     def add(self, messages: Sequence[Message], replies: Sequence[tuple[Reply, str]], model: str = "") -> None:
         """Add messages and replies."""
@@ -122,6 +129,7 @@ class ConversationPorts:
     def __init__(self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher) -> None:
         self._services = services
         self._lease = attempt.lease
+        self._channel = attempt.channel
         self._turn_id = attempt.turn_id
         self._inbound = attempt.inbound
         self._approvals = approvals
@@ -143,7 +151,8 @@ class ConversationPorts:
         return await self._inbound.check(self._watcher)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
-        decision = await self._approvals.review(self._lease, self._turn_id, self._inbound.address, acting)
+        address = self._channel.current(self._inbound.address)
+        decision = await self._approvals.review(self._lease, self._turn_id, address, acting)
         self._inbound.note_decision(decision)
         return decision
 
@@ -171,6 +180,7 @@ class Answerer:
         self._cancellations = cancellations
         self._approvals = approvals
         self._media = Allowance(IN_FLIGHT)
+        self._reader = FileReader()
 
     async def answer(self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]) -> TurnResult:
         """Have the agent answer messages; the result is empty if all were taken back meanwhile.
@@ -186,16 +196,19 @@ class Answerer:
         """
         conversation, channel, inbound = attempt.lease.conversation, attempt.channel, attempt.inbound
         view = nullcontext(NoWatcher()) if attempt.quietly else channel.live_view(conversation, events[-1].address)
-        async with TurnMedia(self._media, channel, conversation) as media, view as watcher:
+        files = self._media, channel, conversation, self._agent.provider.media, self._reader
+        async with TurnMedia(*files) as media, view as watcher:
             await watcher.show(TurnStarted(attempt.turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, events, watcher, media)
+            if not steps and (said := courtesy(self._services, inbound.received, turn.history)):
+                return TurnResult((*turn.added, own_message(said)), [(Reply(said), inbound.address)])
             for step in steps:
                 await self._restore(turn, step, inbound)
             try:
                 async with asyncio.timeout(TURN_S) as limit:
                     restart = partial(self._restart, turn, inbound)
                     with self._cancellations.track(conversation, limit, restart) as run:
-                        answer = await self._run(turn, inbound)
+                        answer = await self._run(turn, attempt, media)
             except (TurnFailed, ModelError) as error:
                 reply = await self._apology(turn, error.apology, error.cause)
             except TimeoutError:
@@ -207,27 +220,36 @@ class Answerer:
                     return TurnResult()
                 reply = self._reply(turn, answer)
             may_be_reopened = not (reply.failed or turn.stopped or any(event.is_routine for event in events))
-            replies = await self._replies(turn, reply, attempt)
+            replies = [await self._addressed(turn, reply, attempt)]
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
-    async def _run(self, turn: Turn, inbound: InboundMessages) -> Message | None:
+    async def _run(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Message | None:
         """Run the agent, after what came before this attempt or in its beginning (``Agent.run``)."""
+        inbound = attempt.inbound
         has_missed = self._cancellations.take_missed(turn.context.conversation)
         if (turn.open_calls() or has_missed) and await inbound.is_to_stop():
             raise TurnFailed("stopped", STOPPED)
         if has_missed and not turn.open_calls():
             await turn.check_inbox(certain=True)
-        return await self._agent.run(turn)
+        if unread := media.unread_alone(turn.added):
+            return self._decline(turn, unread)
+        async with self._watch_tokens(attempt):
+            return await self._agent.run(turn)
+
+    def _watch_tokens(self, attempt: Attempt) -> AbstractAsyncContextManager[None]:
+        if not attempt.channel.fetches_of(attempt.lease.conversation):
+            return nullcontext()
+        return TokenWatch(LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound).run()
 
     def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
         """End the request to the model under way, if it was made without the change, which counts."""
         if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):
             turn.restart(change.message_id)
 
-    async def _replies(self, turn: Turn, reply: Reply, attempt: Attempt) -> list[tuple[Reply, str]]:
-        """The turn's reply, with the polls that its calls have started."""
+    async def _addressed(self, turn: Turn, reply: Reply, attempt: Attempt) -> tuple[Reply, str]:
+        """The turn's reply, with the poll that a call has started, and its address."""
         kept_in = attempt.channel.polls_of(attempt.lease.conversation)
-        return [(one, attempt.inbound.address) for one in await show_polls(self._store, kept_in, turn.added, reply)]
+        return await show_poll(self._store, kept_in, turn.added, reply), attempt.inbound.address
 
     async def _new_turn(self, attempt: Attempt, events: list[InboundEvent], watcher: Watcher, media: TurnMedia) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
@@ -253,7 +275,7 @@ class Answerer:
                 lists,
                 reminders_of(self._services, lease.conversation, events[-1], author),
                 ToolFiles(self._store.files, lease.conversation, author.id),
-                polls_of(self._store, attempt.channel, lease.conversation, author, defaults.language),
+                polls_of(self._store, attempt.channel, lease.conversation, events[-1], author, defaults.language),
             ),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
@@ -287,15 +309,23 @@ class Answerer:
         turn.restore_response(own_message(apology), "end_turn")
         return Reply(apology, failed=not stopped, note="" if stopped else cause)
 
+    def _decline(self, turn: Turn, kind: Kind) -> Message:
+        """A sentence of the catalogue in place of the model's answer."""
+        language = preferred_language(turn.context.locale, self._services.defaults.language)
+        turn.restore_response(own_message(self._services.texts.get(f"reply.cannot_{kind}", language)), "end_turn")
+        return turn.added[-1]
+
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         sentence = partial(self._sentence, turn=turn)
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
+        text = "\n\n".join(filter(None, (answer.text, *cut, footer)))
+        return Reply(text, files=turn.files[-MOST_FILES:], model=turn.model)
 
     def _sentence(self, key: str, turn: Turn) -> str:
-        return self._services.texts.get(key, language_of(turn.last_user_text, self._services.defaults.language))
+        default = self._services.defaults.language
+        return self._services.texts.get(key, language_for(turn.last_user_text, turn.asker.locale, default))
 
 
 def own_message(text: str) -> Message:

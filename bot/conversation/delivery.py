@@ -13,17 +13,22 @@ from msgspec.structs import replace
 from bot.agent.turn import ApprovalDecision
 from bot.channels import Delivery, Question
 from bot.conversation.journal import DECIDED, read_open_question
+from bot.conversation.late_answers import Fetches
 from bot.conversation.polls import fill_in
 from bot.conversation.services import Services
-from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, LeaseLost, StoreUnavailable, TokenRefused
 from bot.store import RELEASED, Lease
-from bot.telemetry import span
+from bot.telemetry import Span, span
 from bot.transcript import UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_ATTEMPTS = 10
+MAX_FAILURES = 3  # of these with an unforeseen exception
+REST_S = 1.0  # after the first of them; doubled after each further one
+UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
+TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 
 decode_delivery = Decoder(Delivery).decode
@@ -54,6 +59,7 @@ class OutboxRelay:
         self._metrics = services.metrics
         self._alerts = services.alerts
         self._assert_held = assert_held
+        self._fetches = Fetches(services)
 
     async def deliver(self, lease: Lease, head: bytes | None = None) -> Progress:
         """Send the outbox, as far as possible now.
@@ -94,7 +100,8 @@ class OutboxRelay:
             delivery = decode_delivery(raw)
         except UNREADABLE as error:
             log.error("delivery.unreadable", cause=type(error).__name__)
-            return await self._store.outbox.move_head_to_dead_letters(lease, b"cannot be read")
+            await self._alerts.notice("dead_letters", UNREAD)
+            return await self._store.outbox.move_head_to_dead_letters(lease, UNREAD.encode())
         if delivery.not_before and delivery.not_before > await self._store.now_ms(lease.conversation):
             return delivery.not_before
         if (channel := self._services.channel(lease.conversation)) is not None:
@@ -104,7 +111,7 @@ class OutboxRelay:
                 return reply
             if reply is None:
                 return await self._store.outbox.remove_head(lease)
-            delivery = replace(delivery, reply=reply)
+            delivery = await self._fetches.choose(replace(delivery, reply=reply))
         if delivery.attempts > delivery.refusals and not delivery.not_before:
             self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
         delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
@@ -115,27 +122,69 @@ class OutboxRelay:
         return await self._attempt(lease, delivery)
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
-        conversation = lease.conversation
-        name = channel_of(conversation)
+        name = channel_of(lease.conversation)
+        if (shown := await self._fetches.load(delivery)) is None:
+            return await self._store.outbox.remove_head(lease)
         with span("delivery", self._metrics) as attempt:
             try:
-                if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
-                    raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
-                if (channel := self._services.channel(conversation)) is None:
-                    raise DeliveryRefused(f"the channel {name} is switched off")
-                if delivery.reply.question and not await self._is_open(lease, delivery.reply.question):
-                    raise DeliveryRefused("the question is decided already")
-                shown_at = await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
+                shown_at = await self._show(lease, shown)
             except DeliverLater as later:
                 attempts, after_s = delivery.attempts, later.after
                 attempt.end("delivery.postponed", "later", name, cause=str(later), attempts=attempts, after_s=after_s)
                 return await self._postpone(lease, delivery, later)
             except DeliveryRefused as refused:
-                attempt.end("delivery.failed", "refused", name, cause=str(refused), delivery=delivery.id)
-                return await self._give_up(lease, delivery, str(refused))
+                return await self._refused(lease, delivery, attempt, refused)
+            except (LeaseLost, StoreUnavailable):
+                raise
+            except Exception as error:  # the next attempt may succeed; the first traceback is enough
+                if not delivery.failures:
+                    log.exception("delivery.crashed", delivery=delivery.id)
+                return await self._try_again(lease, delivery, attempt, type(error).__name__)
             attempt.end("delivery.sent", "delivered", name)
-            question = delivery.reply.question
-            return await self._store.outbox.remove_head(lease, question.id if question else "", shown_at)
+            return await self._remove(lease, shown, shown_at)
+
+    async def _refused(
+        self, lease: Lease, delivery: Delivery, attempt: Span, refused: DeliveryRefused
+    ) -> int | bytes | None:
+        """Keep what its asker can fetch, and give the rest up."""
+        name, cause = channel_of(lease.conversation), str(refused)
+        if isinstance(refused, DeliverOnPress) and self._may_be_fetched(lease.conversation, delivery):
+            attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
+            return await self._keep(lease, delivery)
+        attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
+        return await self._give_up(lease, delivery, cause)
+
+    async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
+        """Have the channel send it."""
+        conversation, question = lease.conversation, delivery.reply.question
+        if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
+            raise DeliveryRefused(f"gave up after {MAX_ATTEMPTS} attempts")
+        if (channel := self._services.channel(conversation)) is None:
+            raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
+        if question and not delivery.late and not await self._is_open(lease, question):
+            raise DeliveryRefused("the question is decided already")
+        return await channel.deliver(conversation, delivery, partial(self._assert_held, lease))
+
+    async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
+        """Remove what has arrived; a late answer from where it was kept, too."""
+        question_id = delivery.reply.question.id if delivery.reply.question else ""
+        if (late := delivery.late) and late.id:
+            kept_in, asker = late.kept_in, delivery.asker
+            await self._store.late_answers.remove(kept_in, asker, late.id, question_id=question_id, shown_at=shown_at)
+            return await self._store.outbox.remove_head(lease)
+        return await self._store.outbox.remove_head(lease, question_id, shown_at)
+
+    def _may_be_fetched(self, conversation: str, delivery: Delivery) -> bool:
+        """Whether its asker can press a button for it. What answers no message, as a reminder, is not waited for."""
+        channel = self._services.channel(conversation)
+        is_answer = delivery.asker and delivery.address and not delivery.reply.fleeting
+        return bool(delivery.late or (is_answer and channel and channel.fetches_of(conversation)))
+
+    async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
+        """Keep an answer until its asker presses the button; a press that failed leaves it where it is kept."""
+        if delivery.late:
+            return await self._store.outbox.remove_head(lease)
+        return await self._store.late_answers.keep_head(lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode())
 
     async def _postpone(self, lease: Lease, delivery: Delivery, later: DeliverLater) -> int | bytes | None:
         now = await self._store.now_ms(lease.conversation)
@@ -151,8 +200,21 @@ class OutboxRelay:
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 
+    async def _try_again(self, lease: Lease, delivery: Delivery, attempt: Span, reason: str) -> int | bytes | None:
+        name, failures = channel_of(lease.conversation), delivery.failures + 1
+        cause = f"failed {failures} times: {reason}"
+        if failures >= MAX_FAILURES:
+            attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
+            return await self._give_up(lease, delivery, cause)
+        rest_s = REST_S * 2 ** (failures - 1)
+        attempt.end("delivery.postponed", "later", name, cause=cause, attempts=delivery.attempts, after_s=rest_s)
+        return await self._postpone(lease, replace(delivery, failures=failures), DeliverLater(cause, rest_s))
+
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at once."""
+        if (late := delivery.late) and late.id:
+            await self._store.late_answers.remove(late.kept_in, delivery.asker, late.id, given_up=reason)
+            await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._store.outbox.remove_head(lease)
         is_rejected = delivery.reply.question is not None and await self._reject(lease, delivery.reply.question)
@@ -180,4 +242,4 @@ def reset_attempts(raw: bytes) -> bytes:
         DecodeError: it cannot be read.
     """
     delivery = decode_delivery(raw)
-    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0))
+    return encode(replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0))

@@ -38,9 +38,11 @@ class InboundMessages:
 
     Attributes:
         address: where the answer goes: the address of the newest message or decision.
-        authors: ids of the people whom the turn answers; others get turns of their own.
+        authors: ids of the people whose messages may join; others get turns of their own. None may join a routine.
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
+        newest: the newest event with an address.
         has_left_some: what this turn does not answer is in the inbox again.
+        received: the messages, with names.
         changes: ids of the edits and retractions that have joined the turn.
         is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
     """
@@ -53,10 +55,11 @@ class InboundMessages:
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
+        self.newest: InboundEvent | None = None
         self.has_left_some = False
+        self.received: list[InboundEvent] = []
         self.changes = set(changes)
         self.is_blocked = False
-        self._received: list[InboundEvent] = []
         self._indexing: list[asyncio.Future[Any]] = []
 
     @property
@@ -65,7 +68,7 @@ class InboundMessages:
         return len(self.changes) < MOST_CHANGES
 
     async def begin(self, batch: list[ParsedEvent], *, is_resumed: bool = False) -> list[ParsedEvent]:
-        """Choose what a turn without steps answers: the messages of one person, with complete albums.
+        """Choose what a turn without steps answers: the messages of one person, with complete albums, or one routine.
 
         Args:
             is_resumed: messages may have been changed since it was begun.
@@ -78,7 +81,7 @@ class InboundMessages:
             self.has_left_some = True
             await self._services.store.journal.give_back(self._lease, others)
             return own
-        self.authors = {one.event.author_id for one in own if one.is_text}
+        self.authors = {one.event.author_id for one in own if one.is_text and not one.event.is_routine}
         if is_resumed:
             own += await self._join(
                 [one for one in self._select_joining(await self._waiting()) if one[0].kind == CHANGE]
@@ -120,7 +123,7 @@ class InboundMessages:
         self._note(events)
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
-        self._received += enriched
+        self.received += enriched
         self._indexing += self._editor.remember_later(conversation, enriched)
         return tuple(self._with_context(event) for event in enriched)
 
@@ -129,7 +132,7 @@ class InboundMessages:
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
-                await self._editor.remember(self._lease.conversation, self._received)
+                await self._editor.remember(self._lease.conversation, self.received)
             except StoreUnavailable as error:  # the turn is committed, and its answer has to go out
                 log.warning("person.not_indexed", cause=str(error))
 
@@ -189,10 +192,12 @@ class InboundMessages:
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
-        return entry.kind == CHANGE or (entry.kind == ARRIVAL and belongs(one.event, self.authors))
+        is_message = entry.kind == ARRIVAL and not one.event.reminder
+        return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
-        self.authors |= {event.author_id for event in events if event.event == "message"}
+        self.authors |= {event.author_id for event in events if event.event == "message" and not event.is_routine}
+        self.newest = next((event for event in reversed(events) if event.address), self.newest)
         self.address = next((event.address for event in reversed(events) if event.address), self.address)
 
     def _with_context(self, event: InboundEvent) -> Message:
@@ -210,6 +215,6 @@ def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
     at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
     words = [f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}", channel, "group" if event.group else "1:1"]
     name = safe_name(author.name) if author else ""
-    if event.group and name:
+    if name:
         words.append(f"from {name}")
     return f"[{', '.join(words)}]"

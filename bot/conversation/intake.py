@@ -11,6 +11,7 @@ from bot.channels import Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
+from bot.conversation.late_answers import MOST_FETCHES, fetch_of
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, ParsedEvent, parse
 from bot.errors import StoreUnavailable
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
@@ -58,6 +59,8 @@ class Intake:
             raise StoreUnavailable("shutting down")
         if event.event == "vote":
             return self._votes is not None and await self._votes(conversation, event)
+        if event.event == "fetch":
+            return await self._fetch(conversation, event)
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)
@@ -85,6 +88,13 @@ class Intake:
             event = parsed.event
             change = Change(conversation, event.target, event.message.id, event.event == "unsent")
             await self._store.live.publish(CHANGES, encode(change))
+
+    async def _fetch(self, conversation: str, event: InboundEvent) -> bool:
+        """Take a press of the button for late answers; what it brings is found when it is answered."""
+        fetch = fetch_of(event)
+        taken = await self._store.outbox.post(conversation, fetch.id, encode(fetch), most=MOST_FETCHES)
+        self._start(conversation, "")
+        return taken
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""

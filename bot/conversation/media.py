@@ -1,120 +1,114 @@
-"""Pictures for the model: fetched once a turn, bounded, never stored.
+"""Files for the model: fetched once a turn, bounded, never stored.
 
-Messages hold references. A request gets the contents of the newest pictures that fit, and text in place of the others.
-All turns of a process share one allowance of bytes.
+Messages hold references. A request gets the newest files that fit: as they are where the model reads their kind, as
+text where they can become text, and a line in place of each other file. All turns of a process share one allowance.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import structlog
 from msgspec.structs import replace
 
+from bot import file_types
 from bot.channels import Channel
+from bot.conversation.allowance import Allowance
+from bot.conversation.file_text import TEXT_CAP, FileReader, framed
+from bot.errors import ModelError
+from bot.file_types import MIB, Kind, kind_of, label
+from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
+from toolset.tool import ToolError
 
 log = structlog.stdlib.get_logger(__name__)
 
-MIB = 1024 * 1024
-MOST = 6  # pictures in a request, the newest ones
-MOST_BYTES = 12 * MIB  # of all pictures in a request: Gemini accepts 20 MB, base64 and text included
-IN_FLIGHT = 48 * MIB  # of all turns of a process
-EARLIER_TURNS = 2  # whose pictures are sent again
-WAIT_S = 30.0  # for pictures of other turns; then the request goes without pictures
+MOST = 6  # files in a request, the newest ones
+MOST_BYTES = 12 * MIB  # of all files inside a request: Gemini accepts 20 MB, base64 and text included
+MOST_UPLOADED = 32 * MIB  # of all files of a request, where larger ones go to the vendor before it
+EARLIER_TURNS = 2  # whose files are sent again
+PDF_START, PDF_WITHIN = b"%PDF-", 1024  # readers take what stands before
 MIMES = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
 }
 
+ATTACHED = "[{}: attached below]"
 EARLIER = "[{}: sent earlier, not shown again; whoever sent it can send it again]"
 REPEATED = "[{}: shown below]"
 UNFIT = "[{}: not shown, too much was sent together; it can be sent again alone]"
 BUSY = "[{}: not shown, the bot is looking at too many just now; it can be sent again in a minute]"
-GONE = ""  # the provider has its own text for a missing picture
-
-
-class Allowance:
-    """A number of bytes that turns share, first come, first served: small requests do not overtake a large one.
-
-    Args:
-        patience_s: how long ``take`` waits.
-    """
-
-    def __init__(self, size: int, patience_s: float = WAIT_S) -> None:
-        self._free = size
-        self._patience_s = patience_s
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-
-    def has(self, size: int) -> bool:
-        """Whether ``take`` would return at once."""
-        return size <= self._free and not self._waiting
-
-    async def take(self, size: int) -> None:
-        """Take bytes, as soon as they are free.
-
-        Raises:
-            TimeoutError: they were not free within ``patience_s``.
-        """
-        if self.has(size):
-            self._free -= size
-            return
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((size, granted))
-        try:
-            async with asyncio.timeout(self._patience_s):
-                await granted
-        except (asyncio.CancelledError, TimeoutError):
-            if granted.cancelled():
-                self._grant()
-            else:
-                self.give_back(size)
-            raise
-
-    def give_back(self, size: int) -> None:
-        """Return bytes."""
-        self._free += size
-        self._grant()
-
-    def _grant(self) -> None:
-        while self._waiting and (self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free):
-            size, granted = self._waiting.popleft()
-            if not granted.cancelled():
-                self._free -= size
-                granted.set_result(None)
+TOO_LARGE = "[{}: not read, it is larger than {} MB; say so]"
+UNREADABLE = "[{}: cannot be read: it is empty, damaged, protected or not what its name says; say so]"
+NOT_TAKEN = "[{}: not read, the model's service did not take it in time; it can be sent again]"
+GONE = ""  # the provider has its own text for a missing file
+CANNOT: Mapping[Kind, str] = MappingProxyType(
+    {
+        "image": "[{}: not seen, you cannot see pictures; say so]",
+        "audio": "[{}: not heard, you cannot listen to recordings; say so]",
+        "video": "[{}: not seen, you cannot watch videos; say so]",
+    }
+)
+BECOME_TEXT: frozenset[Kind] = frozenset(("pdf", "document", "text"))
 
 
 class TurnMedia:
-    """The pictures of one turn: fetched for the first request that needs them, freed when the context ends."""
+    """The files of one turn: fetched for the first request that needs them, freed when the context ends.
 
-    def __init__(self, allowance: Allowance, channel: Channel, conversation: str) -> None:
+    Args:
+        support: what the model reads.
+    """
+
+    def __init__(
+        self, allowance: Allowance, channel: Channel, conversation: str, support: MediaSupport, reader: FileReader
+    ) -> None:
         self._allowance = allowance
         self._channel = channel
         self._conversation = conversation
+        self._support = support
+        self._reader = reader
+        self._most = MOST_UPLOADED if support.uploads else MOST_BYTES
         self._held = 0  # of the allowance
+        self._known: dict[str, Media] = {}  # with the real type and size
         self._found: dict[str, bytes] = {}
-        self._missing: dict[str, str] = {}  # the text in place of each missing picture
+        self._texts: dict[str, str] = {}
+        self._uploaded: dict[str, str] = {}
+        self._missing: dict[str, str] = {}  # the text in place of each missing file
 
     async def __aenter__(self) -> TurnMedia:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._free_all()
+        if self._uploaded and self._support.uploads:
+            await asyncio.gather(*map(self._support.uploads.delete, self._uploaded.values()))
 
     async def load(self, messages: Sequence[Message]) -> list[Message]:
         """The messages of a request, with contents."""
+        if not self._support.reads_texts:
+            return list(messages)
         recent: dict[str, Media] = {}
         for media in _recent(messages):
             recent.setdefault(media.ref, media)
+        for media in recent.values():
+            if obstacle := self._obstacle(media):
+                self._miss([media.ref], obstacle)
         wanted = [media for media in recent.values() if media.ref not in self._missing][:MOST]
         refs = {media.ref for media in wanted}
         self._miss(recent.keys() - refs, UNFIT)
-        if not refs <= self._found.keys():
-            await self._fetch(wanted)
+        if not refs <= self._contents():
+            await self._fetch([media for media in wanted if media.ref not in self._contents() - self._found.keys()])
         return self._filled(messages)
+
+    def unread_alone(self, asked: Sequence[Message]) -> Kind:
+        """The kind of the newest file, if messages hold nothing but files that the model cannot read; else empty."""
+        parts = [part for message in asked for part in message.parts]
+        kinds = [kind_of(part.mime) for part in parts if isinstance(part, Media)]
+        cannot = all(kind in CANNOT and kind not in self._support.kinds for kind in kinds)
+        return kinds[-1] if kinds and cannot and len(kinds) == len(parts) else ""
 
     def describe(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages for the history: references, with type and size of the contents."""
@@ -122,8 +116,24 @@ class TurnMedia:
             _with_parts(message, tuple(self._describe(part) for part in message.parts)) for message in messages
         )
 
+    def _contents(self) -> set[str]:
+        """The refs of files that can be shown."""
+        return {*self._found, *self._texts, *self._uploaded}
+
+    def _obstacle(self, media: Media) -> str:
+        """The text for a file that is not even fetched; empty for the others."""
+        kind = kind_of(media.mime)
+        if kind not in self._support.kinds | BECOME_TEXT:
+            return CANNOT.get(kind, UNREADABLE)
+        most = self._most_of(media)
+        return _too_large(most) if media.size > most else ""
+
+    def _most_of(self, media: Media) -> int:
+        """The largest size of a file of this kind."""
+        return min(file_types.MOST_BYTES.get(kind_of(media.mime), 0), self._most)
+
     async def _fetch(self, wanted: Sequence[Media]) -> None:
-        """Fetch missing pictures in parallel.
+        """Fetch missing files in parallel.
 
         Args:
             wanted: the newest first.
@@ -132,27 +142,31 @@ class TurnMedia:
         try:
             await self._reserve(wanted)
         except TimeoutError:
-            log.warning("media.no_room", pictures=len(refs))
+            log.warning("media.no_room", files=len(refs))
             self._miss(set(refs) - self._found.keys(), BUSY)
             return
-        arriving = _Arriving(refs, self._found, self._held)
+        arriving = _Arriving({media.ref: self._most_of(media) for media in wanted}, self._found, self._held)
         async with asyncio.TaskGroup() as group:
             for media in wanted:
                 if media.ref not in self._found:
                     group.create_task(self._receive(media, arriving))
         self._found = arriving.contents()
+        for media in wanted:
+            if media.ref in arriving.too_large:
+                self._miss([media.ref], _too_large(self._most_of(media)))
         self._miss(arriving.evicted, UNFIT)
         self._miss(set(refs) - self._found.keys(), GONE)
         self._shrink()
+        await self._prepare([media for media in wanted if media.ref in self._found])
 
     async def _reserve(self, wanted: Sequence[Media]) -> None:
-        """Take what these pictures may need of the allowance. Free everything before waiting, against deadlocks.
+        """Take what these files may need of the allowance. Free everything before waiting, against deadlocks.
 
         Raises:
             TimeoutError: other turns hold it for too long.
         """
-        sizes = (len(self._found.get(media.ref, b"")) or media.size or MOST_BYTES for media in wanted)
-        most = min(sum(sizes), MOST_BYTES)
+        sizes = (len(self._found.get(media.ref, b"")) or media.size or self._most_of(media) for media in wanted)
+        most = min(sum(sizes), self._most)
         if self._held and not self._allowance.has(most - self._held):
             self._free_all()
         if (more := most - self._held) > 0:
@@ -163,10 +177,61 @@ class TurnMedia:
         take = partial(arriving.take, media.ref)
         arriving.end(media.ref, is_whole=await self._channel.fetch(self._conversation, media, take))
 
+    async def _prepare(self, arrived: Sequence[Media]) -> None:
+        """Make texts of files that the model does not read as they are, and upload what does not fit the request.
+
+        Args:
+            arrived: the newest first.
+        """
+        for media in arrived:
+            data = self._found[media.ref]
+            kind = kind_of(media.mime)
+            mime = (mime_of(data) or media.mime) if kind == "image" else media.mime
+            self._known[media.ref] = replace(media, mime=mime, size=len(data))
+            if kind == "pdf" and PDF_START not in data[:PDF_WITHIN]:
+                self._miss([media.ref], UNREADABLE)
+            elif kind not in self._support.kinds:
+                await self._read(media, data)
+        room = MOST_BYTES
+        for media in arrived:
+            if media.ref in self._found:
+                size = len(self._found[media.ref])
+                if size <= room:
+                    room -= size
+                else:
+                    await self._upload(media)
+        self._shrink()
+
+    async def _read(self, media: Media, data: bytes) -> None:
+        try:
+            text = await self._reader.read(media.mime, data)
+        except ToolError as error:
+            log.info("media.not_read", type=media.mime, cause=str(error))
+            text = ""
+        if text.strip():
+            self._texts[media.ref] = text
+            self._found.pop(media.ref)
+        else:
+            self._miss([media.ref], UNREADABLE)
+
+    async def _upload(self, media: Media) -> None:
+        known = self._known[media.ref]
+        if self._support.uploads is None:
+            self._miss([media.ref], UNFIT)
+            return
+        try:
+            self._uploaded[media.ref] = await self._support.uploads.upload(self._found[media.ref], known.mime)
+            self._found.pop(media.ref)
+        except ModelError as error:
+            log.warning("media.not_uploaded", cause=error.cause)
+            self._miss([media.ref], NOT_TAKEN)
+        self._shrink()
+
     def _miss(self, refs: Iterable[str], text: str) -> None:
-        """Replace pictures by a text until the turn ends; the first text of a picture stays."""
+        """Replace files by a text until the turn ends; the first text of a file stays."""
         for ref in refs:
             self._found.pop(ref, None)
+            self._texts.pop(ref, None)
             self._missing.setdefault(ref, text)
 
     def _shrink(self) -> None:
@@ -180,49 +245,75 @@ class TurnMedia:
         self._shrink()
 
     def _filled(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages with contents or texts. A picture that occurs twice gets its contents where it is newest."""
-        unused = dict(self._found)
+        """The messages with contents or texts. A file that occurs twice gets its contents where it is newest."""
+        unused, left = self._contents() - self._missing.keys(), TEXT_CAP
         filled = []
         for message in reversed(messages):
-            parts = [self._content(part, unused) for part in reversed(message.parts)]
+            parts: list[Part] = []
+            for part in reversed(message.parts):
+                parts.append(self._content(part, unused, left))
+                if isinstance(part, Media) and part.ref in unused:
+                    if part.name and part.ref not in self._texts:
+                        parts.append(Text(ATTACHED.format(label(part.mime, part.name))))
+                    unused.remove(part.ref)
+                    left -= min(left, len(self._texts.get(part.ref, "")))
             filled.append(_with_parts(message, tuple(reversed(parts))))
         return filled[::-1]
 
-    def _content(self, part: Part, unused: dict[str, bytes]) -> Part:
+    def _content(self, part: Part, unused: Collection[str], left: int) -> Part:
+        """A part with its contents.
+
+        Args:
+            unused: refs of files that are still to be shown.
+            left: characters of files' texts.
+        """
         if not isinstance(part, Media):
             return part
-        if data := unused.pop(part.ref, b""):
-            return replace(self._describe(part), data=data)
-        text = REPEATED if part.ref in self._found else self._missing.get(part.ref, EARLIER)
-        return Text(text.format(part.mime.partition("/")[0])) if text else part
+        if part.ref in unused:
+            return self._shown(part, left)
+        text = REPEATED if part.ref in self._contents() else self._missing.get(part.ref, EARLIER)
+        return Text(text.format(label(part.mime, part.name))) if text else part
+
+    def _shown(self, part: Media, left: int) -> Part:
+        known = self._known[part.ref]
+        if text := self._texts.get(known.ref):
+            return Text(framed(known, text, left) if left else UNFIT.format(label(known.mime, known.name)))
+        return replace(known, data=self._found.get(known.ref, b""), uri=self._uploaded.get(known.ref, ""))
 
     def _describe(self, part: Part) -> Part:
-        if not isinstance(part, Media) or not (data := self._found.get(part.ref)):
+        if not isinstance(part, Media) or not (known := self._known.get(part.ref)):
             return part
-        return replace(part, mime=mime_of(data) or part.mime, size=len(data))
+        return replace(part, mime=known.mime, size=known.size)
 
 
 class _Arriving:
-    """Pictures while they are fetched. When they exceed their size, the oldest picture is evicted.
+    """Files while they are fetched. When they exceed their size, the oldest file is evicted.
 
     Args:
-        refs: of all wanted pictures, the newest first.
+        limits: of all wanted files, the newest first.
         found: contents that were fetched before.
 
     Attributes:
-        evicted: refs of evicted pictures.
+        evicted: refs of evicted files.
+        too_large: refs of files beyond their limits.
     """
 
-    def __init__(self, refs: Iterable[str], found: Mapping[str, bytes], size: int) -> None:
-        self._pieces = {ref: [found[ref]] if ref in found else [] for ref in refs}
+    def __init__(self, limits: Mapping[str, int], found: Mapping[str, bytes], size: int) -> None:
+        self._pieces = {ref: [found[ref]] if ref in found else [] for ref in limits}
+        self._limits = dict(limits)
         self._left = size - sum(map(len, found.values()))
         self.evicted: set[str] = set()
+        self.too_large: set[str] = set()
 
     def take(self, ref: str, piece: bytes) -> bool:
-        """Add a piece; False if its picture is evicted."""
+        """Add a piece; False if its file is evicted or too large."""
         if ref in self._pieces:
             self._pieces[ref].append(piece)
             self._left -= len(piece)
+            self._limits[ref] -= len(piece)
+            if self._limits[ref] < 0:
+                self.too_large.add(ref)
+                self._left += sum(map(len, self._pieces.pop(ref)))
         while self._left < 0:
             oldest, pieces = self._pieces.popitem()
             self._left += sum(map(len, pieces))
@@ -230,7 +321,7 @@ class _Arriving:
         return ref in self._pieces
 
     def end(self, ref: str, *, is_whole: bool) -> None:
-        """Join the pieces of a picture, or drop them if it is not whole."""
+        """Join the pieces of a file, or drop them if it is not whole."""
         if pieces := self._pieces.get(ref):
             content = b"".join(pieces) if is_whole else b""
             self._left += sum(map(len, pieces)) - len(content)
@@ -239,6 +330,10 @@ class _Arriving:
     def contents(self) -> dict[str, bytes]:
         """The contents by ref."""
         return {ref: pieces[0] for ref, pieces in self._pieces.items() if pieces and pieces[0]}
+
+
+def _too_large(most: int) -> str:
+    return TOO_LARGE.format("{}", most // MIB)
 
 
 def _recent(messages: Sequence[Message]) -> Iterator[Media]:

@@ -29,6 +29,7 @@ from bot.conversation.journal import (
     readable,
     readable_events,
 )
+from bot.conversation.late_answers import LateButtons
 from bot.conversation.limits import Standing
 from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import AnsweredTurn, Reopening, last_address, reply_taking_back
@@ -37,7 +38,6 @@ from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span, span
-from bot.texts import language_of
 from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -133,12 +133,14 @@ class TurnRunner:
             if events:
                 answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.add(answer.messages, answer.replies, answer.model)
-                await self._note_routines(attempt.lease.conversation, events, answer, result)
+                if answer.replies:
+                    failed = any(reply.failed for reply, _ in answer.replies)
+                    await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
-            delivery = await self._commit(attempt.lease, attempt.turn_id, result, unless=unless)
+            delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
             await attempt.inbound.finish()
             _end(measured, result)
         return delivery
@@ -149,12 +151,11 @@ class TurnRunner:
             result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
 
     async def _note_routines(
-        self, conversation: str, events: list[InboundEvent], answer: TurnResult, result: TurnResult
+        self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
     ) -> None:
         """Count failures of the routines among the events; one that rests from now on says so."""
-        failed = any(reply.failed for reply, _ in answer.replies)
-        for event in (event for event in events if event.is_routine and answer.replies):
-            if await note_outcome(self._store, conversation, event.target, failed=failed):
+        for event in events:
+            if await note_outcome(self._store, conversation, event, failed=failed):
                 result.add((), [(self._commands.sentence("reminder.rests", event), event.address)])
 
     async def _do_first(self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal) -> bool:
@@ -174,7 +175,16 @@ class TurnRunner:
             await self._approvals.decide(lease, journalled, journal, is_prompt=channel.is_prompt)
         except AwaitingApproval as waiting:
             done = await self._run_others_commands(lease, journalled, journal.asked.question.asker_id)
-            raise AwaitingApproval(waiting.until, waiting.known - done) from waiting
+            known = waiting.known - done
+            look_at = await self._tell_waiting(lease, channel) if known else None
+            raise AwaitingApproval(min(waiting.until, look_at or waiting.until), known) from waiting
+
+    async def _tell_waiting(self, lease: Lease, channel: Channel) -> int | None:
+        """Tell people who wait behind an open question; when to look again (ms of the store's clock)."""
+        if not channel.fetches_of(lease.conversation):
+            return None
+        next_s = await LateButtons(self._services, lease, channel).tell_waiting()
+        return None if next_s is None else await self._store.now_ms(lease.conversation) + round(next_s * 1000) + 1
 
     async def _run_others_commands(self, lease: Lease, journalled: JournalledTurn, asker_id: str) -> int:
         """Run the commands of people whom the question does not ask; the number of inbox entries that are done."""
@@ -203,7 +213,8 @@ class TurnRunner:
         replies = [reply for reply, _ in admitted.replies]
         if admitted.events and command:
             replies = [await self._commands.run(command, CommandContext(lease, event, ends_turn=False))]
-        sends = [encode(Delivery(new_id("reply"), turn_id, reply, event.address)) for reply in replies]
+        address, asker = event.address, event.author_id
+        sends = [encode(Delivery(new_id("reply"), turn_id, reply, address, asker=asker)) for reply in replies]
         await self._store.journal.dismiss(lease, entry.frame, sends[0] if sends else b"")
 
     async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
@@ -217,20 +228,23 @@ class TurnRunner:
         """Give a turn up: its messages become a dead letter, and their authors get an apology."""
         # Messages may have joined since the journal was read.
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
-        result = self._crash_apology(lease, journalled, reason)
-        await self._commit(lease, journalled.turn_id, result, given_up=reason)
+        result = await self._crash_apology(lease, journalled, reason)
+        await self._note_routines(lease.conversation, readable_events(journalled.entries), result, failed=True)
+        await self._commit(lease, journalled, result, given_up=reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
         await self._services.alerts.notice("dead_letters", reason)
 
-    def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
+    async def _crash_apology(self, lease: Lease, journalled: JournalledTurn, reason: str) -> TurnResult:
         events = readable_events(journalled.entries)
         batch = triage(parse(event, self._services.commands) for event in events)
         is_awaited = bool(batch.messages or batch.commands or batch.canned or not events)
-        if not is_awaited or self._services.channel(lease.conversation) is None:
+        channel = self._services.channel(lease.conversation)
+        if not is_awaited or channel is None:
             return TurnResult()
         asked = [event.message for event in batch.messages]
-        language = language_of(asked[-1].text if asked else "", self._services.defaults.language)
+        enriched = await channel.enrich(lease.conversation, events[-1:], is_new=False)
+        language = self._services.language(enriched[-1]) if enriched else self._services.defaults.language
         text = self._services.texts.get("apology.crashed", language)
         address = next((event.address for event in reversed(events) if event.address), "")
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
@@ -264,8 +278,9 @@ class TurnRunner:
             key = "apology.left_out" if event.left_out else event.target
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
             result.add((), [(sentence, event.address)])
+            result.asker = event.author_id
         if found.superseded:
-            last = found.superseded[-1]
+            (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
             result.add([event.message for event in found.superseded], [] if found.commands else stopped)
         for command, event in found.commands:
@@ -277,7 +292,12 @@ class TurnRunner:
         return found.messages, result
 
     async def _commit(
-        self, lease: Lease, turn_id: str, result: TurnResult, given_up: str = "", unless: Condition = ALWAYS
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        result: TurnResult,
+        given_up: str = "",
+        unless: Condition = ALWAYS,
     ) -> Delivery | None:
         """End the turn.
 
@@ -287,15 +307,7 @@ class TurnRunner:
         Raises:
             MessagesChanged: see ``Condition``.
         """
-        channel = self._services.channel(lease.conversation)
-        parts = [(part, address) for reply, address in result.replies if channel for part in channel.split(reply)]
-        authors = (message.author for message in reversed(result.messages) if message.role == "user")
-        asker = next((author.id for author in authors if author), "")
-        asked = tuple(message.id for message in result.messages if message.role == "user")
-        deliveries = [
-            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, answers=asked)
-            for number, (reply, address) in enumerate(parts, 1)
-        ]
+        turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
         record = TurnRecord(turn_id, now_ms(), result.model or self._agent.provider.model, result.messages)
         entry = encode(record) if result.messages else None
         self._services.budgets.count(turn_id)  # together with the commit
@@ -305,3 +317,17 @@ class TurnRunner:
         what = entry, stored, KEEP_TURNS, given_up, attempted, unless
         is_head = await self._store.journal.commit(lease, *what, answered=answered)
         return head if is_head else None
+
+    def _deliveries(self, lease: Lease, journalled: JournalledTurn, result: TurnResult) -> list[Delivery]:
+        if (channel := self._services.channel(lease.conversation)) is None:
+            return []
+        authors = (message.author for message in reversed(result.messages) if message.role == "user")
+        asker = next((author.id for author in authors if author), result.asker)
+        asked = tuple(message.id for message in result.messages if message.role == "user")
+        more = asker in journalled.late_askers
+        parts = [(part, channel.current(address)) for reply, address in result.replies for part in channel.split(reply)]
+        turn_id = journalled.turn_id
+        return [
+            Delivery(f"{turn_id}_{number}", turn_id, reply, address, asker=asker, answers=asked, more_late=more)
+            for number, (reply, address) in enumerate(parts, 1)
+        ]

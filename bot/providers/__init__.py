@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from bot.file_types import Kind
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.transcript import NOT_GROUNDED, Grounding, Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
@@ -85,6 +86,37 @@ class Completed:
 StreamEvent = TextDelta | ToolCallDelta | Restarted | Completed
 
 
+class Uploads(Protocol):
+    """The vendor's place for files that are too large for a request."""
+
+    async def upload(self, data: bytes, mime: str) -> str:
+        """Bring a file there, and wait until the model can read it; returns its address.
+
+        Raises:
+            ModelError: the vendor did not take it, or not in time.
+        """
+        ...
+
+    async def delete(self, uri: str) -> None:
+        """Delete a file. Never raises: what stays behind, the vendor deletes some day."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSupport:
+    """The files that a model reads as they are.
+
+    Attributes:
+        kinds: of files.
+        uploads: None where all files of a request go inside it.
+        reads_texts: whether texts of files are of use to it; without that no file is fetched.
+    """
+
+    kinds: frozenset[Kind] = frozenset()
+    uploads: Uploads | None = None
+    reads_texts: bool = True
+
+
 class Provider(Protocol):
     """A model of one vendor.
 
@@ -99,6 +131,11 @@ class Provider(Protocol):
 
     @property
     def window(self) -> int: ...
+
+    @property
+    def media(self) -> MediaSupport:
+        """The files that the model is known to read; a model may still refuse one."""
+        ...
 
     def stream(
         self,

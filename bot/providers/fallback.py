@@ -11,7 +11,17 @@ from contextlib import aclosing
 import structlog
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong
-from bot.providers import AUTO, Completed, Provider, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    Completed,
+    MediaSupport,
+    Provider,
+    Restarted,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+)
 from bot.providers.retry_policy import (
     FIRST_TOKEN_TIMEOUT_S,
     MALFORMED_REPEATS,
@@ -19,12 +29,16 @@ from bot.providers.retry_policy import (
     RetryPolicy,
     exceeds_longest_wait,
 )
-from bot.providers.shared.size_limits import cap_answer, estimate_tokens, trim_oldest
+from bot.providers.shared.request import without_files
+from bot.providers.shared.size_limits import cap_answer, estimate_tokens, patience_for, trim_oldest
 from bot.telemetry import Metrics
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
 log = structlog.stdlib.get_logger(__name__)
+
+
+MAY_BE_FILES = ("request_refused", "too_long")
 
 
 class Candidate:
@@ -77,6 +91,7 @@ class FallbackProvider:
     - A passing failure leads to another attempt, a lasting failure or a refused request to the next model. A request
       that was blocked for its content goes to no other model.
     - A request that is too long is sent without its oldest turns; an answer that is too long is cut.
+    - A refused request is sent once more without its files: a file may be damaged, or of too many pages.
     - A malformed answer is requested once more; a second malformed answer is passed on.
     - ``Restarted`` voids the text of a failed attempt when the next attempt starts.
 
@@ -105,6 +120,11 @@ class FallbackProvider:
         """The window of the first model, as far as it is known."""
         return self._candidates[0].window
 
+    @property
+    def media(self) -> MediaSupport:
+        """What the first model reads; a fallback gets a line of text in place of what it cannot read."""
+        return self._candidates[0].provider.media
+
     async def stream(
         self,
         system: str,
@@ -116,12 +136,13 @@ class FallbackProvider:
         """Ask until there is an answer.
 
         Args:
-            first_token_timeout_s: over all attempts and models.
+            first_token_timeout_s: over all attempts and models; recordings and PDFs add to it.
 
         Raises:
             ModelError: no attempt brought an answer.
         """
-        policy = RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
+        patience_s = first_token_timeout_s + patience_for(messages)
+        policy = RetryPolicy(self._candidates, self._clock, self._jitter, patience_s)
         malformed_repeats, whole = 0, messages
         while True:
             candidate, shown = policy.candidate, False
@@ -159,6 +180,10 @@ class FallbackProvider:
             shorter = policy.candidate.trim_more(sent, error)
             if len(shorter) < len(sent) and not policy.is_scarce and policy.repeat():
                 return shorter
+        if isinstance(error, RequestRefused) and error.apology in MAY_BE_FILES:
+            bare = without_files(sent)
+            if bare and not policy.is_scarce and policy.repeat():
+                return bare
         await self._sleep(policy.advance(error))
         return ()
 

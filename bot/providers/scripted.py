@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.errors import TryAgain
-from bot.providers import AUTO, Completed, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
+from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, StopReason, StreamEvent, ToolChoice, replay
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Text, ToolCall, Usage, new_id
 from toolset.tool import ToolDefinition
@@ -68,6 +68,7 @@ class Scripted:
 
     Attributes:
         requests: all requests so far, oldest first.
+        media: the files that it reads.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Scripted:
         self.name = name
         self.model = model
         self.window = window
+        self.media = MediaSupport(frozenset(("image", "audio", "video", "pdf")))
         self.requests: list[Request] = []
         self._steps = list(steps)
 

@@ -13,6 +13,8 @@
     reminders   what comes at its time            facts            what people want remembered
     lists       what the people of a place share  tool_pins        what MCP servers said of their tools
     files       of tool calls, for a day          polls            what people vote on
+    late_answers  kept until fetched            clock            which all processes share
+    feedback    what people think of answers
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's lease may change its
 journal, history and outbox; while nobody holds the lease, a full store may shorten the history.
@@ -28,9 +30,11 @@ from typing import Any
 from bot.settings import CONNECTIONS
 from bot.store.budget import Budget, Claim, Counter, Day, Spent, Totals, Unit
 from bot.store.clients import Client, connect, translate_errors
+from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.docket_keys import DocketKeys
 from bot.store.facts import Fact, PersonFacts
+from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.history import History, StoredHistory
@@ -38,6 +42,7 @@ from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import ALWAYS, Condition, Journal, JournalledTurn, Opened, ShownQuestion
 from bot.store.keys import DAY_S, REMINDER_S, Keys, dead_letter_streams, due_indexes, shard_of
 from bot.store.kv import KeyValue
+from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
 from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
@@ -68,12 +73,14 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Fact",
+    "Feedback",
     "FileOwner",
     "Files",
     "Freed",
     "InboxEntry",
     "JournalledTurn",
     "KeyValue",
+    "LateAnswers",
     "Lease",
     "MemoryUse",
     "Next",
@@ -89,7 +96,9 @@ __all__ = [
     "StoredFile",
     "StoredHistory",
     "StoredItem",
+    "StoredLateAnswer",
     "StoredPoll",
+    "StoredRating",
     "ToolPins",
     "Totals",
     "Unit",
@@ -140,6 +149,7 @@ class Store:
             must not wait behind turns.
 
     Attributes:
+        clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
 
@@ -148,6 +158,7 @@ class Store:
         self._client = client
         self._priority = priority
         self._was_away = False
+        self.clock = StoreClock()
         self.inbox = Inbox(client, Scripts(priority, history_s))
         self.leases = Leases(client, priority, scripts)
         self.journal = Journal(client, scripts)
@@ -161,6 +172,8 @@ class Store:
         self.tool_pins = ToolPins(client)
         self.files = Files(client, files_bytes)
         self.polls = Polls(client, scripts)
+        self.late_answers = LateAnswers(client, scripts)
+        self.feedback = Feedback(client)
         self.personal_data = PersonalData(client)
         self.priority_kv = KeyValue(priority)
         self.budget = Budget(client)

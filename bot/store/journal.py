@@ -38,6 +38,7 @@ class JournalledTurn:
         is_resumed: it was begun before; the inbox may hold messages that wait for it.
         shown: its newest question that has been delivered.
         history: as much as was asked for.
+        late_askers: ids of the people whose late answers are kept.
     """
 
     turn_id: str
@@ -47,6 +48,7 @@ class JournalledTurn:
     is_resumed: bool = False
     shown: ShownQuestion | None = None
     history: StoredHistory | None = None
+    late_askers: tuple[str, ...] = ()
 
 
 class Opened(NamedTuple):
@@ -148,7 +150,7 @@ class Journal:
         return [unpack(frame) for frame in frames]
 
     async def withdraw(self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None) -> None:
-        """Remove entries from the inbox and deliveries from the outbox.
+        """Remove entries from the inbox, deliveries from the outbox, and late answers.
 
         Args:
             others: unless None, also end the turn under way and put these back to the front of the inbox.
@@ -233,10 +235,11 @@ class Journal:
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     if begun is None:
         return None
-    own_id, starts, frames, not_before, shown, summary, entries = begun
+    own_id, starts, frames, not_before, shown, summary, entries, askers = begun
     at, _, rest = shown.decode().partition(" ")
     stored_at, _, question_id = rest.partition(" ")
     question = ShownQuestion(question_id, int(at), int(stored_at)) if question_id else None
     history = None if entries is None else StoredHistory(summary or b"", entries)
     turn_id, steps = own_id.decode(), [unpack(frame) for frame in frames]
-    return JournalledTurn(turn_id, starts, steps, not_before, turn_id != new_id, question, history)
+    late_askers = tuple(asker.decode() for asker in askers)
+    return JournalledTurn(turn_id, starts, steps, not_before, turn_id != new_id, question, history, late_askers)

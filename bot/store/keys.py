@@ -16,7 +16,7 @@ SHARDS = 16
 DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
-WORK_S = 7 * DAY_S  # inbox, journal and outbox
+WORK_S = 7 * DAY_S  # inbox, journal, outbox and late answers
 ANSWERED_S = 3_600  # journal of the turn that was committed last, while its answer is being delivered …
 MOMENT_S = 10  # … and after that; nobody reads an answer and changes the question much faster
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
@@ -29,11 +29,14 @@ FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
 POLL_S = 30 * DAY_S  # a poll, after its last vote
+LATE_ANSWERS = 20  # of one conversation
+FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 LIST_ITEMS = 300  # of all lists of one place
 OPEN_POLLS = 20  # of one place
 VOTERS = 10_000  # of one poll
+RATINGS = 20_000  # of one day's answers
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
 PINS = 1_000  # of one MCP server
@@ -45,6 +48,7 @@ HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone
 HISTORY_SHARE = HISTORY_BYTES // 200  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
 FILES_SHARD = crc32(b"files") % SHARDS
+FEEDBACK_SHARD = crc32(b"feedback") % SHARDS
 
 CONVERSATION_KINDS = (
     "lease",
@@ -58,6 +62,7 @@ CONVERSATION_KINDS = (
     "forgetting",
     "reminders",
     "polls",
+    "late",
 )
 SHARD_KINDS = ("due", "dead", "forgotten", "alarms")
 LASTING_KIND = "pins"
@@ -154,6 +159,11 @@ def lists_key(place: str) -> str:
     return f"{_shard_prefix(shard_of(place))}lists:{place}"
 
 
+def reminders_of_key(person: str) -> str:
+    """The key of the reminders that count for a person, in all conversations."""
+    return f"{_shard_prefix(crc32(person.encode()) % SHARDS)}reminders_of:{person}"
+
+
 def pins_key(server: str) -> str:
     """The key of the pinned descriptions of an MCP server's tools, the only kind of key that never expires.
 
@@ -174,6 +184,11 @@ def files_keys() -> tuple[str, str]:
     return f"{prefix}files", f"{prefix}files_key"
 
 
+def feedback_key(day: str) -> str:
+    """The key of the ratings of a day's answers; all days share a slot."""
+    return f"{_shard_prefix(FEEDBACK_SHARD)}feedback:{day}"
+
+
 def lists_pattern(channel: str) -> str:
     """A pattern for the keys of the lists of all places of a channel."""
     return f"kaiwa:{{*}}:lists:{channel}:*"
@@ -182,6 +197,15 @@ def lists_pattern(channel: str) -> str:
 def polls_pattern(channel: str) -> str:
     """A pattern for the keys of all polls of a channel; ``open_polls_of`` parses them."""
     return f"kaiwa:{{*}}:poll:{channel}:*"
+
+
+def shows_pattern(channel: str) -> str:
+    """A pattern for the outboxes of all conversations that only keep polls; ``shows_in`` parses them."""
+    return f"kaiwa:{{*}}:outbox:{channel}:polls:*"
+
+
+def shows_in(outbox_key: str) -> str:
+    return outbox_key.partition("}:outbox:")[2]
 
 
 def open_polls_of(poll_key: str) -> tuple[str, str]:
@@ -227,7 +251,8 @@ def is_personal(key: str, channel: str, name: str) -> bool:
     Only earlier versions had fences, and seen-keys that name a person.
     """
     kind, *parts = key.split(":")[2:]
-    return kind in ("seen", "note", "fence", "facts", "lists", "poll", "polls") and {channel, name} <= set(parts)
+    kinds = "seen", "note", "fence", "facts", "lists", "poll", "polls", "reminders_of"
+    return kind in kinds and {channel, name} <= set(parts)
 
 
 def kv_pattern() -> str:

@@ -33,9 +33,13 @@ class Outbox:
         async with translate_errors():
             return cast(list[bytes], await self._client.lrange(Keys(conversation).outbox, 0, -1))
 
-    async def post(self, conversation: str, delivery_id: str, delivery: bytes) -> bool:
-        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days."""
-        return bool(await self._scripts.run("post", conversation, delivery, message_id=delivery_id))
+    async def post(self, conversation: str, delivery_id: str, delivery: bytes, *, most: int = 0) -> bool:
+        """Append a delivery that belongs to no turn; False where ``delivery_id`` was posted in the last three days.
+
+        Args:
+            most: do not append it to so many that wait already; 0: to any number.
+        """
+        return bool(await self._scripts.run("post", conversation, delivery, most, message_id=delivery_id))
 
     async def replace_head(self, lease: Lease, delivery: bytes, answers: Sequence[str] = ()) -> bool:
         """Store the progress of the delivery.

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from bot.store.clients import Client, translate_errors
+from bot.store.feedback import Feedback
 from bot.store.keys import (
     DEAD_S,
     dead_letter_streams,
@@ -50,7 +51,7 @@ if chosen then
         end
     end
     redis.call('HINCRBY', poll, 'voters', -1)
-    redis.call('HDEL', poll, 'by:' .. person)
+    redis.call('HDEL', poll, 'by:' .. person, 'shows') -- what was to show it may have gone too
 end
 """
 
@@ -77,11 +78,12 @@ class PersonalData:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._feedback = Feedback(client)
         self._erasing = asyncio.Lock()  # one person at a time: each scans every key
 
     async def erase(self, channel: str, names: Collection[str]) -> int:
         """Delete every value of ``kv`` with one of the names in key or value; facts, lists, polls, and seen-keys of
-        earlier versions, with one in the key; what they have added to other lists; their polls and votes.
+        earlier versions, with one in the key; what they have added to other lists; their polls, votes and ratings.
 
         Args:
             names: the person's id, and the last parts of the ids of their direct conversations.
@@ -93,6 +95,7 @@ class PersonalData:
             gone = [await self._erase_named(channel, name) for name in names]
             await self._take_back_items(channel, names)
             await self._take_back_votes(channel, names)
+            await self._feedback.forget([f"{channel}:{name}" for name in names])
             return sum(gone) + await self._erase_holding(channel, names)
 
     async def compact(self) -> None:

@@ -30,6 +30,7 @@ from bot.store.keys import (
     INBOX_ENTRIES,
     INBOX_FEW,
     INDEX_S,
+    LATE_ANSWERS,
     MOMENT_S,
     POLL_S,
     REMINDER_S,
@@ -71,6 +72,8 @@ Name = Literal[
     "start_poll",
     "vote",
     "show_poll",
+    "keep_head",
+    "remove_late",
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 SEEN, POLL = "seen", "poll"  # the keys of a message id and of a poll
@@ -137,6 +140,7 @@ def _read(name: Name, history_s: int) -> Script:
         "HISTORY_S": history_s,
         "DEAD_S": DEAD_S,
         "DEAD_LETTERS": DEAD_LETTERS,
+        "LATE_ANSWERS": LATE_ANSWERS,
         "INBOX_ENTRIES": INBOX_ENTRIES,
         "INBOX_BYTES": INBOX_BYTES,
         "INBOX_FEW": INBOX_FEW,

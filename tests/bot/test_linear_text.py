@@ -17,8 +17,8 @@ from bot.channels.line import text as line_text
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.slack import formatting as slack_text
+from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
-from bot.channels.slack.streaming import StreamBuffer
 from bot.channels.slack.types import SlackMessage
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
@@ -26,7 +26,7 @@ from bot.conversation.commands import choice_in
 from bot.conversation.inbound import context_line
 from bot.conversation.memory import FEW, facts_message, one_line
 from bot.errors import DeliveryRefused
-from bot.live_events import Answered, AnswerText
+from bot.live_events import Answered, AnswerText, ToolStarted
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
@@ -68,7 +68,7 @@ def line_reply(text: str) -> None:
 
 def slack_stream(text: str) -> list[str]:
     """Words of an answer that nobody can be shown yet, and then can."""
-    unfinished = StreamBuffer()
+    unfinished = TextBuffer()
     for piece in pieces(text, 5):
         unfinished.add(piece)
     return list(iter(unfinished.take, ""))
@@ -120,7 +120,8 @@ BY_LETTER: dict[str, Callable[[str], object]] = {
     ),
     "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
     "what a terminal can show": printable,
-    "a call on a terminal": lambda text: (call_text("echo", {"text": text}), result_text({"error": text})),
+    "a call on a terminal": lambda text: call_text(ToolStarted("c1", "echo", {"text": text})),
+    "a result on a terminal": lambda text: result_text({"error": text}),
 }
 
 

@@ -87,7 +87,7 @@ class Evidence:
             if request.call in ("reply", "push") and markers & set(MARKER.findall(request.raw.decode())):
                 yield Event(request.at, "LINE", f"was called: {request.call}")
         for call in self.slack.calls:
-            said = str(call.arguments.get("markdown_text", ""))
+            said = str([call.arguments.get(name, "") for name in ("markdown_text", "blocks", "chunks")])
             is_look = call.method in LOOKS and call.at in self._looks(conversation)
             if is_look or markers & set(MARKER.findall(said)):
                 yield Event(call.at, "Slack", f"was called: {call.method}")
@@ -105,7 +105,7 @@ class Evidence:
 
 
 def _in_line(line: LineFake) -> Iterator[Shown]:
-    for sent in line.sent:
+    for sent in (sent for sent in line.sent if sent.messages[0]["type"] != "flex"):  # a late answer's button is none
         yield Shown(sent.at, f"line:{line_events.BOT}:user:{sent.to}", "\n".join(sent.texts), sent.call)
 
 

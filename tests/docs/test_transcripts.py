@@ -13,16 +13,21 @@ from bot.channels.line.channel import Line
 from bot.channels.slack.channel import Slack
 from bot.store import Store
 from bot.texts import LANGUAGES, load
+from tests.bot.channels.line.late_turns import held_step, late_turn
+from tests.bot.channels.line.pipeline import LinePipeline
+from tests.bot.channels.line.pipeline import open_pipeline as open_line
 from tests.bot.channels.line.rig import line_config
 from tests.bot.channels.slack.rig import QUICK, slack_config
 from tests.docs.pipeline import Pipeline, open_pipeline
 from tests.fakes.line import LineFake, line_fake
+from tests.fakes.line_events import BOT as LINE_BOT
 from tests.fakes.line_events import USER, text_message, webhook
+from tests.fakes.line_traffic import Sent
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_blocks import button, read
 from tests.fakes.slack_events import BOT, CHANNEL, as_interaction, as_json, deleted, edited, mention, press, signed
 from tests.fakes.slack_rules import JSON
-from tests.fakes.slack_streams import is_own, show
+from tests.fakes.slack_streams import is_own
 from tests.fakes.wttr import WttrFake, wttr_fake
 from tests.project import ROOT
 from tests.waiting import until
@@ -30,6 +35,10 @@ from toolset.weather import GetWeather
 
 USERS = {"Emma": "U00000002", "Hanako": "U00000001"}  # in Slack
 EMMA = "U" + "2" * 32  # in LINE
+LATE_TALKS = (
+    ("Hanako", USER, "京都の歴史を調べて", "京都は794年に都となりました。", "回答を見る"),
+    ("Emma", EMMA, "Look into the history of Kyoto.", "Kyoto became the capital in 794.", "Show the answer"),
+)
 DOCUMENT = ROOT / "docs" / "conversations.md"
 TIMES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?: UTC)?|\d\d:\d\d UTC")
 THINKING = {load().get("slack_status.thinking", language) for language in LANGUAGES}
@@ -172,7 +181,7 @@ class SlackTalk:
                 self._transcript.status(arguments["status"])
             elif call.method == STREAM:
                 self._transcript.happened("the answer appears while it is written")
-                self._transcript.said("Kaiwa", show(self._messages[-1]))
+                self._transcript.said("Kaiwa", _shown(self._messages[-1]))
             elif call.method == DELETE:
                 self._transcript.happened("the answer disappears")
             elif call.method == POST:
@@ -240,10 +249,15 @@ class LineTalk:
             self._transcript.happened("the loading animation")
         new, self._told = self._fake.sent[self._told :], len(self._fake.sent)
         for sent in new:
-            for text in sent.texts:
-                self._transcript.said("Kaiwa", text)
-            if sent.buttons:
-                self._transcript.happened("buttons: " + " · ".join(sent.buttons))
+            _note(self._transcript, sent)
+
+
+def _note(transcript: Transcript, sent: Sent) -> None:
+    """What people see of a message in LINE."""
+    for text in sent.texts:
+        transcript.said("Kaiwa", text)
+    if sent.buttons:
+        transcript.happened("buttons: " + " · ".join(sent.buttons))
 
 
 @pytest.fixture
@@ -307,3 +321,26 @@ async def test_line_as_the_document_shows_it(store: Store, wttr: WttrFake, line:
         await talk.say("Remind me at 18:00 to call Hanako.")
         await talk.press("No")
     compare("line", transcript, write=write)
+
+
+async def test_a_late_answer_as_the_document_shows_it(store: Store, line: LineFake, write: bool) -> None:
+    """The button after 45 seconds, pressed early, pressed later, and once more, in both languages."""
+    transcript = Transcript()
+    for name, user, words, answer, label in LATE_TALKS:
+        step, beside = held_step(answer), f"line:late:user:{user}"
+        asked = line.event("message", user, user, message=text_message(words))
+        async with open_line(store, line, [step], line_push="never") as here:
+
+            async def press(here: LinePipeline = here, name: str = name, user: str = user, label: str = label) -> None:
+                transcript.happened(f"{name} presses {label}")
+                await here.hear(line.press(label, user))
+                _note(transcript, line.sent[-1])
+
+            transcript.said(name, words)
+            async with late_turn(here, step, asked, f"line:{LINE_BOT}:user:{user}", beside):
+                transcript.happened("45 seconds later")
+                _note(transcript, line.sent[-1])
+                await press()
+            await press()
+            await press()
+    compare("late", transcript, write=write)

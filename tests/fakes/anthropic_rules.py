@@ -44,6 +44,7 @@ FIELDS = {
 BLOCKS = {
     "text": {"type", "text", "cache_control", "citations"},
     "image": {"type", "source", "cache_control"},
+    "document": {"type", "source", "title", "context", "citations", "cache_control"},
     "tool_use": {"type", "id", "name", "input", "cache_control", "caller"},
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
     "thinking": {"type", "thinking", "signature"},
@@ -52,7 +53,7 @@ BLOCKS = {
     "web_search_tool_result": {"type", "tool_use_id", "content", "caller"},
 }
 OF_ROLE = {
-    "user": {"text", "image", "tool_result"},
+    "user": {"text", "image", "document", "tool_result"},
     "assistant": {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use", "web_search_tool_result"},
 }
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
@@ -260,6 +261,8 @@ def _check_block(block: JSON, role: str, where: str, thoughts: list[JSON]) -> No
         _want(bool(block["text"].strip()), "messages: text content blocks must contain non-whitespace text")
     elif kind == "image":
         _check_image(block["source"], where)
+    elif kind == "document":
+        _check_document(block, f"{where}.document")
     elif kind == "tool_use":
         _want(
             NAME.fullmatch(block["id"]) is not None,
@@ -280,6 +283,22 @@ def _check_image(source: JSON, where: str) -> None:
         base64.b64decode(source["data"], validate=True)
     except binascii.Error:
         raise Refused(f"{where}.image.source.base64.data: The image data is not valid base64") from None
+
+
+def _check_document(block: JSON, where: str) -> None:
+    """A PDF: https://platform.claude.com/docs/en/build-with-claude/pdf-support"""
+    source = block["source"]
+    _want(source.get("type") == "base64", f"{where}.source.type: Input tag found using 'type' does not match")
+    _want(
+        source["media_type"] == "application/pdf",
+        f"{where}.source.base64.media_type: Input should be 'application/pdf'",
+    )
+    _want(0 < len(block.get("title", "x")) <= 500, f"{where}.title: String should have at most 500 characters")
+    try:
+        content = base64.b64decode(source["data"], validate=True)
+    except binascii.Error:
+        raise Refused(f"{where}.source.base64.data: Invalid base64 data") from None
+    _want(content.startswith(b"%PDF-"), "The PDF specified was not valid.")
 
 
 def _check_cache(body: JSON) -> None:

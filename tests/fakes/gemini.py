@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from tests.fakes import gemini_rules
+from tests.fakes import gemini_files, gemini_rules
 from tests.fakes.gemini_answers import SSE, Answer, End, answer_of, failure, whole
 from tests.fakes.gemini_caches import CachedContents, counted
 from tests.fakes.gemini_rules import JSON, Refused
@@ -67,6 +67,7 @@ class GeminiFake:
         connections: where requests for an answer have come from.
         always: makes the answer, from the request's body, wherever the queue is empty.
         caches: its cached contents.
+        files: what was uploaded.
     """
 
     def __init__(self) -> None:
@@ -77,6 +78,7 @@ class GeminiFake:
         self.connections: set[object] = set()
         self.always: Callable[[JSON], Answer] = _no_answer_left
         self.caches = CachedContents()
+        self.files = gemini_files.UploadedFiles()
         self._answers: deque[Answer | Callable[[JSON], Answer]] = deque()
         self._own_parts: list[JSON] = []
 
@@ -151,6 +153,31 @@ class GeminiFake:
         answer = self._unsigned(request.headers) or self._cached(request, await request.read())
         return await self._send(request, replace(answer, gate=self.caches.gate))
 
+    async def respond_upload(self, request: web.Request) -> web.StreamResponse:
+        """Serve one request of an upload; the address of an upload stands for the key."""
+        key, raw = request.query.get("upload_id"), await request.read()
+        if key is None and (unsigned := self._unsigned(request.headers)):
+            return await self._send(request, unsigned)
+        try:
+            if key is None:
+                return gemini_files.answer_of(self.files.start(request.headers, raw), {})
+            return gemini_files.answer_of(*self.files.proceed(key, request.headers, raw))
+        except gemini_files.Refused as refused:
+            return await self._send(request, failure(refused.status, str(refused)))
+        except ConnectionError:
+            if request.transport is not None:
+                request.transport.close()
+            return web.Response(status=500)
+
+    async def respond_file(self, request: web.Request) -> web.StreamResponse:
+        """Serve one request about a file."""
+        if unsigned := self._unsigned(request.headers):
+            return await self._send(request, unsigned)
+        try:
+            return gemini_files.answer_of({}, self.files.serve(request.method, request.match_info["key"]))
+        except gemini_files.Refused as refused:
+            return await self._send(request, failure(refused.status, str(refused)))
+
     def _unsigned(self, headers: Mapping[str, str]) -> Answer | None:
         key = headers.get("x-goog-api-key")
         if key is None:
@@ -174,7 +201,8 @@ class GeminiFake:
         try:
             gemini_rules.check(request.model, request.raw, self._own_parts)
             self.caches.used(request.model, request.body)
-        except Refused as refused:
+            self.files.check(request.body)
+        except (Refused, gemini_files.Refused) as refused:
             return failure(refused.status, str(refused))
         return None
 
@@ -229,6 +257,8 @@ def gemini_fake_in_thread() -> Iterator[GeminiFake]:
     application = web.Application(client_max_size=1 << 27)
     application.router.add_route("*", "/{version}/models/{model}", fake.respond)
     application.router.add_route("*", "/{version}/cachedContents{slash:/?}{key:.*}", fake.respond_cached)
+    application.router.add_post("/upload/{version}/files", fake.respond_upload)
+    application.router.add_route("*", "/{version}/files/{key}", fake.respond_file)
     with serving(application) as fake.base_url:
         yield fake
 

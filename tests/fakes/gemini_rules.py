@@ -30,6 +30,11 @@ TOP_LEVEL = {
     "store",
     "serviceTier",
 }
+# https://ai.google.dev/gemini-api/docs/image-understanding, …/audio, …/video-understanding, …/document-processing
+MIMES = re.compile(
+    "image/(png|jpeg|webp|heic|heif)|application/pdf|text/.+|audio/(mp4|m4a|mpeg|mp3|aac|wav|ogg|flac|aiff|webm)"
+    "|video/(mp4|mpeg|mov|avi|x-flv|mpg|webm|wmv|3gpp)"
+)
 NOT_DATA = {"thought", "thoughtSignature", "partMetadata", "videoMetadata", "mediaResolution", "mediaProcessing"}
 SCHEMA_WORDS = {
     *("type", "format", "title", "description", "nullable", "enum", "items", "maxItems", "minItems", "properties"),
@@ -125,9 +130,10 @@ def _check_circulation(body: JSON, own_parts: list[JSON]) -> None:
         own = [part for part in content["parts"] if part.keys() & {"toolCall", "toolResponse"}]
         if own and not combines:
             raise Refused(NOT_CIRCULATED)
-        called = [part["toolCall"]["id"] for part in own if "toolCall" in part]
-        answered = [part["toolResponse"]["id"] for part in own if "toolResponse" in part]
-        if called != answered or not all(part in own_parts for part in own):
+        called = [part["toolCall"].get("id") for part in own if "toolCall" in part]
+        answered = [part["toolResponse"].get("id") for part in own if "toolResponse" in part]
+        is_paired = called == answered and len(set(called)) == len(called) and None not in called
+        if not is_paired or not all(part in own_parts for part in own):
             raise Refused(CHANGED)
 
 
@@ -256,6 +262,9 @@ def _check_content(index: int, content: JSON) -> None:
         if part == {"text": ""}:
             raise Refused("Unable to submit request because it has an empty text parameter.")
         _check_base64(part.get("thoughtSignature", ""), where)
+        mime = (part.get("inlineData") or part.get("fileData") or {}).get("mimeType", "image/png")
+        if not MIMES.fullmatch(mime):
+            raise Refused(f"Unsupported MIME type: {mime}")
 
 
 def _check_base64(text: str, where: str) -> None:

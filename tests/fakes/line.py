@@ -24,7 +24,8 @@ from aiohttp import web
 
 from tests.fakes import line_events, line_rules
 from tests.fakes.line_events import BOT, JSON, TOKEN, USER
-from tests.fakes.line_rules import Refused
+from tests.fakes.line_menus import Menus
+from tests.fakes.line_refusals import Refused
 from tests.fakes.line_traffic import Image, Request, Sent, Token
 from tests.fakes.serving import serving
 
@@ -69,6 +70,7 @@ class LineFake:
         default_factory=lambda: {"success": True, "statusCode": 200, "reason": "OK", "detail": "200"}
     )
     chat_mode: str = "bot"
+    menus: Menus = field(default_factory=Menus)
     _tokens: dict[str, Token] = field(default_factory=dict)
     _retry_keys: dict[str, str] = field(default_factory=dict)
     _images: dict[str, Image] = field(default_factory=dict)
@@ -101,17 +103,19 @@ class LineFake:
         token: str = self.event(place=place)["replyToken"]
         return token
 
-    def expire(self, token: str) -> None:
-        """A reply token's minute is over, as when its event comes again after an outage."""
-        self._tokens[token].issued_at -= MINUTE_S
+    def expire(self, token: str, seconds: float = MINUTE_S) -> None:
+        """A reply token is older by so much, as when its event comes again after an outage."""
+        self._tokens[token].issued_at -= seconds
 
     def advance(self, seconds: float) -> None:
         """Let time pass for reply tokens and events."""
         self._ahead += seconds
 
-    def image(self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0) -> None:
-        """Keep an image; so many requests are told that it is not ready."""
-        self._images[message_id] = Image(data, content_type, pending)
+    def image(
+        self, message_id: str, data: bytes, content_type: str = "image/jpeg", pending: int = 0, *, broken: bool = False
+    ) -> None:
+        """Keep an image, a recording or a file; so many requests are told that it is not ready."""
+        self._images[message_id] = Image(data, content_type, pending, broken)
 
     def fail(
         self, call: str, status: int, message: str = "failure", times: int = 1, retry_after: str = "", raw: bytes = b""
@@ -222,10 +226,24 @@ class LineFake:
         image = self._images.get(request.match_info["message"])
         if image is None:
             raise Refused(404, "Not found")
+        if image.is_broken:
+            return web.Response(status=202)
         if image.pending:
-            image.pending -= 1
+            image.pending -= not image.is_recording
             return web.Response(status=202)
         return web.Response(body=image.data, content_type=image.content_type)
+
+    def _transcoding(self, request: web.Request, arrived: Request) -> web.Response:
+        """How far a recording is; LINE converts nothing else."""
+        recording = self._images.get(request.match_info["message"])
+        if recording is None or not recording.is_recording:
+            raise Refused(404, "Not found")
+        if recording.is_broken:
+            return _json({"status": "failed"})
+        if recording.pending:
+            recording.pending -= 1
+            return _json({"status": "processing"})
+        return _json({"status": "succeeded"})
 
     def _info(self, request: web.Request, arrived: Request) -> web.Response:
         modes = {"chatMode": self.chat_mode, "markAsReadMode": "auto" if self.chat_mode == "bot" else "manual"}
@@ -245,6 +263,27 @@ class LineFake:
             line_rules.check("test", arrived.raw)
         return _json({"timestamp": "2026-01-01T00:00:00.000Z", **self.webhook_test})
 
+    def _create_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"richMenuId": self.menus.create(line_rules.check("menu", arrived.raw))})
+
+    def _menu(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json(self.menus.find(request.match_info["menu"]).body)
+
+    def _menu_picture(self, request: web.Request, arrived: Request) -> web.Response:
+        self.menus.draw(request.match_info["menu"], arrived.raw, request.content_type)
+        return _json({})
+
+    def _delete_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        self.menus.delete(request.match_info["menu"])
+        return _json({})
+
+    def _default_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        return _json({"richMenuId": self.menus.shown})
+
+    def _set_default_menu(self, request: web.Request, arrived: Request) -> web.Response:
+        self.menus.show(request.match_info["menu"])
+        return _json({})
+
 
 Handler = Callable[[LineFake, web.Request, Request], web.Response]
 CALLS: dict[str, tuple[str, str, Handler]] = {
@@ -259,11 +298,18 @@ CALLS: dict[str, tuple[str, str, Handler]] = {
     "room_profile": ("GET", "/v2/bot/room/{chat}/member/{user}", LineFake._profile),
     "group_members": ("GET", "/v2/bot/group/{chat}/members/count", LineFake._members),
     "room_members": ("GET", "/v2/bot/room/{chat}/members/count", LineFake._members),
+    "transcoding": ("GET", "/v2/bot/message/{message}/content/transcoding", LineFake._transcoding),
     "content": ("GET", "/v2/bot/message/{message}/content", LineFake._content),
     "info": ("GET", "/v2/bot/info", LineFake._info),
     "endpoint": ("GET", "/v2/bot/channel/webhook/endpoint", LineFake._endpoint),
     "set": ("PUT", "/v2/bot/channel/webhook/endpoint", LineFake._set_endpoint),
     "test": ("POST", "/v2/bot/channel/webhook/test", LineFake._test_endpoint),
+    "menu": ("POST", "/v2/bot/richmenu", LineFake._create_menu),
+    "get_menu": ("GET", "/v2/bot/richmenu/{menu}", LineFake._menu),
+    "delete_menu": ("DELETE", "/v2/bot/richmenu/{menu}", LineFake._delete_menu),
+    "menu_picture": ("POST", "/v2/bot/richmenu/{menu}/content", LineFake._menu_picture),
+    "default_menu": ("GET", "/v2/bot/user/all/richmenu", LineFake._default_menu),
+    "set_default_menu": ("POST", "/v2/bot/user/all/richmenu/{menu}", LineFake._set_default_menu),
 }
 
 

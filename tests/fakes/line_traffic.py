@@ -59,11 +59,17 @@ class Token:
 
 @dataclass(slots=True)
 class Image:
-    """What somebody has sent; so many requests are told that it is not ready."""
+    """What somebody has sent; so many requests are told that it is not ready, of a broken recording all."""
 
     data: bytes
     content_type: str
     pending: int
+    is_broken: bool = False
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether LINE converts it."""
+        return self.content_type.startswith(("audio/", "video/"))
 
 
 def _actions(message: JSON) -> list[JSON]:

@@ -180,8 +180,26 @@ def _check_content(message: JSON, where: str) -> None:
         if part.get("type") == "image_url" and message["role"] == "user":
             if not re.match(r"https://|data:image/(png|jpeg|gif|webp);base64,", part["image_url"]["url"]):
                 raise Refused("Invalid MIME type. Only image types are supported.", f"{where}.content[{place}]")
+        elif part.get("type") == "file" and message["role"] == "user":
+            _check_file(part, f"{where}.content[{place}]")
         elif part.get("type") != "text":
             raise Refused(f"Invalid value: '{part.get('type')}'.", f"{where}.content[{place}].type", "invalid_value")
+
+
+def _check_file(part: JSON, where: str) -> None:
+    """A PDF, the only file that chat completions take: https://developers.openai.com/api/docs/guides/file-inputs"""
+    file = part.get("file")
+    if (
+        part.keys() != {"type", "file"}
+        or not isinstance(file, dict)
+        or file.keys() - {"filename", "file_data", "file_id"}
+    ):
+        raise Refused(f"Unknown parameter: '{where}.file'.", f"{where}.file", "unknown_parameter")
+    if not file.get("filename"):
+        raise Refused(f"Missing required parameter: '{where}.file.filename'.", f"{where}.file.filename")
+    if not re.match("data:application/pdf;base64,JVBERi0", file.get("file_data", "")):
+        words = "Invalid file data. Expected a base64-encoded data URL with an application/pdf MIME type."
+        raise Refused(words, f"{where}.file.file_data", "invalid_value")
 
 
 def _check_call(call: JSON, where: str, *, extras: bool) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, TEXT_LIMIT, Refused, check_metadata
 
 MOST_BLOCKS = 50
-MOST_ELEMENTS = {"actions": 25, "context": 10}
+MOST_ELEMENTS = {"actions": 25, "context": 10, "context_actions": 5}
 ID_LIMIT, VALUE_LIMIT, LABEL_LIMIT, PLAIN_LIMIT, RICH_LIMIT = 255, 2_000, 75, 3_000, 12_000
 STYLES = {"primary", "danger"}
+TITLE_LIMIT = 256
+TASK_STATES = {"pending": "○", "in_progress": "…", "complete": "✓", "error": "✗"}
+FEEDBACK = ("positive_button", "negative_button")
 DATE_TOKENS = ("{date_short_pretty}", "{time}")
 
 
@@ -57,7 +60,11 @@ def read(block: JSON) -> str:
             return str(block["fallback"])
         case "button":
             return f"[{block['text']['text']}]"
-        case "actions":
+        case "task_card":
+            return f"[{TASK_STATES[block['status']]} {block['title']}]"
+        case "feedback_buttons":
+            return " ".join(f"[{block[name]['text']['text']}]" for name in FEEDBACK)
+        case "actions" | "context_actions":
             return " ".join(map(read, block["elements"]))
         case "rich_text":
             return "\n".join(map(read, block["elements"]))
@@ -70,10 +77,18 @@ def button(message: JSON, action_id: str) -> tuple[JSON, JSON]:
     return next(
         (element, block)
         for block in message.get("blocks", ())
-        if block["type"] == "actions"
+        if block["type"] in ("actions", "context_actions")
         for element in block["elements"]
         if element["action_id"] == action_id
     )
+
+
+def check_task(task: JSON, error: str) -> None:
+    """Refuse what is no task: a title of some length, and one of four states."""
+    title, task_id = task.get("title"), task.get("id", task.get("task_id"))
+    is_named = all(isinstance(name, str) and 1 <= len(name) <= TITLE_LIMIT for name in (title, task_id))
+    if not is_named or task.get("status", "pending") not in TASK_STATES:
+        raise Refused(error)
 
 
 def _check(check: Callable[[JSON], None] | None, part: object) -> None:
@@ -126,12 +141,38 @@ def _actions(block: JSON) -> None:
 
 
 def _button(element: JSON) -> None:
-    _fields(element, {"text", "action_id"}, {"value", "style"})
+    _fields(element, {"text", "action_id"}, {"value", "style", "accessibility_label"})
+    _limit(element.get("accessibility_label", "_"), LABEL_LIMIT)
     _plain(element["text"], LABEL_LIMIT)
     _limit(element["action_id"], ID_LIMIT)
     _limit(element.get("value", "_"), VALUE_LIMIT)
     if element.get("style", "primary") not in STYLES:
         raise Refused("invalid_blocks")
+
+
+def _context_actions(block: JSON) -> None:
+    _fields(block, {"elements"}, {"block_id"})
+    _elements(block, {"feedback_buttons": _feedback}, MOST_ELEMENTS["context_actions"])
+
+
+def _feedback(element: JSON) -> None:
+    _fields(element, {*FEEDBACK}, {"action_id"})
+    _limit(element.get("action_id", "_"), ID_LIMIT)
+    for half in (element[name] for name in FEEDBACK):
+        if not isinstance(half, dict) or not {"text", "value"} <= half.keys() <= {
+            "text",
+            "value",
+            "accessibility_label",
+        }:
+            raise Refused("invalid_blocks")
+        _plain(half["text"], LABEL_LIMIT)
+        _limit(half["value"], VALUE_LIMIT)
+        _limit(half.get("accessibility_label", "_"), LABEL_LIMIT)
+
+
+def _task_card(block: JSON) -> None:
+    _fields(block, {"task_id", "title"}, {"block_id", "status", "details", "output", "sources"})
+    check_task(block, "invalid_blocks")
 
 
 def _rich(block: JSON) -> None:
@@ -172,4 +213,6 @@ CHECKS: dict[Any, Callable[[JSON], None]] = {
     "rich_text": _rich,
     "actions": _actions,
     "context": _context,
+    "context_actions": _context_actions,
+    "task_card": _task_card,
 }

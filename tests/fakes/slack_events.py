@@ -106,9 +106,17 @@ def press(
     user: str = USER,
     name: str = "hanako",
     response_url: str = "",
+    choice: str = "",
 ) -> JSON:
-    """Somebody presses a button of a message, as it stands in the channel."""
+    """Somebody presses a button of a message, as it stands in the channel.
+
+    Args:
+        choice: of Slack's own buttons for feedback, ``positive`` or ``negative``.
+    """
     element, block = button(asked, action_id)
+    if choice:
+        half = element[f"{choice}_button"]
+        element = {"type": element["type"], "action_id": action_id, "text": half["text"], "value": half["value"]}
     thread = {"thread_ts": asked["thread_ts"]} if asked.get("thread_ts") else {}
     place = {"message_ts": asked["ts"], "channel_id": channel, "is_ephemeral": False}
     at = f"{1_800_001_000 + next(TRIGGERS)}.000200"
@@ -122,7 +130,7 @@ def press(
         "channel": {"id": channel, "name": "general"},
         "message": {field: asked[field] for field in ("ts", "text", "blocks")},
         "response_url": response_url,
-        "actions": [{**element, "block_id": block["block_id"], "action_ts": at}],
+        "actions": [{**element, "block_id": block.get("block_id", "b1Sl4"), "action_ts": at}],
     }
 
 

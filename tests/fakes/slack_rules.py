@@ -26,10 +26,15 @@ METHODS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
     ),
     "chat.startStream": (
         ("chat:write",),
-        frozenset({"channel", "thread_ts", "markdown_text", "recipient_user_id", "recipient_team_id"}),
+        frozenset(
+            {
+                *("channel", "thread_ts", "markdown_text", "chunks", "recipient_user_id", "recipient_team_id"),
+                "task_display_mode",
+            }
+        ),
     ),
-    "chat.appendStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text"})),
-    "chat.stopStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "blocks", "metadata"})),
+    "chat.appendStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "chunks"})),
+    "chat.stopStream": (("chat:write",), frozenset({"channel", "ts", "markdown_text", "chunks", "blocks", "metadata"})),
     "chat.update": (
         ("chat:write",),
         frozenset({"channel", "ts", "text", "markdown_text", "blocks", "metadata"}),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from tests.fakes.slack_blocks import check_blocks, check_message, read
+from tests.fakes.slack_blocks import check_blocks, check_message, check_task, read
 from tests.fakes.slack_events import BOT
 from tests.fakes.slack_rules import JSON, MARKDOWN_LIMIT, UPDATED_TEXT_LIMIT, Refused, check_metadata
 
 BOT_ID = "B0000000B"
 OPEN, OVER = "in_progress", "completed"
+STREAM_BYTES = 10_600  # of text and titles in a stream with tasks and words, as people have measured
+TASK_FIELDS = {"type", "id", "title", "status", "details", "output", "sources"}
 
 
 @dataclass
@@ -21,6 +23,8 @@ class Messages:
         users: who is there, by id.
         messages: by channel, oldest first; a test may put some there.
         no_streams: channels in which none may be begun.
+        no_chunks: the error with which the workspace refuses chunks; empty where it takes them.
+        no_blocks: types of blocks that it does not know.
         written_at: when each of the bot's own was begun, in seconds since the epoch, by ts.
     """
 
@@ -28,6 +32,8 @@ class Messages:
     messages: dict[str, list[JSON]] = field(default_factory=dict)
     archived: set[str] = field(default_factory=set)
     no_streams: set[str] = field(default_factory=set)
+    no_chunks: str = ""
+    no_blocks: set[str] = field(default_factory=set)
     written_at: dict[str, float] = field(default_factory=dict)
     _clock: float = 1_800_000_000.0
 
@@ -72,22 +78,25 @@ class Messages:
                 raise Refused(f"missing_{name}")
         if arguments.get("recipient_user_id", BOT) not in (*self.users, BOT):
             raise Refused("user_not_found")
-        words = _words(arguments)
+        if arguments.get("task_display_mode", "timeline") not in ("timeline", "plan"):
+            raise Refused("invalid_arguments")
+        words = self._words(arguments, {})
         message = self.write(channel, text=words, thread_ts=thread, streaming_state=OPEN)
+        self._take(message, arguments)
         return {"ok": True, "channel": channel, "ts": message["ts"]}
 
     def _chat_appendStream(self, arguments: JSON) -> JSON:
         channel, message = self._stream(arguments)
-        if not arguments.get("markdown_text"):
+        if not (arguments.get("markdown_text") or arguments.get("chunks")):
             raise Refused("markdown_text_or_chunks_required")
-        message["text"] = _words(arguments, message["text"])
+        self._take(message, arguments)
         return {"ok": True, "channel": channel, "ts": message["ts"]}
 
     def _chat_stopStream(self, arguments: JSON) -> JSON:
         channel, message = self._stream(arguments)
-        check_blocks(arguments.get("blocks"))
+        self.check_blocks(arguments)
         check_metadata(arguments.get("metadata"))
-        message["text"] = _words(arguments, message["text"])
+        self._take(message, arguments)
         message["streaming_state"] = OVER
         message.update({name: arguments[name] for name in ("blocks", "metadata") if name in arguments})
         return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
@@ -102,9 +111,11 @@ class Messages:
             raise Refused("is_inactive")
         if message.get("streaming_state") == OPEN:
             raise Refused("streaming_state_conflict")
+        self.check_blocks(arguments)
         check_message(arguments, UPDATED_TEXT_LIMIT)
         message["text"] = arguments.get("markdown_text") or arguments.get("text", "")
         message.pop("blocks", None)
+        message.pop("tasks", None)
         message.update({name: arguments[name] for name in ("blocks", "metadata") if name in arguments})
         return {"ok": True, "channel": channel, "ts": message["ts"], "text": message["text"], "message": message}
 
@@ -122,6 +133,45 @@ class Messages:
         if message.get("streaming_state") != OPEN:
             raise Refused("message_not_in_streaming_state")
         return channel, message
+
+    def check_blocks(self, arguments: JSON) -> None:
+        """Refuse blocks that Slack does not take, or this workspace does not know."""
+        blocks = arguments.get("blocks")
+        check_blocks(blocks)
+        if any(block["type"] in self.no_blocks for block in blocks or ()):
+            raise Refused("invalid_blocks")
+
+    def _take(self, message: JSON, arguments: JSON) -> None:
+        """Add text or chunks to a stream. What comes first decides which of them it takes."""
+        if not (arguments.get("markdown_text") or arguments.get("chunks")):
+            return
+        mode = "chunks" if arguments.get("chunks") else "text"
+        words = self._words(arguments, message)
+        if message.setdefault("streaming_mode", mode) != mode:
+            raise Refused("streaming_mode_mismatch")
+        tasks = dict(message.get("tasks", {}))
+        for chunk in arguments.get("chunks") or ():
+            if chunk["type"] == "task_update":
+                tasks[chunk["id"]] = (chunk["title"], chunk["status"])
+        titles = "".join(title for title, _ in tasks.values())
+        if tasks and words and len(f"{titles}{words}".encode()) > STREAM_BYTES:
+            raise Refused("msg_too_long")
+        message["text"] = words
+        if tasks:
+            message["tasks"] = tasks
+
+    def _words(self, arguments: JSON, message: JSON) -> str:
+        """The text of a stream with what is to be added."""
+        chunks = arguments.get("chunks")
+        if chunks is not None and arguments.get("markdown_text"):
+            raise Refused("cannot_provide_both_markdown_text_and_chunks")
+        if chunks is not None and self.no_chunks:
+            raise Refused(self.no_chunks)
+        added = str(arguments.get("markdown_text", "")) if chunks is None else _words_of(chunks)
+        words = str(message.get("text", "")) + added
+        if len(words) > MARKDOWN_LIMIT:
+            raise Refused("msg_too_long")
+        return words
 
     def _found(self, arguments: JSON) -> tuple[str, JSON]:
         channel = self.place(arguments.get("channel"))
@@ -143,12 +193,33 @@ def is_own(message: JSON) -> bool:
 
 
 def show(message: JSON) -> str:
-    """What people see: the blocks, or where there are none the text."""
-    return "\n".join(map(read, message.get("blocks", ()))) or str(message["text"])
+    """What people see of the answer: the blocks without buttons for feedback, or where there are none the text."""
+    blocks = [block for block in message.get("blocks", ()) if not asks_for_feedback(block)]
+    return "\n".join(map(read, blocks)) or str(message["text"])
 
 
-def _words(arguments: JSON, before: str = "") -> str:
-    words = before + str(arguments.get("markdown_text", ""))
-    if len(words) > MARKDOWN_LIMIT:
-        raise Refused("msg_too_long")
+def asks_for_feedback(block: JSON) -> bool:
+    """Whether a block holds buttons for feedback."""
+    elements = block.get("elements", ())
+    return block["type"] in ("actions", "context_actions") and "feedback" in str(elements[0].get("action_id"))
+
+
+def _words_of(chunks: object) -> str:
+    """The text of chunks, each of which must have one of two forms."""
+    if not isinstance(chunks, list) or not chunks:
+        raise Refused("invalid_chunks")
+    words = ""
+    for chunk in chunks:
+        kind = chunk.get("type") if isinstance(chunk, dict) else None
+        if (
+            kind == "markdown_text"
+            and chunk.keys() == {"type", "text"}
+            and isinstance(chunk["text"], str)
+            and chunk["text"]
+        ):
+            words += chunk["text"]
+        elif kind == "task_update" and {"type", "id", "title", "status"} <= chunk.keys() <= TASK_FIELDS:
+            check_task(chunk, "invalid_chunks")
+        else:
+            raise Refused("invalid_chunks")
     return words

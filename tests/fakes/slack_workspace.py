@@ -10,7 +10,7 @@ from typing import Any
 from tests.fakes.slack_blocks import check_message
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
 from tests.fakes.slack_rules import JSON, Refused, check_prompts, page
-from tests.fakes.slack_streams import BOT_ID, Messages
+from tests.fakes.slack_streams import BOT_ID, Messages, show
 
 SCOPES = (
     *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands", "files:read"),
@@ -40,6 +40,7 @@ class Workspace(Messages):
         uploads: files by id, whose content may still be to come.
         shared: names, contents and threads of files that were shared.
         posted: the arguments of every message the bot has posted.
+        answers: what each of them showed, without buttons for feedback.
         whispered: the same of every message for one person alone.
         sessions: the status of each thread's session, by channel and thread.
         is_agent: the app is declared as one.
@@ -54,6 +55,7 @@ class Workspace(Messages):
     uploads: dict[str, Upload] = field(default_factory=dict)
     shared: list[tuple[str, bytes, str]] = field(default_factory=list)
     posted: list[JSON] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
     whispered: list[JSON] = field(default_factory=list)
     sessions: dict[tuple[str, str], str] = field(default_factory=dict)
     is_agent: bool = True
@@ -126,6 +128,7 @@ class Workspace(Messages):
         channel = self.place(arguments.get("channel"))
         if channel in self.archived:
             raise Refused("is_archived")
+        self.check_blocks(arguments)
         check_message(arguments)
         thread = arguments.get("thread_ts")
         if thread and thread not in self._threads(channel):
@@ -133,6 +136,7 @@ class Workspace(Messages):
         fields = {name: arguments[name] for name in ("thread_ts", "metadata", "blocks") if arguments.get(name)}
         message = self.write(channel, text=arguments.get("markdown_text") or arguments.get("text", ""), **fields)
         self.posted.append(arguments)
+        self.answers.append(show(message))
         return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
 
     def _chat_postEphemeral(self, arguments: JSON) -> JSON:

@@ -40,6 +40,12 @@ def said(*messages: JSON, **fields: Any) -> JSON:
     return {"model": MODEL, "max_tokens": 2048, "messages": list(messages), **fields}
 
 
+def document(media_type: str = "application/pdf", data: str = "JVBERi0x", **fields: str) -> JSON:
+    """A user's PDF."""
+    source = {"type": "base64", "media_type": media_type, "data": data}
+    return {"role": "user", "content": [{"type": "document", "source": source, **fields}]}
+
+
 def image(media_type: str, data: str) -> JSON:
     """A question with a picture."""
     source = {"type": "base64", "media_type": media_type, "data": data}
@@ -69,6 +75,10 @@ REFUSED: list[tuple[JSON, str]] = [
     (said({"role": "user", "content": [{**text("?"), "id": 1}]}), "messages.0.content.0.text.id: Extra inputs"),
     (said({"role": "user", "content": used("a")["content"]}), "`tool_use` blocks are not permitted in `user` messages"),
     (said(image("image/heic", "eA==")), "media_type: Input should be"),
+    (said(document(media_type="text/plain")), "media_type: Input should be 'application/pdf'"),
+    (said(document(data="?")), "Invalid base64 data"),
+    (said(document(data="eA==")), "The PDF specified was not valid."),
+    (said(document(name="a")), "Extra inputs are not permitted"),
     (said(image("image/png", "?")), "The image data is not valid base64"),
     (said(QUESTION, used("a b"), answered("a b")), "tool_use.id: String should match pattern"),
     (said(QUESTION, used("a", name="f g"), answered("a")), "tool_use.name: String should match pattern"),
@@ -139,6 +149,7 @@ TAKEN: list[JSON] = [
     said(QUESTION, used("a", "b"), answered("b", "a", after=(text("!"),))),
     said(QUESTION, used("a"), answered("a"), SAID, QUESTION, model="claude-haiku-4-5", thinking=BUDGET),
     said(image("image/png", "eA==")),
+    said(document(title="report.pdf")),
     said(QUESTION, tools=[strict(additionalProperties=False)], tool_choice={"type": "tool", "name": "f"}),
     said(QUESTION, tools=[TOOL], tool_choice={"type": "any"}, thinking={"type": "adaptive"}, model="claude-fable-5"),
 ]

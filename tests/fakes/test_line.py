@@ -201,6 +201,18 @@ async def test_content_comes_when_it_is_ready(fake: LineFake, client: httpx.Asyn
     assert (await client.get("/v2/bot/message/2/content")).status_code == 404
 
 
+async def test_a_recording_is_converted_first(fake: LineFake, client: httpx.AsyncClient) -> None:
+    """LINE says how far it is, of recordings alone."""
+    fake.image("1", b"sound", "audio/x-m4a", pending=1)
+    fake.image("2", b"film", "video/mp4", broken=True)
+    fake.image("3", b"image")
+    states = [await client.get(f"/v2/bot/message/{number}/content/transcoding") for number in (1, 1, 2)]
+    assert [state.json() for state in states] == [{"status": one} for one in ("processing", "succeeded", "failed")]
+    assert (await client.get("/v2/bot/message/1/content")).content == b"sound"
+    assert (await client.get("/v2/bot/message/2/content")).status_code == 202
+    assert (await client.get("/v2/bot/message/3/content/transcoding")).status_code == 404
+
+
 async def test_profiles_tell_a_language_in_private_only(fake: LineFake, client: httpx.AsyncClient) -> None:
     """And nothing of strangers."""
     assert (await client.get(f"/v2/bot/profile/{USER}")).json()["language"] == "ja"

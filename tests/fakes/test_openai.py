@@ -35,6 +35,11 @@ def said(*messages: JSON, **fields: Any) -> JSON:
     return {"model": "gpt-5-mini", "stream": True, "messages": list(messages), **fields}
 
 
+def file(**fields: str) -> JSON:
+    """A file of a user's."""
+    return {"role": "user", "content": [{"type": "file", "file": fields}]}
+
+
 def image(url: str, role: str = "user") -> JSON:
     """A message with a picture."""
     return {"role": role, "content": [{"type": "image_url", "image_url": {"url": url}}]}
@@ -59,6 +64,9 @@ REFUSED: list[tuple[Any, str]] = [
     (said({**QUESTION, "reasoning_content": "Hm."}), "Unknown parameter: 'messages[0].reasoning_content'."),
     (said({"role": "user", "content": None}), "Invalid value for 'content': expected a string, got null."),
     (said(image("data:audio/wav;base64,eA==")), "Invalid MIME type. Only image types are supported."),
+    (said(file(file_data="data:application/pdf;base64,JVBERi0x")), "Missing required parameter"),
+    (said(file(filename="a.txt", file_data="data:text/plain;base64,eA==")), "Invalid file data."),
+    (said(file(filename="a.pdf", size="1")), "Unknown parameter"),
     (said(image("https://example.com/a.png", "assistant")), "Invalid value: 'image_url'."),
     (said(QUESTION, called("a", name="f g"), result("a")), "function.name': string does not match pattern."),
     (
@@ -103,6 +111,7 @@ TAKEN: list[JSON] = [
     said({"role": "system", "content": "Be kind."}, QUESTION, QUESTION, SAID, QUESTION),
     said(QUESTION, called("a", "b"), result("b"), result("a"), QUESTION),
     said(image("data:image/png;base64,eA==")),
+    said(file(filename="a.pdf", file_data="data:application/pdf;base64,JVBERi0x")),
     said(QUESTION, tools=[TOOL], tool_choice="required"),
     said(QUESTION, tools=[declared(True, **SHUT)], tool_choice={"type": "function", "function": {"name": "f"}}),
     said(QUESTION, tools=[declared(properties={"a": {"type": "array", "items": {}}}, type="object")]),

@@ -19,6 +19,10 @@ SECTION = {"type": "rich_text_section", "elements": [TEXT, {"type": "user", "use
 RICH = {"type": "rich_text", "elements": [SECTION, PREFORMATTED]}
 CONTEXT = {"type": "context", "elements": [LABEL]}
 MARKDOWN = {"type": "markdown", "text": "**words**"}
+CARD = {"type": "task_card", "task_id": "1", "title": "Weather", "status": "complete"}
+HALF = {"text": LABEL, "value": "v", "accessibility_label": "Yes"}
+FEEDBACK = {"type": "feedback_buttons", "action_id": "f", "positive_button": HALF, "negative_button": HALF}
+BELOW = {"type": "context_actions", "elements": [FEEDBACK]}
 
 
 def with_button(**changes: Any) -> list[Any]:
@@ -28,7 +32,9 @@ def with_button(**changes: Any) -> list[Any]:
 def test_good_blocks_pass_and_can_be_read() -> None:
     """And the button of one is found."""
     check_blocks(None)
-    check_blocks([RICH, ACTIONS, CONTEXT, MARKDOWN])
+    check_blocks([RICH, ACTIONS, CONTEXT, MARKDOWN, CARD, BELOW])
+    assert button({"blocks": [BELOW]}, "f") == (FEEDBACK, BELOW)
+    assert [read(block) for block in (CARD, BELOW)] == ["[✓ Weather]", "[Yes] [Yes]"]
     assert [read(block) for block in (RICH, ACTIONS, CONTEXT, MARKDOWN)] == [
         "words@U1soon\nwords",
         "[Yes] [Yes]",
@@ -70,6 +76,16 @@ def test_good_blocks_pass_and_can_be_read() -> None:
         ),
         ([{**MARKDOWN, "text": "x" * 12_001}], "msg_blocks_too_long"),
         ([{**MARKDOWN, "text": ""}], "invalid_blocks"),
+        (with_button(accessibility_label="x" * 76), "invalid_blocks"),
+        ([{**CARD, "status": "done"}], "invalid_blocks"),
+        ([{**CARD, "title": "x" * 257}], "invalid_blocks"),
+        ([{**CARD, "arguments": "x"}], "invalid_blocks"),
+        ([{**BELOW, "elements": [FEEDBACK] * 6}], "invalid_blocks"),
+        ([{**BELOW, "elements": [BUTTON]}], "invalid_blocks"),
+        ([{**BELOW, "elements": [{**FEEDBACK, "positive_button": {**HALF, "style": "primary"}}]}], "invalid_blocks"),
+        ([{**BELOW, "elements": [{**FEEDBACK, "positive_button": "x"}]}], "invalid_blocks"),
+        ([{**BELOW, "elements": [{**FEEDBACK, "negative_button": {**HALF, "value": "x" * 2_001}}]}], "invalid_blocks"),
+        ([{"type": "context_actions", "elements": [{"type": "feedback_buttons"}]}], "invalid_blocks"),
     ],
 )
 def test_bad_blocks_are_refused(blocks: object, error: str) -> None:

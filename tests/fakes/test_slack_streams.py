@@ -14,6 +14,8 @@ from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER
 TS = "1700000000.000100"
 START, APPEND, STOP = "chat.startStream", "chat.appendStream", "chat.stopStream"
 FOR_HANAKO = {"recipient_user_id": USER, "recipient_team_id": TEAM}
+WORDS = {"type": "markdown_text", "text": "Sun"}
+TASK = {"type": "task_update", "id": "1", "title": "Weather", "status": "in_progress"}
 METADATA = {"event_type": "t", "event_payload": {"id": "1"}}
 
 
@@ -127,3 +129,63 @@ def test_a_stream_ends_by_itself_or_by_somebodys_hand(fake: SlackFake) -> None:
     assert call(fake, APPEND, ts=ts, markdown_text="ny")["error"] == "message_not_in_streaming_state"
     fake.delete("Sun")
     assert call(fake, STOP, ts=ts)["error"] == "message_not_found"
+
+
+def test_a_stream_takes_chunks_and_cards_change(fake: SlackFake) -> None:
+    """A card is changed by its id; a change of the message takes the cards away."""
+    ts = begin(fake)
+    assert call(fake, APPEND, ts=ts, chunks=[WORDS, TASK])["ok"]
+    assert call(fake, APPEND, ts=ts, chunks=[{**TASK, "status": "complete"}])["ok"]
+    assert fake.messages[CHANNEL][-1]["tasks"] == {"1": ("Weather", "complete")}
+    assert call(fake, STOP, ts=ts, chunks=[WORDS])["ok"]
+    assert fake.shown == ["SunSun"]
+    assert "tasks" not in call(fake, "chat.update", ts=ts, text="x")["message"]
+
+
+@pytest.mark.parametrize("first", [{"chunks": [WORDS]}, {"markdown_text": "Sun"}])
+def test_a_stream_takes_chunks_or_text_as_it_began(fake: SlackFake, first: dict[str, Any]) -> None:
+    """Never both, and never both in one call."""
+    ts = begin(fake)
+    other = {"markdown_text": "ny"} if "chunks" in first else {"chunks": [TASK]}
+    assert call(fake, APPEND, ts=ts, **first | other)["error"] == "cannot_provide_both_markdown_text_and_chunks"
+    assert call(fake, APPEND, ts=ts, **first)["ok"]
+    assert call(fake, APPEND, ts=ts, **other)["error"] == "streaming_mode_mismatch"
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        "x",
+        ["x"],
+        [{"type": "text", "text": "x"}],
+        [{**WORDS, "text": ""}],
+        [{**WORDS, "style": "bold"}],
+        [{**TASK, "title": ""}],
+        [{**TASK, "title": "x" * 257}],
+        [{**TASK, "status": "done"}],
+        [{**TASK, "arguments": {}}],
+        [{"type": "task_update", "id": "1", "title": "Weather"}],
+    ],
+)
+def test_chunks_that_slack_does_not_know_are_refused(fake: SlackFake, chunks: object) -> None:
+    """Their forms are closed."""
+    assert call(fake, APPEND, ts=begin(fake), chunks=chunks)["error"] == "invalid_chunks"
+
+
+def test_a_stream_with_tasks_takes_fewer_words(fake: SlackFake) -> None:
+    """They are counted in bytes."""
+    ts = begin(fake)
+    assert call(fake, APPEND, ts=ts, chunks=[TASK])["ok"]
+    assert call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 4_000}])["error"] == "msg_too_long"
+    assert call(fake, APPEND, ts=ts, chunks=[{**WORDS, "text": "晴" * 3_000}])["ok"]
+
+
+def test_a_workspace_may_lack_chunks_and_kinds_of_blocks(fake: SlackFake) -> None:
+    """And a stream has one of two ways to show its tasks."""
+    assert call(fake, START, thread_ts=TS, **FOR_HANAKO, task_display_mode="list")["error"] == "invalid_arguments"
+    assert call(fake, START, thread_ts=TS, **FOR_HANAKO, task_display_mode="plan")["ok"]
+    fake.no_chunks = "invalid_arguments"
+    assert call(fake, APPEND, ts=begin(fake), chunks=[TASK])["error"] == "invalid_arguments"
+    fake.no_blocks = {"markdown"}
+    blocks = [{"type": "markdown", "text": "x"}]
+    assert call(fake, "chat.postMessage", text="x", blocks=blocks)["error"] == "invalid_blocks"

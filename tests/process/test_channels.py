@@ -39,7 +39,7 @@ async def test_slack_is_answered_in_the_thread(
         assert await post_slack(running, slack, "how warm is Tokyo?", "1795298220.000100") == 200
         await until(lambda: bool(slack.posted))
     (posted,) = slack.posted
-    assert posted["markdown_text"] == "**21 °C** in Tokyo"
+    assert slack.answers == ["**21 °C** in Tokyo"]
     assert posted["thread_ts"] == "1795298220.000100"
 
 

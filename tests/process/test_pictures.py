@@ -1,4 +1,4 @@
-"""Pictures through a whole process: what it holds of them stays within a small machine's memory."""
+"""Files through a whole process: what it holds of them stays within a small machine's memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.process.webhooks import post_line
+from tests.toolset.webpage.office_files import word
 from tests.waiting import until
 
 MIB = 1024 * 1024
 PICTURE = b"\xff\xd8\xff\xe0".ljust(9 * MIB, b"x")
+FILM = b"film" * (31 * MIB // 4)
 EACH = 6
 USERS = [f"U{number:032x}" for number in range(1, 5)]
 MOST = 400  # MiB; a dyno has 512, and the bundled Valkey wants some
@@ -42,6 +44,48 @@ async def test_many_large_pictures_fit_into_a_small_machine(
     assert [request.raw.count(b"inlineData") for request in gemini.requests] == [1] * 2 * len(USERS)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+async def test_films_of_several_people_fit_into_a_small_machine(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+) -> None:
+    """Four people with a film of 31 MiB each: Google is handed one after the other, and keeps none."""
+    gemini.always = lambda _: answer_of([{"text": ANSWER}])
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        assert await asyncio.gather(*(send_film(running, line, user) for user in USERS)) == [200] * len(USERS)
+        await until(lambda: len(line.sent) == len(USERS), 60)
+        assert peak(running) < MOST
+        await until(lambda: not gemini.files.kept)
+    assert line.texts == [[ANSWER]] * len(USERS)
+    assert [request.raw.count(b"fileData") for request in gemini.requests] == [1] * len(USERS)
+    assert [upload.size for upload in gemini.files.uploads.values()] == [len(FILM)] * len(USERS)
+
+
+async def test_a_document_is_read_beside_the_process(
+    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+) -> None:
+    """By a program of its own, whose libraries the process itself never loads."""
+    gemini.say(ANSWER)
+    letter = word("The meeting is at ten.")
+    line.image("325708", letter, "application/octet-stream")
+    message = {"id": "325708", "type": "file", "fileName": "letter.docx", "fileSize": len(letter)}
+    async with kaiwa(tmp_path, "run", **variables) as running:
+        assert await running.post("/webhooks/line", *line_events.webhook(line.event(message=message))) == 200
+        await until(lambda: bool(line.sent), 30)
+        assert "lxml" not in libraries(running)
+    [request] = gemini.requests
+    assert "\nThe meeting is at ten.\n" in request.body["contents"][0]["parts"][1]["text"]
+
+
+async def send_film(running: KaiwaProcess, line: LineFake, user: str) -> int:
+    """Somebody sends a film, which LINE converts first."""
+    film = line_events.message_id()
+    line.image(film, FILM, "video/mp4", pending=1)
+    message = {"id": film, "type": "video", "duration": 60_000, "contentProvider": {"type": "line"}}
+    return await running.post(
+        "/webhooks/line", *line_events.webhook(line.event(place=user, user=user, message=message))
+    )
+
+
 async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:
     """Somebody sends pictures together."""
     events = []
@@ -52,6 +96,12 @@ async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:
         message = {"id": picture, "type": "image", "contentProvider": {"type": "line"}, "imageSet": album}
         events.append(line.event(place=user, user=user, message=message))
     return await running.post("/webhooks/line", *line_events.webhook(*events))
+
+
+def libraries(running: KaiwaProcess) -> str:
+    """What the process has loaded, as far as the system tells."""
+    maps = Path(f"/proc/{running.process.pid}/maps")
+    return maps.read_text("utf-8") if maps.is_file() else ""
 
 
 def peak(running: KaiwaProcess) -> int:

@@ -17,6 +17,7 @@ from tests.fakes.gemini_answers import answer_of
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.webhooks import press_feedback
 from tests.waiting import until, until_true
 
 WORDS = "zebrafinch-confession"
@@ -146,6 +147,9 @@ async def test_forget_me_leaves_no_trace_of_a_person(
         await talk.slack(f"keep {WORDS}", slack_events.DIRECT)
         await talk.slack(f"hello {WORDS}", slack_events.CHANNEL)
         await talk.slack(f"hello {OTHERS}", slack_events.CHANNEL, SLACK_OTHER)
+        await talk.slack(f"hello {WORDS}", slack_events.DIRECT)
+        for channel in (slack_events.DIRECT, slack_events.CHANNEL):
+            assert await press_feedback(running, slack, channel, "negative") == 200
         assert {trace.partition(" ")[0] for trace in await traces(tmp_path, *mine)} == set(mine)
         await talk.line("/forget me")
         await talk.slack("/forget me", slack_events.DIRECT)

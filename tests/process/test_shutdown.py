@@ -109,7 +109,7 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
         assert [call["tool"] for call in running.log("tool.called")] == ["get_weather"]
         assert await running.stop() == 0
     assert line.texts == [["42, and sunny"]]
-    assert [message["markdown_text"] for message in slack.posted] == ["Hello!"]
+    assert slack.answers == ["Hello!"]
     assert len(gemini.requests) == 4
 
 

@@ -69,7 +69,7 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
         assert [call["tool"] for call in running.log("tool.called")] == ["get_weather"]
         assert await running.answers(TALK, 1) == ["after 3 messages"]
     assert line.texts == [["Hello Hanako"], ["Hello Taro"]]
-    assert [message["markdown_text"] for message in slack.posted] == ["after 1 messages"]
+    assert slack.answers == ["after 1 messages"]
     assert len(gemini.requests) == 6
     assert left_behind(tmp_path) == []
 

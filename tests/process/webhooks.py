@@ -17,5 +17,24 @@ async def post_line(running: KaiwaProcess, line: LineFake, text: str, user: str 
 async def post_slack(running: KaiwaProcess, slack: SlackFake, text: str, ts: str) -> int:
     """Somebody mentions the bot in Slack."""
     slack.add_message(slack_events.CHANNEL, ts, text)
-    body = slack_events.as_json(slack_events.mention(text, ts))
+    return await post_to_slack(running, slack_events.as_json(slack_events.mention(text, ts)))
+
+
+async def post_slack_direct(running: KaiwaProcess, slack: SlackFake, text: str, ts: str) -> int:
+    """Somebody writes to the bot in their 1:1 in Slack."""
+    slack.add_message(slack_events.DIRECT, ts, text)
+    return await post_to_slack(
+        running, slack_events.as_json(slack_events.message(text, ts, channel=slack_events.DIRECT))
+    )
+
+
+async def press_feedback(running: KaiwaProcess, slack: SlackFake, channel: str, choice: str) -> int:
+    """Somebody says what they think of the newest answer with buttons for that."""
+    asked = [one for one in slack.messages[channel] if one.get("blocks", [{}])[-1].get("type") == "context_actions"]
+    payload = slack_events.press(asked[-1], "kaiwa_feedback", channel=channel, choice=choice)
+    return await post_to_slack(running, slack_events.as_interaction(payload))
+
+
+async def post_to_slack(running: KaiwaProcess, body: bytes) -> int:
+    """What Slack sends."""
     return await running.post("/webhooks/slack", body, slack_events.signed(body))

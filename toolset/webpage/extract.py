@@ -13,15 +13,26 @@ import re
 import resource
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from html import unescape
 from io import BytesIO
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+if TYPE_CHECKING:
+    from docx.blkcntnr import BlockItemContainer
+    from docx.document import Document as WordDocument
 
 TEXT_CAP = 200_000  # characters
 TITLE_CAP = 300
 MAX_PAGES = 500  # of a PDF
 MEMORY_CAP = 320 * 1024 * 1024  # bytes of address space; large pages need less than 200 MiB
 CPU_CAP_S = 10  # if nobody is there to end the process
+UNPACKED_CAP = 100 * 1024 * 1024  # bytes of an office document's parts, as its directory says
+MAX_PARTS = 10_000
+MAX_ROWS = 100_000  # of a sheet
 MANY_TAGS = 20_000  # of a page, for which finding its main text would take too long
 GUESSED = 500_000  # bytes of which an encoding is guessed
 SPARE_S = 0.5  # of a PDF's time, for what follows its last page
@@ -38,6 +49,10 @@ WIDER = {
 }
 BLANKS = re.compile(r"[^\S\n]+")
 EMPTY_LINES = re.compile(r"\n{3,}")
+CELL_BREAKS = re.compile(r"\s+")
+BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "tr", "div", "blockquote", "pre", "br")
+BULLETS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### "}
+OPEN_DOCUMENT_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 Extract = tuple[str, str, str]  # title, date, text
 
@@ -63,13 +78,25 @@ def limit() -> None:
 
 
 def extract(body: bytes, kind: str, charset: str, until: float) -> Extract:
-    """Title, date (YYYY-MM-DD) and text, empty where unknown; a PDF's text may end where the time does."""
+    """Title, date (YYYY-MM-DD) and text, empty where unknown.
+
+    The text of a PDF or an office document may end where the time does.
+
+    Args:
+        kind: ``html``, ``pdf``, ``plain``, ``text`` (with its indentation), or a kind of office document: ``docx``,
+            ``pptx``, ``sheet``, ``odf``, ``canvas``.
+    """
+    if kind == "text":
+        return "", "", _printable(_decoded_text(body))[:TEXT_CAP]
+    title, date = "", ""
     if kind == "pdf":
         title, date, text = _pdf(body, until)
     elif kind == "html":
         title, date, text = _html(_decoded(body, charset))
+    elif kind in OFFICE:
+        text = _joined(OFFICE[kind](body), until)
     else:
-        title, date, text = "", "", _decoded(body, charset)
+        text = _decoded(body, charset)
     return _clean(title).replace("\n", " ")[:TITLE_CAP], date, _clean(text)[:TEXT_CAP]
 
 
@@ -102,6 +129,141 @@ def _pdf(body: bytes, until: float) -> Extract:
     with suppress(ValueError):
         date = f"{about.creation_date:%Y-%m-%d}" if about and about.creation_date else ""
     return str((about and about.title) or ""), date, "\n\n".join(texts)
+
+
+def _joined(lines: Iterable[str], until: float) -> str:
+    """The lines, as far as time and length allow."""
+    kept: list[str] = []
+    size = 0
+    for line in lines:
+        kept.append(line[:TEXT_CAP])
+        size += len(kept[-1]) + 1
+        if size > TEXT_CAP or time.monotonic() > until - SPARE_S:
+            break
+    return "\n".join(kept)
+
+
+def _docx(body: bytes) -> Iterator[str]:
+    from docx import Document
+
+    _check_parts(body)
+    yield from _blocks(Document(BytesIO(body)))
+
+
+def _blocks(container: BlockItemContainer | WordDocument) -> Iterator[str]:
+    from docx.table import Table
+
+    for block in container.iter_inner_content():
+        if not isinstance(block, Table):
+            yield block.text
+            continue
+        for row in block.rows:
+            yield _row(cell.text for cell in row.cells)
+
+
+def _pptx(body: bytes) -> Iterator[str]:
+    from pptx import Presentation
+
+    _check_parts(body)
+    for number, slide in enumerate(Presentation(BytesIO(body)).slides, 1):
+        yield f"\n[slide {number}]"
+        yield from _shapes(slide.shapes)
+        notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        if notes is not None and notes.text.strip():
+            yield f"[notes] {notes.text}"
+
+
+def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
+    """The text of a slide's shapes; pptx has no common type for those with text, with a table and with shapes."""
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            yield from _shapes(shape.shapes)
+        elif shape.has_text_frame:
+            yield shape.text_frame.text
+        elif shape.has_table:
+            for row in shape.table.rows:
+                yield _row(cell.text for cell in row.cells)
+
+
+def _sheets(body: bytes) -> Iterator[str]:
+    from python_calamine import CalamineWorkbook
+
+    if body.startswith(b"PK"):  # the older format is no archive
+        _check_parts(body)
+    book = CalamineWorkbook.from_filelike(BytesIO(body))
+    for name in book.sheet_names:
+        yield f"\n[sheet {CELL_BREAKS.sub(' ', name)}]"
+        for row in islice(book.get_sheet_by_name(name).iter_rows(), MAX_ROWS):
+            yield _row(_cell(value) for value in row).rstrip(" |")
+
+
+def _odf(body: bytes) -> Iterator[str]:
+    from lxml import etree
+
+    _check_parts(body)
+    with ZipFile(BytesIO(body)) as archive:
+        content = archive.read("content.xml")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    for element in etree.fromstring(content, parser).iter(f"{OPEN_DOCUMENT_TEXT}h", f"{OPEN_DOCUMENT_TEXT}p"):
+        yield "".join(str(text) for text in element.itertext())
+
+
+def _canvas(body: bytes) -> Iterator[str]:
+    """A canvas of Slack's, which is a page without anything beside its text."""
+    from lxml.html import HtmlElement, fromstring
+
+    page: HtmlElement = fromstring(f"<div>{_decoded(body, 'utf-8')}</div>")
+    for element in page.iter(*BLOCKS, "td", "th", "script", "style"):
+        if element.tag in ("script", "style"):
+            element.text = None
+        elif element.tag in BLOCKS:
+            element.tail = f"\n{element.tail or ''}"
+            element.text = f"{BULLETS.get(element.tag, '')}{element.text or ''}"
+        else:
+            element.tail = f" | {element.tail or ''}"
+    yield from page.text_content().splitlines()
+
+
+OFFICE = {"canvas": _canvas, "docx": _docx, "pptx": _pptx, "sheet": _sheets, "odf": _odf}
+
+
+def _check_parts(body: bytes) -> None:
+    """Refuse an archive that says that it unpacks to too much; what it does not say, the memory limit refuses.
+
+    Raises:
+        ValueError: the archive is too large.
+        BadZipFile: it is no archive.
+    """
+    with ZipFile(BytesIO(body)) as archive:
+        parts = archive.infolist()
+        if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > UNPACKED_CAP:
+            raise ValueError("the document is too large")
+
+
+def _row(cells: Iterable[str]) -> str:
+    return " | ".join(CELL_BREAKS.sub(" ", cell).strip() for cell in cells)
+
+
+def _cell(value: object) -> str:
+    """A cell as people write it: whole numbers without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _decoded_text(body: bytes) -> str:
+    """The text of a file that its name calls a text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if b"\0" in body and not body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("no text")
+    return _decoded(body, "")
+
+
+def _printable(text: str) -> str:
+    """The text with its lines and indentation, without other invisible characters."""
+    lines = text[: 2 * TEXT_CAP].replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(character for character in lines if character in "\n\t" or character.isprintable())
 
 
 def _decoded(body: bytes, charset: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs the extraction of a document in a process of its own."""
+"""Runs the extraction of a page or a file in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,8 +20,23 @@ async def extract(document: Document, seconds: float) -> dict[str, str]:
     Raises:
         ToolError: the document cannot be read in this time.
     """
-    arguments = document.kind, document.charset, str(seconds)
-    return _read(await run_own(PROGRAM, arguments, document.body, seconds))
+    return await _run(document.kind, document.charset, document.body, seconds)
+
+
+async def read_file(kind: str, body: bytes, seconds: float) -> str:
+    """The text of a file somebody has sent.
+
+    Args:
+        kind: as ``extract.py`` names it.
+
+    Raises:
+        ToolError: the file cannot be read in this time.
+    """
+    return (await _run(kind, "", body, seconds))["text"]
+
+
+async def _run(kind: str, charset: str, body: bytes, seconds: float) -> dict[str, str]:
+    return _read(await run_own(PROGRAM, (kind, charset, str(seconds)), body, seconds))
 
 
 def _read(output: str) -> dict[str, str]:

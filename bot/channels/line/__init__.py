@@ -7,7 +7,9 @@
     approvals   questions with buttons      delivery   reply token or push, and the month's quota
     presence    read, and loading           doctor     for kaiwa doctor
     text        Markdown as plain text, and long texts in pieces
+    stickers    what they say               rich_menu  the menu below chats, with menu_picture
     pictures    those of an answer          polls      votes by button
+    late_answers  the button that fetches an answer
 
 This module is light: what it opens is imported then. Its docs: https://developers.line.biz/en/reference/messaging-api/
 """
@@ -22,8 +24,14 @@ from pydantic import BaseModel, SecretStr
 
 from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
-from bot.settings import BaseURL, Names, Secret
+from bot.settings import BaseURL, LineName, Names, PictureURL, Secret
 
+# What LINE_PUSH does, for start report and doctor.
+PUSHES = {
+    "auto": "late answers are pushed while the month's quota lasts, then fetched by a button (LINE_PUSH=auto)",
+    "always": "all answers are pushed while the month's quota lasts (LINE_PUSH=always)",
+    "never": "late answers are fetched by a button (LINE_PUSH=never)",
+}
 RECIPIENT = Recipient(r"[UCR][0-9a-f]{32}", "line:U… (a person's, group's or room's id)")
 
 
@@ -31,7 +39,9 @@ class Config(BaseModel):
     """What an operator sets for LINE; field names are the variables in lower case.
 
     Attributes:
-        line_push: ``auto`` replies by token and pushes when that is too late, ``always`` pushes, ``never`` does not.
+        line_push: ``auto`` replies by token, and pushes what is late while the month's quota lasts; ``always`` pushes;
+            ``never`` does not. What is late and not pushed, its asker fetches by a button.
+        line_sender_name: is shown in place of the account's name; so is the icon.
         allowed_users: user ids; empty for everybody.
         allowed_groups: group and room ids; empty for all.
     """
@@ -41,6 +51,8 @@ class Config(BaseModel):
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"
+    line_sender_name: LineName = ""
+    line_sender_icon_url: PictureURL = ""
     allowed_users: Names = ()
     allowed_groups: Names = ()
 
@@ -56,7 +68,7 @@ def describe(config: Config) -> CheckResult:
         return CheckResult("off", "LINE", "off", "set LINE_CHANNEL_SECRET and LINE_CHANNEL_ACCESS_TOKEN to turn it on")
     who = "allowed users and groups" if config.allowed_users or config.allowed_groups else "everybody"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
-    return CheckResult("ok", "LINE", f"answers {who} at /webhooks/line", fix)
+    return CheckResult("ok", "LINE", f"answers {who} at /webhooks/line; {PUSHES[config.line_push]}", fix)
 
 
 @asynccontextmanager

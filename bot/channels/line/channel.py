@@ -6,25 +6,29 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
+from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
 from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Take
 from bot.channels.line import Config
 from bot.channels.line.client import Client
-from bot.channels.line.delivery import Allowance, OutboundMessage, Sender
+from bot.channels.line.delivery import MINUTE_MS, Allowance, OutboundMessage, Sender
 from bot.channels.line.events import Reader
 from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
+from bot.channels.line.late_answers import ANSWER_MS, earlier_button, fetched_in, late_card
+from bot.channels.line.late_answers import BOT as LATE
 from bot.channels.line.lookups import Enricher, People
 from bot.channels.line.pictures import append_pictures, find_pictures
-from bot.channels.line.polls import BOT, PAUSE_S, kept_in
+from bot.channels.line.polls import BOT as POLLS
+from bot.channels.line.polls import PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
-from bot.channels.line.types import KINDS, Chat, chat_of, read_address
+from bot.channels.line.types import KINDS, Appearance, Chat, LineMessage, chat_of, read_address, write_address
 from bot.channels.traffic import TrafficRecorder
-from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
+from bot.texts import language_of
 from bot.transcript import Media
 
 STYLE = (
@@ -38,7 +42,7 @@ class Line(Channel):
     """The channel of LINE (``bot.channels.Channel``); its connections end with the context.
 
     Args:
-        clock: milliseconds since the epoch.
+        clock: in place of the host's.
         timeout_s: of one request to LINE.
     """
 
@@ -47,16 +51,18 @@ class Line(Channel):
     poll_pause_s = PAUSE_S
 
     def __init__(
-        self, config: Config, host: Host, *, clock: Callable[[], int] = now_ms, timeout_s: float = 10.0
+        self, config: Config, host: Host, *, clock: Callable[[], int] | None = None, timeout_s: float = 10.0
     ) -> None:
-        self._clock = clock
+        self._clock = clock = clock or host.clock
         token = config.line_channel_access_token.get_secret_value()
-        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s)
+        shown = Appearance(config.line_sender_name, config.line_sender_icon_url)
+        self._client = Client(token, config.line_api_base_url, config.line_data_api_base_url, timeout_s, shown)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._people = People(self._client, host.kv)
         self._enricher = Enricher(self._people)
         self._formatter = Formatter(host.texts, host.language)
-        allowance = Allowance(self._client, host.kv, partial(host.notify, "line_month", platform=self.name))
+        self._texts, self._language = host.texts, host.language
+        allowance = Allowance(self._client, host.kv, partial(host.notify, platform=self.name))
         self._sender = Sender(self._client, host.kv, allowance, config.line_push, clock)
         self._files = Files(self._client)
         self._shown_files = host.files
@@ -85,13 +91,45 @@ class Line(Channel):
         if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
-        reply, pictures = await find_pictures(reply, self._shown_files)
-        messages = append_pictures(self._formatter.messages(reply, chat), pictures)
+        if reply.fetched_by and await self._sender.pushes_all(chat):
+            return
+        messages = await self._messages(delivery, chat)
+        is_late = bool(delivery.late and delivery.late.id)
+        is_free = chat.bot in (POLLS, LATE)
         outbound = OutboundMessage(
-            delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
+            delivery.id, delivery.attempts, chat, address, messages, reply.private, is_free, is_late
         )
         await self._sender.send(outbound, assert_lease)
         self._traffic.record_delivery(self._clock())
+
+    async def _messages(self, delivery: Delivery, chat: Chat) -> list[LineMessage]:
+        reply = delivery.reply
+        language = language_of(reply.text, self._language)
+        if reply.fetched_by:
+            pushes = await self._sender.may_push(chat)
+            return [late_card(reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes)]
+        reply, pictures = await find_pictures(reply, self._shown_files, is_late=delivery.late is not None)
+        messages = append_pictures(self._formatter.messages(reply, chat), pictures)
+        if delivery.more_late:
+            button = earlier_button(delivery.asker, self._texts, language)
+            messages[-1] = messages[-1]._replace(quick=(*messages[-1].quick, button))
+        return messages
+
+    def fetches_of(self, conversation: str) -> str:
+        """One beside the chat: a press is answered while a turn runs."""
+        return fetched_in(chat_of(conversation))
+
+    def time_left(self, address: str) -> float | None:
+        """Of the 45 seconds in which a reply token is the answer's."""
+        read = read_address(address)
+        age = self._clock() - read.received_at
+        return (ANSWER_MS - age) / 1000 if read.reply_token and age < MINUTE_MS else None
+
+    def current(self, address: str) -> str:
+        """The address without its reply token once that is 45 seconds old."""
+        read = read_address(address)
+        is_over = read.reply_token and self._clock() - read.received_at >= ANSWER_MS
+        return write_address(replace(read, reply_token="")) if is_over else address
 
     def polls_of(self, conversation: str) -> str:
         """One beside the chat: an answer about votes waits, and no other answer waits for it."""
@@ -116,8 +154,12 @@ class Line(Channel):
         except StoreUnavailable:
             return True
 
+    def hears_all(self, conversation: str) -> bool:
+        """In groups it hears mentions only."""
+        return not chat_of(conversation).is_group
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
-        """Pass on an image that somebody sent."""
+        """Pass on a file that somebody sent."""
         return await self._files.fetch(media, take)
 
     def notice_target(self, recipient: str) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from msgspec.json import Decoder
 
 from bot.channels import Take
 from bot.channels.line.types import (
+    Appearance,
     BotInfo,
     Button,
     Card,
@@ -29,6 +30,7 @@ from bot.channels.line.types import (
     LineMessage,
     Person,
     Quota,
+    RichMenu,
     WebhookEndpoint,
     WebhookTest,
 )
@@ -41,6 +43,7 @@ CONNECTIONS = 50
 CONNECT_S = 5.0
 quote = partial(parse.quote, safe="")  # an id is one part of a path
 NOTHING: Mapping[str, str] = MappingProxyType({})
+OWN_APPEARANCE = Appearance()
 MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
 
 
@@ -75,15 +78,24 @@ class Client:
     """The API with the channel's access token. Every method raises ``Failure`` and nothing else.
 
     Args:
-        data_base_url: of the images people send.
+        data_base_url: of the files people send.
         timeout_s: of one request.
+        shown: above all messages.
     """
 
-    def __init__(self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        token: str,
+        base_url: str,
+        data_base_url: str = "",
+        timeout_s: float = 10.0,
+        shown: Appearance = OWN_APPEARANCE,
+    ) -> None:
         self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         self._base_url = base_url
         self._data_url = data_base_url or base_url
         self._timeout_s = timeout_s
+        self._shown = shown
         self._opening = asyncio.Lock()
         self._sdk: Any = None
         self._http: ClientSession | None = None
@@ -98,13 +110,13 @@ class Client:
     async def reply(self, token: str, messages: Sequence[LineMessage], quote_token: str = "") -> None:
         """Answer an event; the token works once, for about a minute."""
         sdk = await self.load()
-        request = sdk.ReplyMessageRequest(replyToken=token, messages=_messages(sdk, messages, quote_token))
+        request = sdk.ReplyMessageRequest(replyToken=token, messages=self._messages(sdk, messages, quote_token))
         _read(sdk.ReplyMessageResponse, await self._call("POST", "message/reply", request))
 
     async def push(self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = "") -> None:
         """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409 afterwards."""
         sdk = await self.load()
-        request = sdk.PushMessageRequest(to=to, messages=_messages(sdk, messages, quote_token))
+        request = sdk.PushMessageRequest(to=to, messages=self._messages(sdk, messages, quote_token))
         headers = {"X-Line-Retry-Key": retry_key}
         _read(sdk.PushMessageResponse, await self._call("POST", "message/push", request, headers))
 
@@ -141,25 +153,36 @@ class Client:
         profile = await self._get(sdk.UserProfileResponse, f"profile/{quote(user)}")
         return Person(profile.display_name, profile.language or "")
 
-    async def fetch_content(self, message_id: str, most: int, take: Take) -> bool | None:
-        """Pass an image to ``take``: whether it took all of it, or None while LINE still prepares the image.
+    async def fetch_content(
+        self, message_id: str, family: str, take: Take, timeout_s: float | None = None
+    ) -> bool | None:
+        """Pass a file to ``take``: whether it took all of it, or None while LINE still prepares the file.
 
         Args:
-            most: bytes; a larger file is a ``Failure``, and so is one that is no image.
+            family: the first part of the MIME type, such as ``image``; another one is a ``Failure``. Empty for any.
+            timeout_s: None for that of every request.
         """
-        async with self._send("GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content") as response:
+        url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
+        async with self._send("GET", url, timeout_s=timeout_s) as response:
             if response.status == 202:
                 return None
-            if not response.content_type.startswith("image/"):
-                raise Failure(f"{response.content_type} is no image", response.status)
-            size = 0
+            if family and not response.content_type.startswith(f"{family}/"):
+                raise Failure(f"{response.content_type} in place of {family}", response.status)
             async for piece in response.content.iter_any():
-                size += len(piece)
-                if size > most:
-                    raise Failure(f"more than {most} bytes", response.status)
                 if not take(piece):
                     return False
             return True
+
+    async def is_prepared(self, message_id: str) -> bool:
+        """Whether LINE has prepared a recording; a recording that LINE cannot prepare is a ``Failure``."""
+        url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content/transcoding"
+        async with self._send("GET", url) as response:
+            body = await read_beginning(response, MAX_ANSWER)
+        sdk = await self.load()
+        state = _read(sdk.GetMessageContentTranscodingResponse, body).status
+        if state == "failed":
+            raise Failure("LINE cannot prepare this recording")
+        return bool(state == "succeeded")
 
     async def get_bot(self) -> BotInfo:
         """The account of the access token."""
@@ -190,6 +213,49 @@ class Client:
         test = _read(sdk.TestWebhookEndpointResponse, await self._call("POST", "channel/webhook/test", request))
         return WebhookTest(bool(test.success), test.status_code, test.reason, test.detail)
 
+    async def get_default_menu(self) -> RichMenu | None:
+        """The menu that everybody sees who has none of their own, as far as it was set by this API."""
+        sdk = await self.load()
+        try:
+            menu_id = (await self._get(sdk.RichMenuIdResponse, "user/all/richmenu")).rich_menu_id
+            menu = await self._get(sdk.RichMenuResponse, f"richmenu/{quote(menu_id)}")
+        except Failure as failure:
+            if failure.status == 404:
+                return None
+            raise
+        return RichMenu(menu.rich_menu_id, menu.name)
+
+    async def create_menu(self, menu: RichMenu) -> str:
+        """Create a menu without a picture; its id."""
+        sdk = await self.load()
+        step = menu.width // len(menu.buttons)
+        areas = [
+            sdk.RichMenuArea(
+                bounds=sdk.RichMenuBounds(x=step * number, y=0, width=step, height=menu.height),
+                action=_action(sdk, button),
+            )
+            for number, button in enumerate(menu.buttons)
+        ]
+        size = sdk.RichMenuSize(width=menu.width, height=menu.height)
+        named = {"name": menu.name, "chatBarText": menu.title}
+        request = sdk.RichMenuRequest(size=size, selected=False, areas=areas, **named)
+        created = _read(sdk.RichMenuIdResponse, await self._call("POST", "richmenu", request))
+        return str(created.rich_menu_id)
+
+    async def upload_menu_picture(self, menu_id: str, png: bytes) -> None:
+        """Give a menu its picture, of at most 1 MB."""
+        url = f"{self._data_url}/v2/bot/richmenu/{quote(menu_id)}/content"
+        async with self._send("POST", url, png, {"Content-Type": "image/png"}):
+            pass
+
+    async def set_default_menu(self, menu_id: str) -> None:
+        """Show a menu to everybody who has none of their own."""
+        await self._call("POST", f"user/all/richmenu/{quote(menu_id)}")
+
+    async def delete_menu(self, menu_id: str) -> None:
+        """Delete a menu."""
+        await self._call("DELETE", f"richmenu/{quote(menu_id)}")
+
     async def load(self) -> Any:
         """Import LINE's SDK, once."""
         async with self._opening:
@@ -197,6 +263,14 @@ class Client:
                 self._sdk = await asyncio.to_thread(import_module, "linebot.v3.messaging")
                 gc.freeze()  # no full collection looks at the SDK's thousands of classes again
             return self._sdk
+
+    def _messages(self, sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
+        quotes = [quote_token or None, *[None] * len(messages)]
+        made = [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
+        if self._shown != OWN_APPEARANCE:
+            for one in made:
+                one.sender = sdk.Sender(name=self._shown.name or None, iconUrl=self._shown.icon_url or None)
+        return made
 
     async def _get(self, model: Any, path: str) -> Any:
         return _read(model, await self._call("GET", path))
@@ -209,17 +283,22 @@ class Client:
 
     @asynccontextmanager
     async def _send(
-        self, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = NOTHING
+        self,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = NOTHING,
+        timeout_s: float | None = None,
     ) -> AsyncIterator[ClientResponse]:
         """A response that is no refusal."""
         import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
 
         if self._http is None:
             self._http = open_session(self._base_url, connections=CONNECTIONS, connect_s=CONNECT_S)
-        typed = self._headers | dict(headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        typed = self._headers | ({"Content-Type": "application/json"} if body is not None else {}) | dict(headers)
         try:
             async with (
-                asyncio.timeout(self._timeout_s),
+                asyncio.timeout(timeout_s or self._timeout_s),
                 self._http.request(method, url, data=body, headers=typed, allow_redirects=False) as response,
             ):
                 if response.status >= 300:
@@ -231,17 +310,12 @@ class Client:
             raise Failure(f"no answer from LINE ({type(error).__name__})", maybe_done=True) from error
 
 
-def _messages(sdk: Any, messages: Sequence[LineMessage], quote_token: str) -> list[Any]:
-    quotes = [quote_token or None, *[None] * len(messages)]
-    return [_message(sdk, message, quote) for message, quote in zip(messages, quotes, strict=False)]
-
-
 def _message(sdk: Any, message: LineMessage, quote_token: str | None) -> Any:
-    if message.choice:
-        template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
-        return sdk.TemplateMessage(altText=message.text, template=template)
     items = [sdk.QuickReplyItem(action=_action(sdk, button)) for button in message.quick]
     quick_reply = sdk.QuickReply(items=items) if items else None
+    if message.choice:
+        template = sdk.ConfirmTemplate(text=message.text, actions=[_action(sdk, button) for button in message.choice])
+        return sdk.TemplateMessage(altText=message.text, template=template, quickReply=quick_reply)
     if message.card:
         return sdk.FlexMessage(altText=message.text, contents=_bubble(sdk, message.card), quickReply=quick_reply)
     if message.image:

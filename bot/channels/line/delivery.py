@@ -1,4 +1,5 @@
-"""How a reply leaves: by its reply token while that is valid, else by push, if allowed and paid for; never twice.
+"""How a reply leaves: by its reply token while that is valid, else by push, if allowed and paid for, else by the reply
+token of a press of its asker's button; never twice.
 
 The outcome of an attempt decides the next one. An attempt whose outcome is unknown is repeated with the same token;
 "Invalid reply token" for a young token then means that the message was delivered. A push carries a retry key made of
@@ -19,7 +20,7 @@ from msgspec.json import Decoder
 from bot.channels import AssertLease, KeyValue
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
-from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
+from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
 from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -50,7 +51,8 @@ class OutboundMessage:
         id: the delivery's, the same at every attempt.
         attempt: from 1.
         private: for one person alone: it is never pushed to a group instead.
-        free: it shows votes: it is sent by its reply token or not at all, as a push costs a message for each member.
+        free: it is sent by its reply token or not at all: it shows votes, or answers a press.
+        late: it brings a late answer, which waits for another press if this one's token does not work.
     """
 
     id: str
@@ -60,6 +62,7 @@ class OutboundMessage:
     messages: Sequence[LineMessage]
     private: bool = False
     free: bool = False
+    late: bool = False
 
     @property
     def key(self) -> str:
@@ -93,14 +96,17 @@ class Sender:
 
         Raises:
             DeliverLater: passing failure.
+            DeliverOnPress: its token is too old or used, and it may not be pushed.
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
             StoreUnavailable: the outcome of earlier attempts cannot be read, or this one's cannot be stored.
         """
         past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
         maybe_done = past != str(message.attempt - 1).encode()
-        if past != PUSHING and self._has_token(message, maybe_done) and await self._reply(message, maybe_done):
+        if past != PUSHING and await self._may_reply(message, maybe_done) and await self._reply(message, maybe_done):
             return
+        if message.late:
+            raise DeliverOnPress("the press came too late for its reply token")
         if message.free or (message.private and self._push_mode != "always"):
             log.info("delivery.not_pushed", delivery=message.id)
             return
@@ -112,12 +118,17 @@ class Sender:
             return False
         return await self._allowance.covers(await self._allowance.count_recipients(chat))
 
-    def _has_token(self, message: OutboundMessage, maybe_done: bool) -> bool:
+    async def pushes_all(self, chat: Chat) -> bool:
+        """Whether every answer is pushed, so that nobody waits for one that is late."""
+        return self._push_mode == "always" and await self.may_push(chat)
+
+    async def _may_reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Whether the reply token may be used. If it may have been used before, it shows that for its whole minute."""
-        life = MINUTE_MS if maybe_done else MINUTE_MS - MARGIN_MS
+        life = MINUTE_MS if maybe_done or message.free else MINUTE_MS - MARGIN_MS
         is_young = self._clock() - message.address.received_at < life
-        may_reply = self._push_mode != "always" or message.free
-        return may_reply and bool(message.address.reply_token) and is_young
+        if not (message.address.reply_token and is_young):
+            return False
+        return message.free or maybe_done or not await self.pushes_all(message.chat)
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Use the reply token; false if it is used or expired."""
@@ -161,14 +172,14 @@ class Sender:
 
     async def _allow_push(self, cost: int) -> None:
         if self._push_mode == "never":
-            raise DeliveryRefused("the reply token is too old or used, and LINE_PUSH is never")
+            raise DeliverOnPress("the reply token is too old or used, and LINE_PUSH is never")
         if not await self._allowance.covers(cost):
-            raise DeliveryRefused(f"this month's LINE messages do not cover a push to {cost}")
+            raise DeliverOnPress(f"this month's LINE messages do not cover a push to {cost}")
 
     async def _consequence(self, failure: Failure, attempt: int) -> DeliverLater | DeliveryRefused:
         if failure.is_used_up:
             await self._allowance.mark_used_up()
-            return DeliveryRefused("this month's LINE messages are used up")
+            return DeliverOnPress("this month's LINE messages are used up")
         if failure.status == 401:
             return TokenRefused("LINE refused LINE_CHANNEL_ACCESS_TOKEN: set a new one")
         if failure.status == 429 or failure.status >= 500 or not failure.status:
@@ -184,13 +195,13 @@ class Allowance:
     """Decides whether a push may be sent. If LINE does not say, it may: LINE itself refuses one too many.
 
     Args:
-        notify_used_up: called when the quota is used up.
+        notify: called with ``line_month_low`` when little is left, and with ``line_month`` when nothing is.
     """
 
-    def __init__(self, client: Client, kv: KeyValue, notify_used_up: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, client: Client, kv: KeyValue, notify: Callable[[str], Awaitable[None]]) -> None:
         self._client = client
         self._kv = kv
-        self._notify_used_up = notify_used_up
+        self._notify = notify
 
     async def count_recipients(self, chat: Chat) -> int:
         """How many messages a push counts as: one for each person who gets it."""
@@ -249,5 +260,4 @@ class Allowance:
         if await self._kv.incr(f"line:quota:warned:{level}", DAY_S) == 1:
             fix = "buy messages, or wait for next month" if level == 100 else "replies cost nothing, late answers do"
             log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
-        if level == 100:
-            await self._notify_used_up()
+        await self._notify("line_month" if level == 100 else "line_month_low")

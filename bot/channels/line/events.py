@@ -9,11 +9,16 @@ from msgspec.structs import replace
 from bot.channels import InboundEvent
 from bot.channels.line import Config
 from bot.channels.line.approvals import read_press
+from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
 from bot.channels.line.polls import kept_in, read_vote
+from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import Address, Chat, Content, DeliveryContext, Event, ImageSet, Mentionee, write_address
+from bot.file_types import MOST_BYTES, kind_of, type_of
+from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
 
 DAY_MS = 86_400_000
+RECORDINGS = {"image": "image/jpeg", "audio": "audio/mp4", "video": "video/mp4"}  # LINE converts what people send
 NOTHING = Content()
 NO_ALBUM = ImageSet()
 FIRST_TIME = DeliveryContext()
@@ -39,7 +44,8 @@ class Reader:
         arrival = self._read(event, chat, received_at)
         if arrival is None:
             return None
-        return kept_in(chat) if arrival.event == "vote" else chat.conversation, arrival
+        beside = {"vote": kept_in, "fetch": fetched_in}.get(arrival.event)
+        return beside(chat) if beside else chat.conversation, arrival
 
     def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
@@ -52,8 +58,9 @@ class Reader:
         if event.type == "messageEdited":
             return _edit(event, content, chat, received_at)
         pressed = event.postback.data if event.type == "postback" and event.postback else ""
-        decision, vote = read_press(pressed), read_vote(pressed)
-        if event.mode == "standby" or not (decision or vote or event.type in ("message", "follow", "join")):
+        decision, vote, fetch = read_press(pressed), read_vote(pressed), read_fetch(pressed)
+        is_known = decision or vote or fetch or event.type in ("message", "follow", "join")
+        if event.mode == "standby" or not is_known:
             return None
         if not self._is_allowed(event, chat):
             return None if chat.is_group else _canned(event, chat, received_at, "not_allowed", once="daily")
@@ -63,6 +70,8 @@ class Reader:
             poll, choice = vote
             pressing = _message_event(event, chat, received_at, ())
             return replace(pressing, event="vote", target=poll, choice=choice)
+        if fetch:
+            return _fetch(event, chat, received_at, *fetch)
         if event.type != "message":
             return _canned(event, chat, received_at, "greeting", once="ever")
         return _message(event, content, chat, received_at)
@@ -100,7 +109,8 @@ def _without(text: str, mentions: list[Mentionee]) -> str:
 def _message(event: Event, content: Content, chat: Chat, received_at: int) -> InboundEvent | None:
     parts = _parts(content, chat.is_group)
     if parts:
-        return _message_event(event, chat, received_at, parts)
+        said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+        return replace(_message_event(event, chat, received_at, parts), courtesy=said)
     if chat.is_group:
         return None
     kind = content.type if content.type in ("video", "audio", "file") else "other"
@@ -119,11 +129,22 @@ def _parts(content: Content, is_group: bool) -> tuple[Part, ...]:
     if content.type == "location":
         where = [content.title, content.address, f"{content.latitude}, {content.longitude}"]
         return (Text(_bracketed("location", where)),)
-    # An image that is not on LINE's servers is at a URL of the sender's choice: it is not fetched.
+    # What is not on LINE's servers is at a URL of the sender's choice: it is not fetched.
     is_ours = content.content_provider is None or content.content_provider.type == "line"
-    if content.type == "image" and content.id and is_ours:
-        return (Media(content.id, "image/jpeg"),)
-    return ()
+    media = _media(content) if content.id and is_ours else None
+    return (media,) if media else ()
+
+
+def _media(content: Content) -> Media | None:
+    """The picture, recording or file of a message, if it can be read."""
+    if content.type != "file":
+        mime = RECORDINGS.get(content.type, "")
+        return Media(content.id, mime) if mime else None
+    name, size = content.file_name or "", max(content.file_size or 0, 0)
+    mime = type_of(name)
+    if not mime or size > MOST_BYTES[kind_of(mime)]:
+        return None
+    return Media(content.id, mime, size, name=safe_name(name) or "file")
 
 
 def _bracketed(kind: str, details: list[str | None]) -> str:
@@ -154,6 +175,16 @@ def _canned(event: Event, chat: Chat, received_at: int, key: str, once: str = ""
 def _decision(event: Event, chat: Chat, received_at: int, question: str, approved: bool) -> InboundEvent:
     """A pressed button. Whether this person may decide is checked later."""
     return replace(_message_event(event, chat, received_at, ()), event="decision", target=question, approved=approved)
+
+
+def _fetch(event: Event, chat: Chat, received_at: int, language: str, mark: str) -> InboundEvent | None:
+    """A press of the button for late answers; others than the asker press in vain."""
+    user = event.source.user_id if event.source else None
+    if user is None or not is_asker(mark, user):
+        return None
+    pressing = _message_event(event, chat, received_at, ())
+    message = replace(pressing.message, author=Author(user, locale=language))
+    return replace(pressing, message=message, event="fetch", target=chat.conversation)
 
 
 def _message_event(event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]) -> InboundEvent:

@@ -1,4 +1,4 @@
-"""Images people send, fetched when LINE has prepared them."""
+"""Files people send, fetched when LINE has prepared them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import structlog
 
 from bot.channels import Take
 from bot.channels.line.client import Client, Failure
+from bot.file_types import kind_of
 from bot.transcript import Media
 
 log = structlog.stdlib.get_logger(__name__)
 
-MAX_IMAGE = 10 * 1024 * 1024  # bytes; LINE takes no larger image
-FETCH_S = 10.0
+PICTURE_S = 10.0
+FILE_S = 45.0  # a recording is converted first; a reply token lives about a minute
 POLL_S = 0.5
 
 
@@ -24,12 +25,21 @@ class Files:
         self._client = client
 
     async def fetch(self, media: Media, take: Take) -> bool:
-        """Pass an image's content to ``take``; false if any of it is missing. Never raises."""
+        """Pass a file's content to ``take``; false if any of it is missing. Never raises."""
+        kind = kind_of(media.mime)
+        family = "" if media.name else kind
+        timeout_s = None if family == "image" else FILE_S
         try:
-            async with asyncio.timeout(FETCH_S):
-                while (is_whole := await self._client.fetch_content(media.ref, MAX_IMAGE, take)) is None:  # noqa: ASYNC110 -- LINE does not say when it is ready
-                    await asyncio.sleep(POLL_S)
+            async with asyncio.timeout(timeout_s or PICTURE_S):
+                while (is_whole := await self._client.fetch_content(media.ref, family, take, timeout_s)) is None:
+                    await self._wait(media.ref, is_recording=family in ("audio", "video"))
                 return is_whole
         except (TimeoutError, Failure) as error:
             log.info("media.not_fetched", cause=str(error) or "not in time")
             return False
+
+    async def _wait(self, message_id: str, *, is_recording: bool) -> None:
+        """Wait until another request may find the file; LINE says of recordings alone how far it is."""
+        await asyncio.sleep(POLL_S)
+        while is_recording and not await self._client.is_prepared(message_id):  # noqa: ASYNC110 -- LINE does not say when
+            await asyncio.sleep(POLL_S)

@@ -17,8 +17,11 @@ MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
 
 
-async def find_pictures(reply: Reply, files: Files) -> tuple[Reply, list[str]]:
+async def find_pictures(reply: Reply, files: Files, *, is_late: bool = False) -> tuple[Reply, list[str]]:
     """The https addresses of the pictures that LINE can show, and the reply with the words of the others.
+
+    Args:
+        is_late: the pictures, which are kept for a day, may be gone.
 
     Raises:
         StoreUnavailable: the addresses cannot be made.
@@ -27,7 +30,8 @@ async def find_pictures(reply: Reply, files: Files) -> tuple[Reply, list[str]]:
     most = MAX_PICTURES - (reply.poll is not None)
     for file in reply.files:
         fits = len(shown) < most and file.mime in MIMES and file.size <= MAX_PREVIEW
-        url = await files.url(file) if fits else ""
+        is_there = fits and not (is_late and await files.read(file) is None)
+        url = await files.url(file) if is_there else ""
         if url.startswith("https://"):
             shown.append(url)
         else:

@@ -3,13 +3,16 @@
     channel     the Protocol's class        types      Slack's data as structs
     inbound     the webhook endpoint        events     from an event to what stands in the inbox
     client      the API, by Slack's SDK     lookups    people, earlier messages, the bot's own ids
-    formatting  mrkdwn, and long answers    files      the images people send
-    approvals   questions with buttons      delivery   post, or finish the stream
+    formatting  mrkdwn, and long answers    files      the files people send
+    approvals   questions with buttons      delivery   how a reply leaves
     presence    status line, stop button    doctor     for kaiwa doctor
 
     transport   Bolt, and Socket Mode       messages   one message, posted once
     streaming   an answer as it is written  assistant  the assistant's pane
+    live_answer what is to be shown of it   writers    streams, and drafts in a 1:1
+    answers     post, or finish the stream  cards      tool calls of a stream
     tasks       background tasks            polls      votes by button
+    feedback    buttons below answers       answer_blocks  what an answer's message holds
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """
@@ -38,6 +41,7 @@ class Config(BaseModel):
         slack_signing_secret: empty: no webhook, events come by Socket Mode.
         slack_app_token: empty: no Socket Mode.
         slack_follow_threads: threads the bot takes part in go on without a mention.
+        slack_feedback: answers have buttons for feedback.
         allowed_users: user ids; empty for everybody.
         allowed_channels: channel ids; empty for all. A 1:1 is no channel.
     """
@@ -47,6 +51,7 @@ class Config(BaseModel):
     slack_app_token: Secret = NO_SECRET
     slack_api_base_url: SlackURL = "https://slack.com/api/"
     slack_follow_threads: bool = False
+    slack_feedback: bool = True
     allowed_users: Names = ()
     allowed_channels: Names = ()
 

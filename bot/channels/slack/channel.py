@@ -12,11 +12,14 @@ from starlette.routing import BaseRoute, Route
 
 from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Reply, Take
 from bot.channels.slack import Config
+from bot.channels.slack.answer_blocks import AnswerBlocks
+from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals, read_press
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.client import Client
-from bot.channels.slack.delivery import Sender, StreamDelivery
+from bot.channels.slack.delivery import Sender
 from bot.channels.slack.events import Reader, ReceivedEvent
+from bot.channels.slack.feedback import Feedback, read_rating
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import split
 from bot.channels.slack.inbound import PATH, WebhookReceiver
@@ -72,11 +75,13 @@ class Slack(Channel):
         self._assistant = Assistant(self._client, people, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
-        stream_delivery = StreamDelivery(self._client, streaming, self.identity, messages)
+        blocks = AnswerBlocks(host.texts, host.language, asks=config.slack_feedback)
+        answers = Answers(self._client, streaming, self.identity, messages, blocks)
         self._approvals = Approvals(self._client, messages, host)
         uploads = Uploads(self._client, config, messages, host.files, host.kv)
         polls = Polls(self._client, messages, host.texts)
-        self._sender = Sender(self._client, messages, stream_delivery, self._approvals, uploads, polls)
+        self._sender = Sender(self._client, answers, self._approvals, uploads, polls)
+        self._feedback = Feedback(self._client, config, people, host, self.tasks)
         self._files = Files(self._client, config)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._app = bolt_app(self._client.sdk, self._on_event, self._on_command, self._on_press)
@@ -125,6 +130,11 @@ class Slack(Channel):
         """One beside the channel and all its threads: a change of a message waits for no answer there."""
         return kept_in(chat_of(conversation).channel)
 
+    def shows_polls(self, address: str) -> bool:
+        """Not the answer to a slash command of a channel, which goes to whoever gave it."""
+        where = read_address(address)
+        return not where.response_url or where.channel.startswith("D")
+
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
         chat = chat_of(conversation)
@@ -153,6 +163,8 @@ class Slack(Channel):
         if reply.takes_back is not None:
             return [reply]
         pieces = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
+        pieces = [replace(reply, text=piece, files=(), poll=None, model="") for piece in split(reply.text)]
+        pieces[-1] = replace(pieces[-1], model=reply.model)  # feedback is asked for below the last one
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
         return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
 
@@ -175,6 +187,9 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
+        if given := read_rating(payload, self._config):
+            await self._feedback.take(given)
+            return
         await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:

@@ -1,7 +1,4 @@
-"""How a reply leaves: as a message, as the end of its stream, as a question, or for one person alone; never twice.
-
-A streamed answer has its message already: delivery makes that message exactly the answer, at every attempt.
-"""
+"""How a reply leaves: as an answer, as a question, as a poll, as a file, or for one person alone; never twice."""
 
 from __future__ import annotations
 
@@ -9,46 +6,41 @@ from collections.abc import Collection
 from typing import Any
 
 import structlog
-from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
+from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
-from bot.channels.slack.lookups import Identity
-from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.polls import Polls
-from bot.channels.slack.streaming import Stream, Streaming
 from bot.channels.slack.types import Address
 from bot.channels.slack.uploads import Uploads, file_ids_of
-from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
+from bot.errors import DeliverLater, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)
 
 LAST_WAIT_S = 600.0
-STILL_STREAMING = "streaming_state_conflict"
 
 
 class Sender:
     """Posts replies.
 
     Args:
-        stream_delivery: finishes answers that were streamed.
+        answers: posts answers, and finishes those that were streamed.
         uploads: shares files.
     """
 
     def __init__(
         self,
         client: Client,
-        messages: Messages,
-        stream_delivery: StreamDelivery,
+        answers: Answers,
         approvals: Approvals,
         uploads: Uploads,
         polls: Polls,
     ) -> None:
         self._client = client
-        self._messages = messages
-        self._stream_delivery = stream_delivery
+        self._answers = answers
         self._approvals = approvals
         self._uploads = uploads
         self._polls = polls
@@ -81,7 +73,7 @@ class Sender:
             await self._take_back(address, delivery.turn_id, reply.takes_back, assert_lease)
             return None
         if reply.question is not None:
-            await self._stream_delivery.discard(address, delivery.turn_id)
+            await self._answers.discard(address, delivery.turn_id)
             return await self._approvals.ask(conversation, address, delivery, reply.question, assert_lease)
         if reply.poll and reply.settles:
             await self._polls.update(address, reply.poll, assert_lease)
@@ -100,14 +92,15 @@ class Sender:
     ) -> None:
         """Delete a turn's stream, and the messages and files of its deliveries."""
         await assert_lease()
-        await self._stream_delivery.discard(address, turn_id)
+        await self._answers.discard(address, turn_id)
         if not delivery_ids:
             return
         file_ids = await self._uploads.file_ids(delivery_ids)
-        for message in await self._messages.read_recent(address.channel, address.thread, address.ts):
-            if delivery_id_of(message) in delivery_ids or file_ids.intersection(file_ids_of(message)):
-                await assert_lease()
-                await self._messages.delete(address.channel, str(message["ts"]))
+
+        def is_one(message: Any) -> bool:
+            return delivery_id_of(message) in delivery_ids or not file_ids.isdisjoint(file_ids_of(message))
+
+        await self._answers.delete(address, is_one, assert_lease)
 
     async def _share(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> bool:
         """Share the file of a delivery that has one (``Slack.split``). An answer for one person alone has its words."""
@@ -119,8 +112,7 @@ class Sender:
     async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
         if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text)):
             return
-        if not await self._stream_delivery.finish(address, delivery, text, assert_lease):
-            await self._messages.send(address, delivery, {"markdown_text": text}, assert_lease)
+        await self._answers.send(address, delivery, text, assert_lease)
 
     async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
         """Post for one person alone; if that is impossible, nothing is posted."""
@@ -148,99 +140,3 @@ def _ephemeral(address: Address, text: str) -> dict[str, object]:
         "blocks": [markdown_block(text)],
     }
     return payload | {"thread_ts": address.thread} if address.thread else payload
-
-
-class StreamDelivery:
-    """Writes answers into the messages that streamed them."""
-
-    def __init__(self, client: Client, streaming: Streaming, identity: Identity, messages: Messages) -> None:
-        self._client = client
-        self._streams = streaming.streams
-        self._streaming = streaming
-        self._identity = identity
-        self._messages = messages
-
-    async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
-        """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
-
-        The stream is for the turn's first delivery alone, at each of its attempts.
-
-        Raises:
-            DeliverLater: passing failure.
-            LeaseLost: from ``assert_lease``.
-        """
-        await self._streaming.wait_until_settled(delivery.turn_id)
-        try:
-            stream = await self._claim_stream(address, delivery)
-            if stream is None:
-                return False
-            await assert_lease()
-            if await self._fill(stream, text):
-                return True
-            await self._streams.delete(delivery.turn_id)
-        except StoreUnavailable as error:
-            raise DeliverLater("the store does not say whether the answer was streamed", FIRST_WAIT_S) from error
-        return False
-
-    async def discard(self, address: Address, turn_id: str) -> None:
-        """Delete a turn's stream: its answer is void, or belongs below the question that the turn asks.
-
-        Raises:
-            DeliverLater: passing failure.
-        """
-        await self._streaming.wait_until_settled(turn_id)
-        try:
-            if (stream := await self._streams.get(turn_id)) is None:
-                return
-            if ts := stream.ts or await self._find(stream, address.ts):
-                target = {"channel": stream.channel, "ts": ts}
-                await self._client.post_checked("chat.stopStream", **target)
-                await self._messages.delete(**target)
-            await self._streams.delete(turn_id)
-        except StoreUnavailable as error:
-            raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
-
-    async def _claim_stream(self, address: Address, delivery: Delivery) -> Stream | None:
-        """The delivery's stream, stored as its own."""
-        stream = await self._streams.get(delivery.turn_id)
-        if stream is None or stream.delivery not in ("", delivery.id):
-            return None
-        if not stream.ts:
-            stream = replace(stream, ts=await self._find(stream, address.ts))
-        if not stream.ts:
-            await self._streams.delete(delivery.turn_id)
-            return None
-        if not stream.delivery:
-            stream = replace(stream, delivery=delivery.id)
-            await self._streams.save(delivery.turn_id, stream)
-        return stream
-
-    async def _find(self, stream: Stream, since: str) -> str:
-        """The timestamp of a stream that Slack may have started; empty if it did not."""
-        messages = await self._messages.read_recent(stream.channel, stream.thread, since)
-        return next((str(message["ts"]) for message in messages if self._is_ours(message)), "")
-
-    def _is_ours(self, message: Any) -> bool:
-        is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
-        return is_ours and "streaming_state" in message and not delivery_id_of(message)
-
-    async def _fill(self, stream: Stream, text: str) -> bool:
-        """Make the message exactly the answer; false if that failed and the message is deleted."""
-        target = {"channel": stream.channel, "ts": stream.ts}
-        stopped = await self._client.post_checked("chat.stopStream", **target)
-        # A changed block shows no "(edited)". Messages whose stream has ended or expired take it as well.
-        updated = await self._client.post_checked(
-            "chat.update",
-            **target,
-            text=text[:FALLBACK_CAP],
-            blocks=[markdown_block(text)],
-            metadata=delivery_metadata(stream.delivery),
-        )
-        if updated.ok:
-            return True
-        if updated.error == STILL_STREAMING:
-            raise DeliverLater(f"chat.stopStream: {stopped.error or updated.error}", FIRST_WAIT_S)
-        log.warning("slack.stream_unfinished", cause=updated.error)
-        if updated.error != GONE:
-            await self._messages.delete(**target)
-        return False

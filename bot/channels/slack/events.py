@@ -11,6 +11,7 @@ from bot.channels import Host, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
 from bot.channels.slack.types import (
+    CLIPS,
     DELETED_SUBTYPES,
     MESSAGE_SUBTYPES,
     Address,
@@ -24,6 +25,8 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.commands import SpokenCommands
+from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
+from bot.safe_text.names import safe_name
 from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
 
@@ -207,7 +210,7 @@ class Reader:
         ]
         unread = [_unreadable_file(file) for file in files if not file.is_readable]
         content = "\n\n".join(filter(None, (plain_text(text), *shared, *unread)))
-        return ((Text(content),) if content else ()) + images(files)
+        return ((Text(content),) if content else ()) + media_of(files)
 
     def _is_relevant(self, event: Event, posted: SlackMessage, bot_users: frozenset[str]) -> bool:
         return bool(event.channel) and _is_person(posted, bot_users) and self._is_allowed(event, posted)
@@ -227,18 +230,27 @@ def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
     return bool(posted.user) and posted.user not in bot_users | {SLACKBOT} and not posted.bot_id and not posted.app_id
 
 
-def images(files: list[File]) -> tuple[Media, ...]:
-    """The images that a model can read."""
+def media_of(files: list[File]) -> tuple[Media, ...]:
+    """The files that can be read."""
     return tuple(
-        Media(file.url_private or file.id or "", file.mimetype or "", file.size or 0)
-        for file in files
-        if file.is_readable
+        Media(file.ref, file.mime, max(file.size or 0, 0), name=_name(file)) for file in files if file.is_readable
     )
 
 
+def _name(file: File) -> str:
+    """The name; a picture and a clip that was recorded for the message need none, a canvas has a title."""
+    if kind_of(file.mime) == "image" or file.subtype in CLIPS:
+        return ""
+    return safe_name((file.title if file.mime == CANVAS else None) or file.name or "")
+
+
 def _unreadable_file(file: File) -> str:
+    name = safe_name(file.name or "") or "without a name"
+    if file.is_too_large:
+        most = MOST_BYTES[kind_of(file.mime)] // MIB
+        return f"[attached file, larger than the {most} MB that can be read: {name}]"
     kind = f", {file.mimetype}" if file.mimetype else ""
-    return f"[attached file, not readable here: {file.name or 'without a name'}{kind}]"
+    return f"[attached file, not readable here: {name}{kind}]"
 
 
 def _message(chat: Chat, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:

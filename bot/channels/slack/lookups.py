@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bot.channels import InboundEvent, KeyValue
 from bot.channels.slack.client import Client
-from bot.channels.slack.events import images
+from bot.channels.slack.events import media_of
 from bot.channels.slack.formatting import mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import EVENT_TYPE
 from bot.channels.slack.tasks import Timing
@@ -98,13 +98,13 @@ def _people_in(messages: Sequence[SlackMessage]) -> set[str]:
 
 
 def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
-    """The event with the images of its message in the thread, which a mention lacks."""
+    """The event with the files of its message in the thread, which a mention lacks."""
     address = read_address(arrival.address)
     message = arrival.message
     if not address.partial or any(isinstance(part, Media) for part in message.parts):
         return arrival
     files = next((posted.files for posted in messages if posted.ts == address.ts), None) or []
-    return replace(arrival, message=replace(message, parts=(*message.parts, *images(files))))
+    return replace(arrival, message=replace(message, parts=(*message.parts, *media_of(files))))
 
 
 def _with_author(arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]) -> InboundEvent:

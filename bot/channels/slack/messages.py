@@ -53,11 +53,33 @@ class Messages:
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
         """
-        self._check_limit(address.channel)
-        if delivery.attempts > 1 and (earlier := await self._find(address, delivery.id)):
+        if earlier := await self.find(address, delivery):
             return Sent(address.channel, earlier)
+        return self.sent(address, await self.post(address, delivery, content, assert_lease))
+
+    async def find(self, address: Address, delivery: Delivery) -> str:
+        """The timestamp of an earlier attempt that arrived after all; empty if none did.
+
+        Raises:
+            DeliverLater: Slack does not answer, or takes no messages there for now.
+        """
+        self._check_limit(address.channel)
+        if delivery.attempts <= 1:
+            return ""
+        messages = await self.read_recent(address.channel, address.thread, address.ts)
+        return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery.id), "")
+
+    async def post(
+        self, address: Address, delivery: Delivery, content: Mapping[str, object], assert_lease: AssertLease
+    ) -> ApiResponse:
+        """Post a message with its delivery's id; a refusal is the caller's.
+
+        Raises:
+            DeliverLater: Slack does not answer; it may have posted the message.
+            LeaseLost: from ``assert_lease``.
+        """
         await assert_lease()
-        response = await self._client.post(
+        return await self._client.post(
             "chat.postMessage",
             channel=address.channel,
             thread_ts=address.thread or None,
@@ -66,6 +88,14 @@ class Messages:
             unfurl_media=False,
             metadata=delivery_metadata(delivery.id),
         )
+
+    def sent(self, address: Address, response: ApiResponse) -> Sent:
+        """Where the message was posted.
+
+        Raises:
+            DeliverLater: passing failure.
+            DeliveryRefused: final failure.
+        """
         if not response.ok:
             raise self._error("chat.postMessage", address.channel, response)
         return Sent(str(response.data.get("channel", address.channel)), str(response.data.get("ts", "")))
@@ -100,11 +130,6 @@ class Messages:
         deleted = await self._client.post_checked("chat.delete", channel=channel, ts=ts)
         if not deleted.ok and deleted.error != GONE:
             log.warning("slack.message_not_deleted", cause=deleted.error)
-
-    async def _find(self, address: Address, delivery_id: str) -> str:
-        """The timestamp of an earlier attempt that arrived after all; empty if none did."""
-        messages = await self.read_recent(address.channel, address.thread, address.ts)
-        return next((str(message["ts"]) for message in messages if delivery_id_of(message) == delivery_id), "")
 
     def _check_limit(self, channel: str) -> None:
         """Raise while Slack's rate limit for this channel holds; other channels go on."""

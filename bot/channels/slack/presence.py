@@ -10,7 +10,7 @@ import structlog
 
 from bot.channels import Host, KeyValue
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client
-from bot.channels.slack.streaming import Streaming, can_stream
+from bot.channels.slack.streaming import Streaming, can_be_draft, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
@@ -54,7 +54,7 @@ class Presence:
         """A turn's watcher."""
         language = address.language or self._language
         async with self._status.live_view(address, language) as line, self._buttons.live_view(address, line):
-            if can_stream(address):
+            if can_stream(address) or can_be_draft(address):
                 async with self._streaming.live_view(address) as answer:
                     yield BothWatchers(line, answer)
             else:

@@ -1,8 +1,7 @@
-"""Answers shown while they are written, as a Slack stream, in the background."""
+"""Answers shown while they are written, in the background: as a stream in a thread, as a draft elsewhere in a 1:1."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,26 +12,25 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import KeyValue
+from bot.channels.slack.cards import Card
 from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client
-from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
+from bot.channels.slack.live_answer import Addition, LiveAnswer
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
-from bot.channels.utf16 import head, units
+from bot.channels.slack.writers import REFUSED_S, DraftWriter, Pause, StreamWriter, Writer
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.live_events import AnswerRestarted, AnswerText, LiveEvent, ToolStarted, TurnStarted, Watcher
+from bot.live_events import Watcher
 from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
 
-REFUSED_S = 1_800.0
 # These refusals hold for the whole workspace, any other for one channel.
 WORKSPACE_ERRORS = (
     *("unknown_method", "method_deprecated", "feature_disabled", "feature_not_enabled", "not_agent_app"),
     *("missing_scope", "not_allowed_token_type", "no_permission", "ekm_access_denied", *TOKEN_ERRORS),
 )
 KEPT_S = 7 * 86_400  # a delivery waits no longer
-ENOUGH = 80  # characters; a shorter answer arrives as fast in one piece
-BREAK = "\n\n"
+WRITTEN = 200  # turns whose messages this process knows as its own
 
 
 def can_stream(address: Address) -> bool:
@@ -40,52 +38,10 @@ def can_stream(address: Address) -> bool:
     return bool(address.thread and address.user and address.team) and not address.response_url
 
 
-class LiveAnswer:
-    """Shows one turn's text (``bot.live_events.Watcher``).
-
-    Args:
-        under_way: the answers by turn id, until each has settled.
-    """
-
-    def __init__(self, address: Address, under_way: dict[str, LiveAnswer]) -> None:
-        self.address = address
-        self.turn_id = ""
-        self.buffer = StreamBuffer()
-        self.changed = asyncio.Event()
-        self.ended = asyncio.Event()
-        self.settled = asyncio.Event()
-        self._under_way = under_way
-        self._before: LiveAnswer | None = None  # of the same turn, which has been restarted
-
-    async def show(self, event: LiveEvent) -> None:
-        """Take an event; its text is sent in the background."""
-        match event:
-            case TurnStarted(turn_id):
-                self.turn_id = turn_id
-                self._before = self._under_way.get(turn_id)
-                self._under_way[turn_id] = self
-            case AnswerText(text):
-                self.buffer.add(text)
-            case ToolStarted():
-                self.buffer.pause()
-            case AnswerRestarted():
-                self.buffer.restart()
-            case _:
-                return
-        self.changed.set()
-
-    def end(self) -> None:
-        """The turn is over: the rest of the text comes with its delivery."""
-        self.ended.set()
-        self.changed.set()
-
-    def settle(self) -> None:
-        """Mark that nothing more is sent to Slack."""
-        self.settled.set()
-        if self._under_way.get(self.turn_id) is self:
-            del self._under_way[self.turn_id]
-            if self._before is not None and not self._before.settled.is_set():
-                self._under_way[self.turn_id] = self._before
+def can_be_draft(address: Address) -> bool:
+    """Whether an answer can be a draft: in a 1:1 outside of threads, where Slack has no streams."""
+    is_direct = address.channel.startswith("D") and not address.thread
+    return is_direct and bool(address.ts and address.user and address.team) and not address.response_url
 
 
 class Streaming:
@@ -99,17 +55,24 @@ class Streaming:
         self.streams = StreamStore(kv)
         self._client = client
         self._tasks = tasks
-        self._pace_s = timing.pace_s
+        self._timing = timing
         self._limits = StreamLimits(timing.start_s)
+        self._no_chunks = Pause()
+        self._busy = Pause()
         self._under_way: dict[str, LiveAnswer] = {}
+        self._written: dict[str, tuple[Card, ...]] = {}
 
     @asynccontextmanager
     async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
         """A turn's answer. When the context ends the stream stays for the delivery."""
-        answer = LiveAnswer(address, self._under_way)
+        shows_cards = can_stream(address) and not self._no_chunks.left_s and self._limits.allows(address)
+        answer = LiveAnswer(address, self._under_way, shows_cards=shows_cards)
         self._tasks.start(self._show(answer))
         try:
             yield answer
+        except BaseException:  # also a cancelled turn, which another process goes on with
+            answer.is_broken_off = True
+            raise
         finally:
             answer.end()
 
@@ -118,11 +81,15 @@ class Streaming:
         while answer := self._under_way.get(turn_id):
             await answer.settled.wait()
 
+    def written(self, turn_id: str) -> tuple[Card, ...] | None:
+        """The cards of a turn whose message this process has written, and writes no more; None for another's."""
+        return self._written.get(turn_id)
+
     async def _show(self, answer: LiveAnswer) -> None:
         try:
             await self._wait_for_enough(answer)
-            if not answer.ended.is_set() and (stream := await self._start_stream(answer)):
-                await self._append(answer, stream)
+            if not answer.ended.is_set():
+                await self._write(answer)
         except StoreUnavailable:
             log.warning("slack.stream_skipped", cause="the store does not answer")
         except DeliverLater as later:
@@ -131,17 +98,41 @@ class Streaming:
             answer.settle()
 
     async def _wait_for_enough(self, answer: LiveAnswer) -> None:
-        """Wait for enough text, then a moment longer: an answer that ends by then is posted whole."""
+        """Wait for a slow call, or for enough text and a moment longer: an answer that ends by then is posted whole."""
         while not answer.ended.is_set():
             answer.changed.clear()
             if answer.buffer.is_enough:
-                await wait_for_event(answer.ended, self._pace_s)
+                await wait_for_event(answer.ended, self._timing.pace_s)
                 if answer.buffer.is_enough:
+                    return
+            elif answer.calls:
+                await wait_for_event(answer.changed, self._timing.card_s)
+                if not answer.changed.is_set():
                     return
             else:
                 await answer.changed.wait()
 
-    async def _start_stream(self, answer: LiveAnswer) -> Stream | None:
+    async def _write(self, answer: LiveAnswer) -> None:
+        writer = self._writer(answer)
+        if (stream := await self._start_stream(answer, writer)) is None:
+            return
+        try:
+            await self._append(answer, stream, writer)
+        except DeliverLater as later:
+            log.info("slack.stream_skipped", cause=str(later))
+            if writer.is_draft:  # Slack may carry out the change later, and undo the answer
+                return
+        await answer.ended.wait()
+        self._written[answer.turn_id] = answer.cards.at_end()
+        while len(self._written) > WRITTEN:
+            del self._written[next(iter(self._written))]
+
+    def _writer(self, answer: LiveAnswer) -> Writer:
+        if can_stream(answer.address):
+            return StreamWriter(self._client, answer.address, self._no_chunks, self._timing.pace_s)
+        return DraftWriter(self._client, answer.address, answer.turn_id, self._busy, self._timing)
+
+    async def _start_stream(self, answer: LiveAnswer, writer: Writer) -> Stream | None:
         """Start the turn's stream, unless another process may have started one.
 
         Raises:
@@ -150,10 +141,13 @@ class Streaming:
         address, turn_id = answer.address, answer.turn_id
         if not self._limits.allow(address) or await self.streams.get(turn_id):
             return None
-        expected = Stream(address.channel, address.thread)
+        first = answer.buffer.take() if writer.is_draft else ""
+        if writer.is_draft and not first:
+            return None
+        expected = Stream(address.channel, address.thread, is_draft=writer.is_draft)
         await self.streams.save(turn_id, expected)
         try:
-            started = await self._start(address)
+            started = await writer.start(first)
         except DeliverLater:
             self._limits.block(address.team, AWAY_S)
             raise
@@ -162,16 +156,14 @@ class Streaming:
             await self.streams.delete(turn_id)
             return None
         stream = replace(expected, ts=str(started.data.get("ts", "")))
-        return stream if stream.ts and await self._save_started(turn_id, expected, stream) else None
-
-    async def _start(self, address: Address) -> ApiResponse:
-        return await self._client.post(
-            "chat.startStream",
-            channel=address.channel,
-            thread_ts=address.thread,
-            recipient_user_id=address.user,
-            recipient_team_id=address.team,
-        )
+        if not stream.ts or not await self._save_started(turn_id, expected, stream):
+            return None
+        if answer.is_broken_off and stream.is_draft:
+            # Another process may have delivered before it could know of this draft, which nobody else would finish.
+            await self._remove(stream)
+            await self.streams.delete(turn_id)
+            return None
+        return stream
 
     async def _save_started(self, turn_id: str, expected: Stream, stream: Stream) -> bool:
         """Store the stream before its text is sent, unless another process has delivered the answer meanwhile."""
@@ -185,24 +177,23 @@ class Streaming:
         return False
 
     async def _remove(self, stream: Stream) -> None:
-        await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
+        if not stream.is_draft:
+            await self._client.post("chat.stopStream", channel=stream.channel, ts=stream.ts)
         await self._client.post("chat.delete", channel=stream.channel, ts=stream.ts)
 
-    async def _append(self, answer: LiveAnswer, stream: Stream) -> None:
-        """Append text until the turn ends or Slack takes no more."""
-        unsent = ""
+    async def _append(self, answer: LiveAnswer, stream: Stream, writer: Writer) -> None:
+        """Append text and cards until the turn ends or Slack takes no more."""
+        unsent = Addition()
         while not answer.ended.is_set():
             answer.changed.clear()
-            unsent += answer.buffer.take()
-            pause_s = self._pace_s
+            unsent = unsent.then(answer.take())
+            pause_s = writer.pause_s
             if unsent:
-                added = await self._client.post(
-                    "chat.appendStream", channel=stream.channel, ts=stream.ts, markdown_text=unsent
-                )
+                added = await writer.add(stream.ts, unsent)
                 if added.retry_after:
                     pause_s = added.retry_after
                 elif added.ok:
-                    unsent = ""
+                    unsent = Addition()
                 else:
                     log.info("slack.stream_refused", cause=added.error)
                     return
@@ -223,11 +214,15 @@ class StreamLimits:
         self._start_s = start_s
         self._blocked: dict[str, float] = {}
 
-    def allow(self, address: Address) -> bool:
-        """Whether a stream may start now; if so, the next must wait a little."""
+    def allows(self, address: Address) -> bool:
+        """Whether a stream may start now."""
         now = time.monotonic()
         self._blocked = {id: until for id, until in self._blocked.items() if until > now}
-        if address.team in self._blocked or address.channel in self._blocked:
+        return address.team not in self._blocked and address.channel not in self._blocked
+
+    def allow(self, address: Address) -> bool:
+        """Whether a stream may start now; if so, the next must wait a little."""
+        if not self.allows(address):
             return False
         self.block(address.team, self._start_s)
         return True
@@ -249,12 +244,16 @@ class Stream(Struct, frozen=True, omit_defaults=True):
     Attributes:
         ts: its timestamp; empty while it is unknown whether Slack has started the stream.
         delivery: the id of the only delivery that may use it; empty before the first.
+        is_draft: no stream but a posted message that is changed.
+        cards: of the turn's calls, for the delivery.
     """
 
     channel: str
     thread: str
     ts: str = ""
     delivery: str = ""
+    is_draft: bool = False
+    cards: tuple[Card, ...] = ()
 
 
 _decode = Decoder(Stream).decode
@@ -289,44 +288,3 @@ class StreamStore:
 
 def _key(turn_id: str) -> str:
     return f"slack:stream:{turn_id}"
-
-
-class StreamBuffer:
-    """Text of an answer that is not in its stream yet."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._length = 0
-        self._shown = 0
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether there is enough text to start a stream."""
-        return self._length >= ENOUGH
-
-    def add(self, text: str) -> None:
-        """Add text."""
-        self._pieces.append(text)
-        self._length += len(text)
-
-    def pause(self) -> None:
-        """Drop the text before a tool call; if Slack shows a part of it, keep the rest and end its paragraph."""
-        self._set_waiting("".join(self._pieces).rstrip() + BREAK if self._shown else "")
-
-    def restart(self) -> None:
-        """Drop the text so far; if Slack shows some of it, end its paragraph."""
-        self._set_waiting(BREAK if self._shown else "")
-
-    def take(self) -> str:
-        """The text to show now; in all no more than one message holds."""
-        waiting = "".join(self._pieces)
-        if not waiting.strip():
-            return ""
-        ready = waiting[: open_tag_start(waiting)]
-        self._set_waiting(waiting[len(ready) :])
-        text = head(without_broadcasts(ready), LIMIT - self._shown)
-        self._shown += units(text)
-        return text
-
-    def _set_waiting(self, text: str) -> None:
-        self._pieces, self._length = [text], len(text)

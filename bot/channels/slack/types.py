@@ -7,14 +7,16 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct, ValidationError, convert
 from msgspec.json import Decoder
 
+from bot.file_types import CANVAS, MOST_BYTES, kind_of, type_of
 from bot.transcript import encode
 
 T = TypeVar("T")
 
 MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast", "me_message")
 DELETED_SUBTYPES = ("tombstone",)
-IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
-MAX_IMAGE = 10 * 1024 * 1024
+HTML = "text/html"
+VOICE = "slack_audio"  # a voice clip, which Slack may call a video
+CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
 
 
 class Chat(NamedTuple):
@@ -90,14 +92,33 @@ class File(Struct, frozen=True):
 
     id: str | None = None
     name: str | None = None
+    title: str | None = None
     mimetype: str | None = None
     url_private: str | None = None
     size: int | None = None
+    subtype: str | None = None
+
+    @property
+    def mime(self) -> str:
+        """The type, if it is one that can be read; empty for others."""
+        mime = type_of(self.name or "", self.mimetype or "")
+        return mime.replace("video/", "audio/") if self.subtype == VOICE else mime
+
+    @property
+    def ref(self) -> str:
+        """The address; the id where the file may be a page, which could be the login page: Slack is asked for it."""
+        is_page = self.mime == CANVAS or self.mimetype == HTML
+        return (self.id if is_page else self.url_private or self.id) or ""
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the file would be read if it were smaller."""
+        return bool(self.mime) and (self.size or 0) > MOST_BYTES[kind_of(self.mime)]
 
     @property
     def is_readable(self) -> bool:
-        """Whether the file is an image that a model can read."""
-        return bool(self.url_private or self.id) and self.mimetype in IMAGES and (self.size or 0) <= MAX_IMAGE
+        """Whether the file can be read."""
+        return bool(self.mime and self.ref) and not self.is_too_large
 
 
 class Attachment(Struct, frozen=True):

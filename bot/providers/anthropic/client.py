@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 import anthropic
 
-from bot.providers import AUTO, StreamEvent, ToolChoice
+from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.anthropic.capabilities import capabilities_of
 from bot.providers.anthropic.failures import cause_of, translating
 from bot.providers.anthropic.request import (
@@ -51,6 +51,7 @@ class Anthropic:
 
     name = PROVIDER
     window = 0
+    media = MediaSupport(frozenset(("image", "pdf")))
 
     def __init__(self, api_key: str, model: str, base_url: str = "", options: Options = USUAL) -> None:
         self.model = model
@@ -93,7 +94,7 @@ class Anthropic:
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_timeout_s):
+            async with asyncio.timeout(self._options.check_timeout_s):
                 found = await self._client.models.retrieve(self.model)
         own = ", ".join(self._server_tools.names)
         return f"{found.display_name or self.model} answers{f', with {own}' if own else ''}"

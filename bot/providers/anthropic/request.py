@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.json import Decoder
 
+from bot.file_types import PDF
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.anthropic.capabilities import Capabilities
 from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
@@ -97,7 +98,7 @@ def chat(messages: Sequence[Message], model: str, inline: Inline = in_base64, *,
         elif message.role == "tool":
             role, content = "user", [_result(result) for result in message.results]
         else:
-            parts = visible_parts(message, picture_cap=PICTURE_CAP)
+            parts = visible_parts(message, picture_cap=PICTURE_CAP, reads_pdfs=True)
             role, content = "user", [_visible(part, inline) for part in parts if not _is_blank(part)]
         if content and turns and turns[-1]["role"] == role:
             turns[-1]["content"] += content
@@ -148,7 +149,7 @@ def _own_blocks(message: Message, model: str) -> list[JSON]:
 
 
 def _call(call: ToolCall) -> JSON:
-    return {"type": "tool_use", "id": portable_id(call.id), "name": portable_name(call.name), "input": call.arguments}
+    return {"type": "tool_use", "id": portable_id(call.id), "name": portable_name(call.name), "input": call.written}
 
 
 def _result(result: ToolResult) -> JSON:
@@ -160,7 +161,10 @@ def _visible(part: Text | Media, inline: Inline) -> JSON:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     source = {"type": "base64", "media_type": part.mime, "data": inline(part.data)}
-    return {"type": "image", "source": source}
+    if part.mime != PDF:
+        return {"type": "image", "source": source}
+    # https://platform.claude.com/docs/en/build-with-claude/pdf-support
+    return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
 
 
 def _is_blank(part: Text | Media) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-from bot.providers import AUTO, Completed, ModelResponse, StreamEvent, ToolChoice, replay
+from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, StreamEvent, ToolChoice, replay
 from bot.providers.demo.request import Call, Turn, call_for, read_turn, signature
 from bot.providers.demo.response import Voice, answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
@@ -33,6 +33,7 @@ class Demo:
 
     name = "demo"
     window = 0
+    media = MediaSupport(reads_texts=False)
     model = "demo"
 
     def __init__(self, texts: Texts, language: str = "en") -> None:

@@ -1,9 +1,9 @@
 """Gemini through google-genai.
 
 ``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates exceptions, ``relay.py``
-carries both ways, ``caching.py`` has Google keep the beginning that many requests share, ``server_tools.py`` knows
-Google's own tools, and ``sdk.py`` is the SDK. It gets the request as JSON (``extra_body``): its own models take four
-times the CPU time, most of it for a history that is JSON already.
+carries both ways, ``uploads.py`` has Google keep large files for a turn, ``caching.py`` has Google keep the beginning
+that many requests share, ``server_tools.py`` knows Google's own tools, and ``sdk.py`` is the SDK. It gets the request
+as JSON (``extra_body``): its own models take four times the CPU time, most of it for a history that is JSON already.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import aiohttp
 import httpx
-from msgspec.json import decode
 
-from bot.http import read_beginning, tls_context
-from bot.providers import AUTO, StreamEvent, ToolChoice
+from bot.http import tls_context
+from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
-from bot.providers.gemini.failures import ServiceError, cause_of, translating
+from bot.providers.gemini.failures import ServiceError, cause_of, read_refusal, translating
 from bot.providers.gemini.relay import EVENT_STREAM, Relay
-from bot.providers.gemini.request import JSON, contents, declarations, generation_config, tool_config
+from bot.providers.gemini.request import JSON, contents, declarations, generation_config, kinds_of, tool_config
 from bot.providers.gemini.response import Answer
 from bot.providers.gemini.server_tools import declared, may_be_refusal, own_tools
+from bot.providers.gemini.uploads import UploadedFiles
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import Attachments, remember_last
 from bot.providers.shared.server_tools import ServerTools
 from bot.providers.shared.streaming import events_of, stream_answer
-from bot.transcript import UNREADABLE, Message, encode
+from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class GenerateContent:
         options: Options,
     ) -> None:
         self.model = failures.model
+        self.media = MediaSupport(kinds_of(self.model))
         self._failures = failures
         self._options = options
         self._generation = generation_config(self.model, options.max_output_tokens, options.thinking_level)
@@ -133,7 +135,7 @@ class GenerateContent:
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_timeout_s):
+            async with asyncio.timeout(self._options.check_timeout_s):
                 name = await (await self._open_sdk()).display_name(self.model)
         own = ", ".join(self._server_tools.names)
         return f"{name or self.model} answers{f', with {own}' if own else ''}"
@@ -229,7 +231,9 @@ class Gemini(GenerateContent):
         failures = Failures(model, "GEMINI_API_KEY", api_key, options.asker)
         super().__init__({"api_key": api_key, "vertexai": False}, failures, API_VERSION, base_url, options)
         path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
-        self._url = f"{base_url or GOOGLE}/{API_VERSION}/{quote(path)}:streamGenerateContent?alt=sse"
+        base_url = f"{base_url or GOOGLE}/{API_VERSION}"
+        self._url = f"{base_url}/{quote(path)}:streamGenerateContent?alt=sse"
+        self.media = replace(self.media, uploads=UploadedFiles(self._relay, base_url, api_key, failures))
         self._headers = {
             "x-goog-api-key": api_key,
             "content-type": "application/json",
@@ -242,18 +246,10 @@ class Gemini(GenerateContent):
 
         https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
         """
-        response = await self._relay.send("POST", self._url, self._headers, encode(body), attachments)
+        response = await self._relay.send("POST", self._url, self._headers, attachments.body(encode(body)))
         if response.status == 200 and response.content_type == EVENT_STREAM:
             return response
         async with response:
             if response.status == 200:
                 raise ValueError("no event stream")
-            text = await read_beginning(response)
-        details: Any = None
-        with suppress(*UNREADABLE, RecursionError):
-            details = decode(text)
-        if isinstance(details, list) and len(details) == 1:
-            details = details[0]
-        if not (isinstance(details, dict) and isinstance(details.get("error"), dict)):  # a proxy answers
-            details = {"message": text.decode(errors="replace"), "status": response.reason}
-        raise ServiceError(response.status, details, response)
+            raise await read_refusal(response)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import aiohttp
 import httpx
+from msgspec.json import decode
 
 from bot.errors import ModelError, TryAgain
+from bot.http import read_beginning
 from bot.providers.shared.failures import Failures
+from bot.transcript import UNREADABLE
 
 TOKEN = re.compile(r"ya29\.[\w.-]+")  # Google's access tokens
 
@@ -52,6 +55,19 @@ class SignInError(Exception):
 
 
 FAILURES = (ServiceError, SignInError, *OUTAGES)
+
+
+async def read_refusal(response: aiohttp.ClientResponse) -> ServiceError:
+    """The error that a response holds; its connection is read to the end or closed."""
+    text = await read_beginning(response)
+    details: Any = None
+    with suppress(*UNREADABLE, RecursionError):
+        details = decode(text)
+    if isinstance(details, list) and len(details) == 1:
+        details = details[0]
+    if not (isinstance(details, dict) and isinstance(details.get("error"), dict)):  # a proxy answers
+        details = {"message": text.decode(errors="replace"), "status": response.reason}
+    return ServiceError(response.status, details, response)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import httpx
 
 from bot.http import ERROR_CAP, beginning, open_session
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S
-from bot.providers.shared.request import Attachments, length_of
+from bot.providers.shared.request import Attachments, Body, length_of
 from bot.providers.shared.streaming import STREAM_CAP
 
 EVENT_STREAM = "text/event-stream"
@@ -52,8 +52,8 @@ class Relay(httpx.AsyncBaseTransport):
         """
         exchange = _exchange.get()
         attachments = exchange.attachments if exchange else Attachments()
-        json = await request.aread()
-        response = await self.send(request.method, str(request.url), dict(request.headers), json, attachments)
+        body = attachments.body(await request.aread())
+        response = await self.send(request.method, str(request.url), dict(request.headers), body)
         headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
         if exchange and response.status == 200 and response.content_type == EVENT_STREAM:
             exchange.streams.append(response)
@@ -61,12 +61,11 @@ class Relay(httpx.AsyncBaseTransport):
         return httpx.Response(response.status, headers=headers, stream=_Body(response))
 
     async def send(
-        self, method: str, url: str, headers: Mapping[str, str], json: bytes, attachments: Attachments
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | Body
     ) -> aiohttp.ClientResponse:
-        """Send one request, with the media whose marks stand in its JSON."""
+        """Send one request."""
         if self._session is None:
             self._session = open_session(url, connect_s=CONNECT_TIMEOUT_S, tls=self._tls)
-        body = attachments.body(json)
         return await self._session.request(
             method, url, headers={**headers, **length_of(body)}, data=body, allow_redirects=False
         )

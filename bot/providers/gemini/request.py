@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.json import Decoder
 
+from bot.file_types import Kind
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.shared.request import Inline, in_base64, unavailable
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
@@ -28,7 +29,7 @@ FAMILY = re.compile(
 )
 
 # What Google takes back only beside its own tools: https://ai.google.dev/gemini-api/docs/tool-combination
-SERVER_PARTS = {"toolCall", "toolResponse"}
+SERVER_PARTS = ("toolCall", "toolResponse")
 
 _parts = Decoder(list[JSON]).decode
 
@@ -37,6 +38,12 @@ def generation_config(model: str, max_output_tokens: int, thinking_level: str) -
     """The fields that are the same in every request."""
     thinking = thinking_config(model, thinking_level)
     return {"maxOutputTokens": max_output_tokens, **({"thinkingConfig": thinking} if thinking else {})}
+
+
+def kinds_of(model: str) -> frozenset[Kind]:
+    """The files that a model reads: Gemini all of them, its open siblings pictures."""
+    is_gemini = model.removeprefix("models/").startswith("gemini")
+    return frozenset(("image", "audio", "video", "pdf") if is_gemini else ("image",))
 
 
 def is_third(match: re.Match[str]) -> bool:
@@ -124,6 +131,8 @@ def _user_parts(message: Message, inline: Inline) -> list[JSON]:
             parts.append({"text": part.text})
         elif isinstance(part, Media) and part.data:
             parts.append({"inlineData": {"mimeType": part.mime, "data": inline(part.data)}})
+        elif isinstance(part, Media) and part.uri:
+            parts.append({"fileData": {"mimeType": part.mime, "fileUri": part.uri}})
         elif isinstance(part, Media):
             parts.append({"text": unavailable(part).text})
     return parts
@@ -135,13 +144,24 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
     own = [part for part in _parts(opaque.data) if part != {"text": ""}]
-    parts = own if combines else [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
+    is_whole = combines and _are_paired(own)
+    parts = own if is_whole else [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
     return parts if opaque.model == model and len(parts) == len(own) else _signed(parts)
+
+
+def _are_paired(parts: list[JSON]) -> bool:
+    """Whether each call of Google's tools has its one response; Google refuses others, as of an answer broken off."""
+    called, answered = (
+        [part[kind].get("id") if isinstance(part[kind], dict) else None for part in parts if kind in part]
+        for kind in SERVER_PARTS
+    )
+    are_ids = all(isinstance(one, str) for one in (*called, *answered))
+    return are_ids and set(called) == set(answered) and len(set(called)) == len(called) == len(answered)
 
 
 def _rebuilt(part: object) -> JSON:
     if isinstance(part, ToolCall):
-        return {"functionCall": {"name": part.name, "args": part.arguments}}
+        return {"functionCall": {"name": part.name, "args": part.written}}
     assert isinstance(part, Text)  # noqa: S101 -- a model writes text and calls
     return {"text": part.text}
 

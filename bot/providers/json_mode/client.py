@@ -11,7 +11,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.providers import AUTO, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import (
+    AUTO,
+    Completed,
+    MediaSupport,
+    ModelResponse,
+    Restarted,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolChoice,
+)
 from bot.providers.json_mode.request import conversation, instructions, repair, schema_of
 from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
@@ -30,13 +40,16 @@ class Writer(Protocol):
 
     Attributes:
         model: the model's id.
-        window: see ``Provider``.
+        window, media: see ``Provider``.
     """
 
     model: str
 
     @property
     def window(self) -> int: ...
+
+    @property
+    def media(self) -> MediaSupport: ...
 
     def write(
         self,
@@ -92,6 +105,11 @@ class JsonMode:
         self.model = writer.model
         self.window = writer.window
         self._writer = writer
+
+    @property
+    def media(self) -> MediaSupport:
+        """What the model behind it reads."""
+        return self._writer.media
 
     async def stream(
         self,

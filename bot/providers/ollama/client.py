@@ -18,7 +18,7 @@ from msgspec.json import Decoder
 
 from bot.errors import ModelError
 from bot.http import open_session, read_beginning
-from bot.providers import AUTO, StreamEvent, ToolChoice
+from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.ollama.failures import Refusals, translating
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offer, thinking
 from bot.providers.ollama.response import Answer
@@ -50,6 +50,7 @@ class Ollama:
     """
 
     name = PROVIDER
+    media = MediaSupport(frozenset(("image",)))
 
     def __init__(
         self, model: str, host: str = "", options: Options = USUAL, context_tokens: int = 0, api_key: str = ""
@@ -90,7 +91,7 @@ class Ollama:
         """Look the model up; nothing is loaded or generated."""
         with translating(self._refusals):
             async with (
-                asyncio.timeout(self._options.first_token_timeout_s),
+                asyncio.timeout(self._options.check_timeout_s),
                 await self._post("/api/show", {"model": self.model}) as response,
             ):
                 card = _read(await read_beginning(response, CARD_CAP))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from bot.file_types import Kind
+
 JSON = dict[str, Any]
 
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -25,12 +27,14 @@ class Capabilities:
     Attributes:
         system_role: ``user`` for models whose template has no system prompt.
         sees_pictures: False after a refusal of pictures.
+        documents: OpenAI's own models read PDFs; of other servers few do.
         unwanted: refused fields, wherever they stand in a request.
     """
 
     def __init__(self, *, is_openai: bool) -> None:
         self.system_role = "system"
         self.sees_pictures = True
+        self.documents: frozenset[Kind] = frozenset(("pdf",) if is_openai else ())
         self.unwanted: set[str] = set()
         self._limit = "max_completion_tokens" if is_openai else "max_tokens"
         self._first_limit = self._limit

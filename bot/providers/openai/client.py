@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bot.providers import AUTO, StreamEvent, ToolChoice
+from bot.file_types import Kind
+from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.openai.failures import is_disconnect, message_of, translating
 from bot.providers.openai.request import (
@@ -74,6 +75,12 @@ class OpenAI:
             http_client=open_client(openai.DefaultAioHttpClient),
         )
 
+    @property
+    def media(self) -> MediaSupport:
+        """Pictures until the server refuses one; PDFs where they are part of the API."""
+        pictures: frozenset[Kind] = frozenset(("image",) if self._capabilities.sees_pictures else ())
+        return MediaSupport(pictures | self._capabilities.documents)
+
     def stream(
         self,
         system: str,
@@ -102,7 +109,7 @@ class OpenAI:
     async def check(self) -> str:
         """Look the model up, in the server's list where the server has no other way; nothing is generated."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_timeout_s):
+            async with asyncio.timeout(self._options.check_timeout_s):
                 with suppress(openai.NotFoundError):
                     await self._client.models.retrieve(self.model)
                     return f"{self.model} answers"

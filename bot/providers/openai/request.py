@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from bot.file_types import PDF
 from bot.providers import ToolChoice, wrap_result
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.shared.request import Inline, in_base64, portable_id, portable_name, visible_parts
@@ -122,7 +123,8 @@ def _function(tool: ToolDefinition, dialects: Dialects) -> JSON:
 
 def _content(message: Message, capabilities: Capabilities, inline: Inline) -> str | list[JSON]:
     """Text alone as a string, which every server takes; text beside pictures as parts."""
-    parts = list(visible_parts(message, sees_pictures=capabilities.sees_pictures))
+    readable = {"sees_pictures": capabilities.sees_pictures, "reads_pdfs": "pdf" in capabilities.documents}
+    parts = list(visible_parts(message, **readable))
     if any(isinstance(part, Media) for part in parts):
         return [_part(part, inline) for part in parts]
     return PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
@@ -131,6 +133,9 @@ def _content(message: Message, capabilities: Capabilities, inline: Inline) -> st
 def _part(part: Text | Media, inline: Inline) -> JSON:
     if isinstance(part, Text):
         return _words(part.text)
+    if part.mime == PDF:  # https://developers.openai.com/api/docs/guides/file-inputs?api-mode=chat
+        file = {"filename": part.name or "file.pdf", "file_data": f"data:{PDF};base64,{inline(part.data)}"}
+        return {"type": "file", "file": file}
     return {"type": "image_url", "image_url": {"url": f"data:{part.mime};base64,{inline(part.data)}"}}
 
 
@@ -157,7 +162,7 @@ def _assistant(message: Message, model: str, capabilities: Capabilities) -> list
         {
             "id": portable_id(call.id),
             "type": "function",
-            "function": {"name": portable_name(call.name), "arguments": encode(call.arguments).decode()},
+            "function": {"name": portable_name(call.name), "arguments": encode(call.written).decode()},
             **(extras.calls[place] if place < len(extras.calls) else {}),
         }
         for place, call in enumerate(message.calls)

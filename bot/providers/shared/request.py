@@ -11,6 +11,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import TypeVar
 
+from msgspec.structs import replace
+
+from bot.file_types import PDF, label
 from bot.transcript import Media, Message, Text
 from toolset.tool import ToolDefinition
 
@@ -35,9 +38,9 @@ def portable_name(name: str) -> str:
 
 
 def visible_parts(
-    message: Message, *, sees_pictures: bool = True, picture_cap: float = math.inf
+    message: Message, *, sees_pictures: bool = True, picture_cap: float = math.inf, reads_pdfs: bool = False
 ) -> Iterator[Text | Media]:
-    """The context, texts and pictures of a user's message; a short text stands for any other media.
+    """The context, texts, pictures and PDFs of a user's message; a short text stands for any other media.
 
     Args:
         picture_cap: bytes of the largest picture that the vendor takes.
@@ -48,13 +51,30 @@ def visible_parts(
         if isinstance(part, Text) and part.text:
             yield part
         elif isinstance(part, Media):
-            is_seen = sees_pictures and part.mime in IMAGES and 0 < len(part.data) <= picture_cap
-            yield part if is_seen else unavailable(part)
+            is_seen = sees_pictures and part.mime in IMAGES and len(part.data) <= picture_cap
+            is_read = part.data and (is_seen or (reads_pdfs and part.mime == PDF))
+            yield part if is_read else unavailable(part)
+
+
+def without_files(messages: Sequence[Message]) -> list[Message]:
+    """The messages with a line in place of each file; nothing if they hold no file."""
+    if not any(isinstance(part, Media) and (part.data or part.uri) for message in messages for part in message.parts):
+        return []
+    return [
+        replace(message, parts=tuple(_refused(part) if isinstance(part, Media) else part for part in message.parts))
+        for message in messages
+    ]
+
+
+def _refused(media: Media) -> Text | Media:
+    if not (media.data or media.uri):
+        return media
+    return Text(f"[{label(media.mime, media.name)}: the model's service did not take it; say so]")
 
 
 def unavailable(media: Media) -> Text:
-    """What a model reads in place of media that it cannot see."""
-    return Text(f"[{media.mime.partition('/')[0]}: not available]")
+    """What a model reads in place of media that it does not get."""
+    return Text(f"[{label(media.mime, media.name)}: not available]")
 
 
 def remember_last(declare: Callable[[Sequence[ToolDefinition]], T]) -> Callable[[Sequence[ToolDefinition]], T]:

@@ -8,16 +8,26 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
+from bot.file_types import MIB, kind_of
 from bot.providers import TOKEN_BYTES, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta
+from bot.providers.retry_policy import FIRST_TOKEN_PER_MIB_S
 from bot.providers.shared.streaming import StreamTooLong
 from bot.transcript import SUMMARY_ID, Media, Message, Text, Usage, encode, new_id
 
 MEDIA_TOKENS = 1_000  # roughly what vendors count for a picture
+MEDIA_BYTES = 1_000  # of a recording or a PDF, for a token: 32 a second for sound, 258 a page or a picture of a film
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """The tokens of messages, rather too many than too few."""
     return sum(map(_tokens, messages))
+
+
+def patience_for(messages: Sequence[Message]) -> float:
+    """The seconds more that a model may need for its first token, because of the files it is sent."""
+    media = [part for message in messages for part in message.parts if isinstance(part, Media)]
+    sizes = (one.size for one in media if (one.data or one.uri) and kind_of(one.mime) != "image")
+    return sum(sizes) / MIB * FIRST_TOKEN_PER_MIB_S
 
 
 def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
@@ -47,7 +57,11 @@ def _begins_turn(messages: Sequence[Message], place: int) -> bool:
 def _tokens(message: Message) -> int:
     media = [part for part in message.parts if isinstance(part, Media)]
     words = replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Media)), footer="")
-    return len(encode(words)) // TOKEN_BYTES + MEDIA_TOKENS * len(media)
+    return len(encode(words)) // TOKEN_BYTES + sum(map(_media_tokens, media))
+
+
+def _media_tokens(media: Media) -> int:
+    return MEDIA_TOKENS if kind_of(media.mime) == "image" else max(MEDIA_TOKENS, media.size // MEDIA_BYTES)
 
 
 TEXT_CAP = 100_000  # characters of an answer; eight messages in Slack

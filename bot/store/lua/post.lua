@@ -1,4 +1,8 @@
 #!lua flags=allow-oom
+local most = tonumber(ARGV[3])
+if most > 0 and redis.call('LLEN', outbox) >= most then
+    return 0
+end
 if not redis.call('SET', seen, '', 'NX', 'EX', SEEN_S) then
     return 0
 end

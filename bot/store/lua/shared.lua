@@ -58,6 +58,23 @@ local function keep_turn()
     redis.call('EXPIRE', journal, WORK_S)
 end
 
+-- Only for the question that the turn waits for: an older one may have come back from the dead letters.
+local function note_shown(question, shown_at)
+    local last = redis.call('LINDEX', journal, -1)
+    if last and kind_of(last) == 'asked' and string.find(last, '"id":"' .. question .. '"', 1, true) then
+        redis.call('HSET', turn, 'shown', string.format('%d %d %s', tonumber(shown_at) or now_ms(), now_ms(), question))
+    end
+end
+
+-- Whose answers are kept until they fetch them; an entry begins with its asker's id and a space.
+local function askers_of_late()
+    local askers = {}
+    for _, kept in ipairs(redis.call('LRANGE', late, 0, -1)) do
+        table.insert(askers, string.match(kept, '^[^ ]*'))
+    end
+    return askers
+end
+
 -- Resumes the unfinished turn, else begins one with the whole inbox; false where that is empty. History comes with it.
 local function begin_turn(new_id, turns)
     local id, starts, retry_at, shown = unpack(redis.call('HMGET', turn, 'id', 'starts', 'retry_at', 'shown'))
@@ -78,7 +95,7 @@ local function begin_turn(new_id, turns)
     end
     local summarised = turns ~= '0' and redis.call('GET', summary)
     local entries = turns ~= '0' and redis.call('LRANGE', history, -turns, -1)
-    return {id, starts, frames, not_before, shown or '', summarised, entries}
+    return {id, starts, frames, not_before, shown or '', summarised, entries, askers_of_late()}
 end
 
 -- Ends a lease with no work left.

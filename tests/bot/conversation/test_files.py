@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from bot.agent.hooks import Hook
-from bot.channels import Reply
-from bot.conversation.files import MOST_BYTES, MOST_FILES, ToolFiles
+from bot.channels import MOST_FILES, Reply
+from bot.conversation.files import MOST_BYTES, ToolFiles
 from bot.errors import StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
@@ -63,7 +63,7 @@ async def test_the_answer_carries_the_files_of_its_calls(store: Store) -> None:
     await harness.runner.process(HERE)
     (delivery,) = harness.box.delivered
     (file,) = delivery.reply.files
-    assert delivery.reply == Reply("Here it is.", files=(file,))
+    assert delivery.reply == Reply("Here it is.", files=(file,), model="scripted")
     assert file == FileRef(file.id, "weather.png", "image/png", "09:00 · 20 °C", len(PNG))
     stored = await store.files.read(file.id)
     assert stored is not None
@@ -135,7 +135,7 @@ async def test_a_hook_can_keep_files_back(store: Store) -> None:
     harness = Harness(store, SCRIPT, tools=tools(tool), hooks=[Strict()])
     await harness.receive("Draw!", "m1")
     await harness.runner.process(HERE)
-    assert harness.box.delivered[0].reply == Reply("Here it is.")
+    assert harness.box.delivered[0].reply == Reply("Here it is.", model="scripted")
 
 
 async def test_forget_me_deletes_the_files(store: Store) -> None:

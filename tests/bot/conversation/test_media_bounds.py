@@ -10,23 +10,17 @@ from contextlib import AsyncExitStack
 import pytest
 
 from bot.channels import Take
-from bot.conversation.media import (
-    BUSY,
-    EARLIER,
-    IN_FLIGHT,
-    MIB,
-    MOST,
-    MOST_BYTES,
-    REPEATED,
-    UNFIT,
-    Allowance,
-    TurnMedia,
-)
+from bot.conversation.allowance import IN_FLIGHT, Allowance
+from bot.conversation.file_text import FileReader
+from bot.conversation.media import BUSY, EARLIER, MOST, MOST_BYTES, REPEATED, TOO_LARGE, UNFIT, TurnMedia
+from bot.file_types import MIB
+from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
 from tests.bot.harness import HERE, Mailbox
 from tests.waiting import until
 
 PIECE = 128 * 1024
+PICTURES = MediaSupport(frozenset(("image",)))
 TURNS = 10
 
 
@@ -78,7 +72,8 @@ def mib(ref: str) -> int:
 
 
 def media(source: Source, allowance: Allowance | None = None) -> TurnMedia:
-    return TurnMedia(allowance or Allowance(MOST_BYTES, patience_s=0), source, HERE)
+    allowance = allowance or Allowance(MOST_BYTES, patience_s=0)
+    return TurnMedia(allowance, source, HERE, PICTURES, FileReader())
 
 
 def sent(*refs: str, size: int = 0) -> Message:
@@ -104,7 +99,7 @@ def _seen(part: Part) -> str:
 
 
 def words(text: str) -> str:
-    return text.format("image")
+    return text.format("image", 10)
 
 
 async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced: None) -> None:
@@ -132,8 +127,8 @@ async def test_many_turns_hold_no_more_than_a_process_may(source: Source, traced
         (["a:9", "b:9", "c:1"], [UNFIT, "b:9", "c:1"]),
         (["a:1", "b:9", "c:9"], [UNFIT, UNFIT, "c:9"]),
         (["a:6", "b:0", "c:6"], ["a:6", "-", "c:6"]),
-        (["a:12"], ["a:12"]),
-        (["a:13"], [UNFIT]),
+        (["a:10"], ["a:10"]),
+        (["a:11"], [TOO_LARGE]),
         ([f"{number}:0.5" for number in range(MOST + 1)], [UNFIT, *(f"{number}:0.5" for number in range(1, MOST + 1))]),
     ],
 )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, SecretStr
 from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext
 from bot.errors import SettingsError
-from bot.providers import AUTO, Completed, ModelResponse, Provider, StreamEvent, ToolChoice, replay
+from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, Provider, StreamEvent, ToolChoice, replay
 from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_model, open_models
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import Options, ProviderEntry
@@ -36,6 +36,7 @@ class Parrot:
 
     name = "parrot"
     window = 0
+    media = MediaSupport()
 
     def __init__(self, config: ParrotConfig, model: str, options: Options) -> None:
         self.model = model

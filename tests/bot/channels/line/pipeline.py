@@ -11,10 +11,12 @@ import httpx
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels import Host
+from bot.channels import NO_FILES, Files, Host
 from bot.channels.line.channel import Line
+from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.providers.scripted import Scripted
@@ -26,6 +28,7 @@ from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import JSON, webhook
 from tests.fakes.tools import Echo, tool_map
+from toolset.tool_map import ToolMap
 
 ASK = Policy()
 
@@ -36,12 +39,24 @@ class LinePipeline:
 
     Attributes:
         due: conversations to process.
+        fake: LINE, whose time passes with the channel's clock.
     """
 
     model: Scripted
     runner: ConversationRunner
     http: httpx.AsyncClient
     due: list[str]
+    fake: LineFake
+    ahead_ms: int = 0
+
+    def clock(self) -> int:
+        """The channel's clock, milliseconds since the epoch."""
+        return now_ms() + self.ahead_ms
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass for the channel, and for LINE's reply tokens."""
+        self.ahead_ms += round(seconds * 1000)
+        self.fake.advance(seconds)
 
     async def receive(self, *events: JSON) -> None:
         """Post events as LINE does."""
@@ -67,14 +82,33 @@ class LinePipeline:
 
 @asynccontextmanager
 async def open_pipeline(
-    store: Store, fake: LineFake, steps: Iterable[Any], *tools: Echo, policy: Policy = ASK
+    store: Store,
+    fake: LineFake,
+    steps: Iterable[Any],
+    *tools: Echo,
+    policy: Policy = ASK,
+    files: Files = NO_FILES,
+    toolset: ToolMap | None = None,
+    reviewers: Reviewers | None = None,
+    **settings: Any,
 ) -> AsyncIterator[LinePipeline]:
-    """All of it on a real store, with a model that follows a script."""
+    """All of it on a real store, with a model that follows a script.
+
+    Args:
+        toolset: in place of ``tools``.
+    """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
     accept = Intake(store, lambda conversation, _: due.append(conversation), SpokenCommands(catalogue), metrics)
-    line = Line(line_config(fake.base_url), Host(accept, store.kv, store.priority_kv, catalogue))
-    agent = Agent(model, tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    runner = build(store, agent, {"line": line}, catalogue, metrics, ConversationSettings(policy=policy))
+
+    def clock() -> int:
+        return here.clock()
+
+    host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock)
+    line = Line(line_config(fake.base_url, **settings), host)
+    agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
+    options = ConversationSettings(policy=policy)
+    runner = build(store, agent, {"line": line}, catalogue, metrics, options, reviewers=reviewers)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
-        yield LinePipeline(model, runner, http, due)
+        here = LinePipeline(model, runner, http, due, fake)
+        yield here

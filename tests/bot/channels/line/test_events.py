@@ -124,9 +124,10 @@ async def test_images_sent_together_are_one_album(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
-        (content("video"), "line.kind_video"),
-        (content("audio"), "line.kind_audio"),
-        (content("file", fileName="a.pdf"), "line.kind_file"),
+        (content("video", contentProvider={"type": "external"}), "line.kind_video"),
+        (content("audio", contentProvider={"type": "external"}), "line.kind_audio"),
+        (content("file", fileName="a.zip", fileSize=1), "line.kind_file"),
+        (content("file", fileName="a.pdf", fileSize=13 * 1024 * 1024), "line.kind_file"),
         (content("hologram"), "line.kind_other"),
         (
             content("image", contentProvider={"type": "external", "originalContentUrl": "http://10.0.0.1/"}),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import InboundEvent
-from bot.channels.line.files import MAX_IMAGE
 from bot.transcript import Author, Media, Message
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, Rig, open_rig
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import USER
 
+MIB = 1024 * 1024
 TARO = "U" + "2" * 32
 
 
@@ -78,11 +78,24 @@ async def test_an_image_that_line_still_prepares_is_waited_for(fake: LineFake, r
     assert len(fake.calls("content")) == 2
 
 
-@pytest.mark.parametrize(("size", "fits"), [(MAX_IMAGE, True), (MAX_IMAGE + 1, False)])
-async def test_an_image_has_ten_mebibytes_at_most(fake: LineFake, rig: Rig, size: int, fits: bool) -> None:
-    """What is larger is left, whatever it says of itself."""
-    fake.image("325708", JPEG.ljust(size, b"x"))
-    assert (await fetched(rig.line, IN_PRIVATE, IMAGE) is not None) is fits
+async def test_a_recording_is_fetched_when_line_has_converted_it(fake: LineFake, rig: Rig) -> None:
+    """LINE is asked how far it is, and for the recording only at the beginning and at the end."""
+    fake.image("325708", b"sound", "audio/x-m4a", pending=2)
+    assert await fetched(rig.line, IN_PRIVATE, Media("325708", "audio/mp4")) == b"sound"
+    assert [request.call for request in fake.requests] == ["content", *["transcoding"] * 3, "content"]
+
+
+async def test_a_recording_that_line_cannot_convert_is_none(fake: LineFake, rig: Rig) -> None:
+    """Nobody waits for it."""
+    fake.image("325708", b"film", "video/mp4", broken=True)
+    assert await fetched(rig.line, IN_PRIVATE, Media("325708", "video/mp4")) is None
+    assert len(fake.calls("content")) == 1
+
+
+async def test_a_file_is_fetched_whatever_type_it_is_served_as(fake: LineFake, rig: Rig) -> None:
+    """Its name says what it is; one that is not ready yet is asked for again."""
+    fake.image("325708", b"%PDF-1.7", "application/octet-stream", pending=1)
+    assert await fetched(rig.line, IN_PRIVATE, Media("325708", "application/pdf", 8, name="a.pdf")) == b"%PDF-1.7"
 
 
 @pytest.mark.parametrize("content_type", ["video/mp4", "text/html", "application/octet-stream"])
@@ -108,7 +121,7 @@ async def test_a_line_that_is_silent_or_away_has_no_images(fake: LineFake) -> No
 
 async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, rig: Rig) -> None:
     """A request that is full already has no use for the rest."""
-    fake.image("325708", JPEG.ljust(MAX_IMAGE, b"x"))
+    fake.image("325708", JPEG.ljust(MIB, b"x"))
     pieces: list[bytes] = []
 
     def take(piece: bytes) -> bool:
@@ -117,4 +130,4 @@ async def test_what_nobody_wants_any_more_is_not_read_on(fake: LineFake, rig: Ri
 
     assert not await rig.line.fetch(IN_PRIVATE, IMAGE, take)
     assert len(pieces) == 1
-    assert len(pieces[0]) < MAX_IMAGE
+    assert len(pieces[0]) < MIB

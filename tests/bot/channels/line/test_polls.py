@@ -61,7 +61,7 @@ async def open_poll(store: Store, fake: LineFake, pause_s: float = 0, **settings
     runner = build(store, Agent(model, tools, "SYSTEM", metrics), {"line": line}, catalogue, metrics)
     transport = httpx.ASGITransport(Starlette(routes=line.routes()))
     async with httpx.AsyncClient(transport=transport, base_url="http://kaiwa") as http, line:
-        here = LinePipeline(model, runner, http, due)
+        here = LinePipeline(model, runner, http, due, fake)
         await here.hear(fake.event(place=GROUP, message=addressed_message("a poll, please")))
         yield here
 

@@ -106,24 +106,24 @@ async def test_the_operator_is_warned_once_a_day_at_each_level(fake: LineFake, r
     assert rig.notes.lives["line:quota:warned:80"] == 86_400
 
 
-async def test_a_month_that_is_used_up_is_told(fake: LineFake) -> None:
-    """Whether we have counted so or LINE says so; 80 % is for the log alone."""
+async def test_a_month_that_runs_out_is_told(fake: LineFake) -> None:
+    """At 80 %, and when it is used up, whether we have counted so or LINE says so."""
     told: list[tuple[str, str, int]] = []
 
     async def tell(cause: str, *, platform: str = "") -> None:
         told.append((cause, platform, len(fake.calls("push"))))
 
-    fake.limit, fake.used = 10, 7
+    fake.limit, fake.used = 10, 6
     async with open_rig(fake, notify=tell) as rig:
-        for number in range(2):
+        for number in range(3):
             await rig.deliver("Hi!", delivery_id=f"turn_{number}")
-        assert told == []
+        assert told == [("line_month_low", "line", 2)]
         fake.used = 10
         with pytest.raises(DeliveryRefused, match="used up"):
-            await rig.deliver("Hi!", delivery_id="turn_2")
-        with pytest.raises(DeliveryRefused, match="do not cover"):
             await rig.deliver("Hi!", delivery_id="turn_3")
-    assert told == [("line_month", "line", 3)] * 2
+        with pytest.raises(DeliveryRefused, match="do not cover"):
+            await rig.deliver("Hi!", delivery_id="turn_4")
+    assert told[1:] == [("line_month_low", "line", 3), *[("line_month", "line", 4)] * 2]
 
 
 @pytest.mark.parametrize(("quota", "percent"), [(Quota(None, 5), 0), (Quota(0, 0), 100), (Quota(200, 161), 80)])

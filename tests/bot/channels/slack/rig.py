@@ -28,6 +28,9 @@ QUICK = Timing(
     settle_s=0.0,
     pace_s=0.01,
     start_s=0.0,
+    card_s=60.0,
+    draft_s=0.01,
+    change_s=0.0,
     status_after_s=0.0,
     stop_after_s=60.0,
     again_s=0.0,
@@ -67,10 +70,17 @@ class Inbox:
 class Rig:
     """The channel, its webhook, and what came of it."""
 
-    def __init__(self, fake: SlackFake, timing: Timing = QUICK, files: Files = NO_FILES, **settings: Any) -> None:
+    def __init__(
+        self,
+        fake: SlackFake,
+        timing: Timing = QUICK,
+        files: Files = NO_FILES,
+        kv: LocalKeyValue | None = None,
+        **settings: Any,
+    ) -> None:
         self.fake = fake
         self.inbox = Inbox()
-        self.kv = LocalKeyValue()
+        self.kv = kv or LocalKeyValue()
         config = slack_config(fake.api_base_url, **settings)
         self.slack = Slack(config, slack_host(self.inbox, self.kv, files), timing=timing)
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))

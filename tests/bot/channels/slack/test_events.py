@@ -8,6 +8,7 @@ import pytest
 
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, ms, read_address, write_address
+from bot.file_types import CANVAS
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
 from tests.fakes.slack import SlackFake
@@ -120,12 +121,15 @@ async def test_slacks_markup_becomes_words(rig: Rig, text: str, plain: str) -> N
     assert heard[1].message.text == plain
 
 
-async def test_images_are_references_and_other_files_are_named(rig: Rig) -> None:
+async def test_files_are_references_and_what_cannot_be_read_is_named(rig: Rig) -> None:
     """What a model cannot be given it should at least know of."""
     url = "https://files.slack.com/files-pri/T1-F1/cat.png"
     files = [
         image(url=url),
-        image("report.pdf", mimetype="application/pdf"),
+        image("report.pdf", url, mimetype="application/pdf"),
+        image("audio_message.mp4", url, mimetype="video/mp4", subtype="slack_audio"),
+        image("main.py", url, mimetype="application/octet-stream"),
+        image("canvas", url, title="Plan", mimetype="application/vnd.slack-docs", filetype="quip"),
         image("moving.gif", mimetype="image/gif"),
         image("huge.png", size=11 * 1024 * 1024),
         {"id": "F2", "mode": "tombstone"},
@@ -135,14 +139,19 @@ async def test_images_are_references_and_other_files_are_named(rig: Rig) -> None
     words = """\
 Look
 
-[attached file, not readable here: report.pdf, application/pdf]
-
 [attached file, not readable here: moving.gif, image/gif]
 
-[attached file, not readable here: huge.png, image/png]
+[attached file, larger than the 10 MB that can be read: huge.png]
 
 [attached file, not readable here: without a name]"""
-    assert heard[1].message.parts == (Text(words), Media(url, "image/png", 1_000))
+    assert heard[1].message.parts == (
+        Text(words),
+        Media(url, "image/png", 1_000),
+        Media(url, "application/pdf", 1_000, name="report.pdf"),
+        Media(url, "audio/mp4", 1_000),
+        Media(url, "text/plain", 1_000, name="main.py"),
+        Media("F0001", CANVAS, 1_000, name="Plan"),
+    )
 
 
 async def test_a_shared_message_brings_its_words(rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""Images are fetched with the bot's token, and only images, and only from Slack."""
+"""Files are fetched with the bot's token, and only such as can be read, and only from Slack."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels.slack import Config
+from bot.file_types import CANVAS, WORD
 from bot.transcript import Media
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.slack.rig import Rig
@@ -36,12 +37,30 @@ async def test_a_file_known_by_its_id_alone_is_looked_up(fake: SlackFake, rig: R
 
 @pytest.mark.parametrize(
     ("kind", "content"),
-    [("text/plain", b"words"), ("image/gif", b"GIF89a"), ("image/png", b"x" * (10 * MIB + 1))],
+    [("text/plain", b"words"), ("image/gif", b"GIF89a")],
 )
 async def test_what_is_no_image_for_a_model_is_left(fake: SlackFake, rig: Rig, kind: str, content: bytes) -> None:
     """Whatever the event has called it."""
     fake.files[PATH] = (content, kind)
     assert await fetch(rig, f"{fake.origin}{PATH}") is None
+
+
+@pytest.mark.parametrize("mime", ["application/pdf", "audio/mp4", "video/mp4", "text/plain", WORD])
+async def test_other_files_are_fetched_too(fake: SlackFake, rig: Rig, mime: str) -> None:
+    """Whatever type Slack serves them as."""
+    fake.files[PATH] = (b"content", "binary/octet-stream")
+    assert await fetch(rig, f"{fake.origin}{PATH}", mime) == b"content"
+
+
+async def test_a_canvas_is_a_page_that_files_info_lets_us_have(fake: SlackFake, rig: Rig) -> None:
+    """A page in place of any other file is the login page."""
+    fake.files[PATH] = (b"<h1>Plan</h1>", "text/html")
+    fake.file_cards["F1"] = {"id": "F1", "url_private": "x", "url_private_download": f"{fake.origin}{PATH}"}
+    assert await fetch(rig, "F1", CANVAS) == b"<h1>Plan</h1>"
+    for ref, mime in ((f"{fake.origin}{PATH}", CANVAS), ("F1", "application/pdf")):
+        with capture_logs() as logged:
+            assert await fetch(rig, ref, mime) is None
+        assert [line["cause"] for line in logged] == ["a login page came in its place"]
 
 
 async def test_a_login_page_is_no_image(fake: SlackFake, rig: Rig) -> None:
@@ -64,7 +83,8 @@ async def test_a_login_page_is_no_image(fake: SlackFake, rig: Rig) -> None:
         ("http://files.slack.com/cat.png", "image/png", 1),
         ("https://files.slack.com@evil.example/cat.png", "image/png", 1),
         ("file:///etc/passwd", "image/png", 1),
-        ("https://files.slack.com/x.pdf", "application/pdf", 1),
+        ("https://files.slack.com/x.zip", "application/zip", 1),
+        ("https://files.slack.com/x.pdf", "application/pdf", 13 * MIB),
         ("https://files.slack.com/x.gif", "image/gif", 1),
         ("https://files.slack.com/x.png", "image/png", 11 * MIB),
     ],

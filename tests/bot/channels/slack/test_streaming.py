@@ -23,6 +23,7 @@ LONG = "It is sunny in Tokyo, and it will stay so. " * 3
 NOTE = "slack:stream:turn"
 BEGUN = TurnStarted("turn", ("m1",))
 TOOL = ToolStarted("1", "get_weather", {})
+FINISHED = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
 
 
 def address(**fields: Any) -> str:
@@ -94,7 +95,9 @@ async def test_a_store_that_is_away_costs_the_show(fake: SlackFake, rig: Rig) ->
     assert fake.called(START) == []
 
 
-@pytest.mark.parametrize("words", [["Sunny."], ["It is ", "sunny."], [LONG, AnswerRestarted(), "Sunny."], [LONG, TOOL]])
+@pytest.mark.parametrize(
+    "words", [["Sunny."], ["It is ", "sunny."], [LONG, AnswerRestarted(), "Sunny."], [LONG, TOOL, FINISHED]]
+)
 async def test_a_short_answer_is_posted_whole(fake: SlackFake, rig: Rig, words: list[str | LiveEvent]) -> None:
     """A stream would only make it later; what is no answer does not count."""
     await turn(rig, *(AnswerText(piece) if isinstance(piece, str) else piece for piece in words))

@@ -1,0 +1,86 @@
+"""What an answer's message holds: cards, the text, the buttons for feedback; less where the workspace takes less."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, NamedTuple
+
+import structlog
+
+from bot.channels import Delivery
+from bot.channels.slack.cards import Card
+from bot.channels.slack.client import ApiResponse
+from bot.channels.slack.feedback import feedback_block
+from bot.channels.slack.formatting import markdown_block
+from bot.channels.slack.writers import REFUSED_S, Pause
+from bot.texts import Texts, language_of
+
+log = structlog.stdlib.get_logger(__name__)
+
+Block = dict[str, Any]
+Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
+# Of these, the first two say that a workspace does not take a kind of block, the others that there are too many words.
+KIND_ERRORS = ("invalid_blocks", "invalid_blocks_format")
+BLOCK_ERRORS = (*KIND_ERRORS, "msg_blocks_too_long", "msg_too_long")
+
+
+class Content(NamedTuple):
+    """The blocks of a message, and the first extra to leave out; None if there is only text."""
+
+    blocks: list[Block]
+    next_out: Extra | None
+
+
+class AnswerBlocks:
+    """Sends messages with all blocks that the workspace takes.
+
+    Args:
+        language: of the buttons, where the answer shows none.
+        asks: for feedback.
+    """
+
+    def __init__(self, texts: Texts, language: str, *, asks: bool) -> None:
+        self._texts = texts
+        self._language = language
+        self._asks = asks
+        self._refused: dict[Extra, Pause] = {"cards": Pause(), "native": Pause(), "plain": Pause()}
+
+    async def send(
+        self,
+        delivery: Delivery,
+        text: str,
+        cards: tuple[Card, ...],
+        send: Callable[[list[Block]], Awaitable[ApiResponse]],
+    ) -> ApiResponse:
+        """Send an answer; while Slack refuses its blocks, again with fewer. What was refused is left out for a while.
+
+        Args:
+            send: sends blocks; they are at least the text.
+
+        Returns:
+            Slack's response to the last try.
+        """
+        left_out = {extra for extra, refused in self._refused.items() if refused.left_s}
+        last: Extra | None = None
+        error = ""
+        while True:
+            content = self._content(delivery, text, cards, left_out)
+            response = await send(content.blocks)
+            if response.ok and last and error in KIND_ERRORS:
+                log.info("slack.blocks_unavailable", kind=last, cause=error)
+                self._refused[last].begin(REFUSED_S)
+            if response.ok or response.error not in BLOCK_ERRORS or content.next_out is None:
+                return response
+            last, error = content.next_out, response.error
+            left_out.add(last)
+
+    def _content(self, delivery: Delivery, text: str, cards: tuple[Card, ...], left_out: set[Extra]) -> Content:
+        shown = () if "cards" in left_out else cards
+        blocks = [*(card.block for card in shown), markdown_block(text)]
+        reply = delivery.reply
+        kinds: tuple[Literal["native", "plain"], ...] = ("native", "plain")
+        buttons = next((kind for kind in kinds if kind not in left_out), None) if self._asks and reply.model else None
+        if buttons:
+            language = language_of(text, self._language)
+            blocks.append(feedback_block(delivery.turn_id, reply.model, buttons, self._texts, language))
+        return Content(blocks, "cards" if shown else buttons)

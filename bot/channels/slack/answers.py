@@ -1,0 +1,183 @@
+"""Answers: posted once, or written into the message that has shown them while they were written.
+
+A streamed answer has its message already: delivery makes that message exactly the answer, at every attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from msgspec.structs import replace
+
+from bot.channels import AssertLease, Delivery
+from bot.channels.slack.answer_blocks import AnswerBlocks, Block
+from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
+from bot.channels.slack.formatting import FALLBACK_CAP
+from bot.channels.slack.lookups import Identity
+from bot.channels.slack.messages import GONE, Messages, delivery_id_of, delivery_metadata
+from bot.channels.slack.streaming import Stream, Streaming
+from bot.channels.slack.types import Address
+from bot.channels.slack.writers import draft_id
+from bot.errors import DeliverLater, StoreUnavailable
+
+log = structlog.stdlib.get_logger(__name__)
+
+STILL_STREAMING = "streaming_state_conflict"
+
+
+class Answers:
+    """Posts answers, and finishes those that were streamed.
+
+    Args:
+        blocks: what an answer's message holds.
+    """
+
+    def __init__(
+        self, client: Client, streaming: Streaming, identity: Identity, messages: Messages, blocks: AnswerBlocks
+    ) -> None:
+        self._client = client
+        self._streams = streaming.streams
+        self._streaming = streaming
+        self._identity = identity
+        self._messages = messages
+        self._blocks = blocks
+
+    async def send(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
+        """Make the turn's stream the answer, or post the answer if there is none.
+
+        Raises:
+            DeliverLater: passing failure.
+            DeliveryRefused: final failure.
+            LeaseLost: from ``assert_lease``.
+        """
+        if not await self._finish(address, delivery, text, assert_lease):
+            await self._post(address, delivery, text, assert_lease)
+
+    async def discard(self, address: Address, turn_id: str) -> None:
+        """Delete a turn's stream: its answer is void, or belongs below the question that the turn asks.
+
+        Raises:
+            DeliverLater: passing failure.
+        """
+        await self._streaming.wait_until_settled(turn_id)
+        try:
+            if (stream := await self._streams.get(turn_id)) is None:
+                return
+            if ts := stream.ts or await self._find(stream, turn_id, address.ts):
+                stream = replace(stream, ts=ts)
+                await self._stop(stream)
+                await self._messages.delete(**_target(stream))
+            await self._streams.delete(turn_id)
+        except StoreUnavailable as error:
+            raise DeliverLater("the store does not say whether something was streamed", FIRST_WAIT_S) from error
+
+    async def delete(self, address: Address, is_one: Callable[[Any], bool], assert_lease: AssertLease) -> None:
+        """Delete the newest messages of a place that are chosen by ``is_one``.
+
+        Raises:
+            DeliverLater: passing failure.
+            LeaseLost: from ``assert_lease``.
+        """
+        for message in await self._messages.read_recent(address.channel, address.thread, address.ts):
+            if is_one(message):
+                await assert_lease()
+                await self._messages.delete(address.channel, str(message["ts"]))
+
+    async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
+        if await self._messages.find(address, delivery):
+            return
+
+        async def post(blocks: list[Block]) -> ApiResponse:
+            # A message without anything but text shows all of it in notifications too.
+            content = {"text": text[:FALLBACK_CAP], "blocks": blocks} if len(blocks) > 1 else {"markdown_text": text}
+            return await self._messages.post(address, delivery, content, assert_lease)
+
+        self._messages.sent(address, await self._blocks.send(delivery, text, (), post))
+
+    async def _finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
+        """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
+
+        The stream is for the turn's first delivery alone, at each of its attempts.
+        """
+        await self._streaming.wait_until_settled(delivery.turn_id)
+        try:
+            stream = await self._claim_stream(address, delivery, assert_lease)
+            if stream is None:
+                return False
+            await assert_lease()
+            if await self._fill(stream, delivery, text):
+                return True
+            await self._streams.delete(delivery.turn_id)
+        except StoreUnavailable as error:
+            raise DeliverLater("the store does not say whether the answer was streamed", FIRST_WAIT_S) from error
+        return False
+
+    async def _claim_stream(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> Stream | None:
+        """The delivery's stream, stored as its own."""
+        turn_id = delivery.turn_id
+        stream = await self._streams.get(turn_id)
+        if stream is None or stream.delivery not in ("", delivery.id):
+            return None
+        if not stream.ts:
+            stream = replace(stream, ts=await self._find(stream, turn_id, address.ts))
+        if not stream.ts:
+            await self._streams.delete(turn_id)
+            return None
+        if not stream.delivery:
+            cards = self._streaming.written(turn_id)
+            if stream.is_draft and cards is None:
+                # The process that writes it may only be slow, and would change the answer afterwards.
+                await assert_lease()
+                await self._messages.delete(**_target(stream))
+                await self._streams.delete(turn_id)
+                return None
+            stream = replace(stream, delivery=delivery.id, cards=cards or ())
+            await self._streams.save(turn_id, stream)
+        return stream
+
+    async def _find(self, stream: Stream, turn_id: str, since: str) -> str:
+        """The timestamp of a stream that Slack may have started; empty if it did not."""
+        messages = await self._messages.read_recent(stream.channel, stream.thread, since)
+        return next((str(message["ts"]) for message in messages if self._is_it(stream, turn_id, message)), "")
+
+    def _is_it(self, stream: Stream, turn_id: str, message: Any) -> bool:
+        if stream.is_draft:
+            return delivery_id_of(message) == draft_id(turn_id)
+        is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
+        return is_ours and "streaming_state" in message and not delivery_id_of(message)
+
+    async def _fill(self, stream: Stream, delivery: Delivery, text: str) -> bool:
+        """Make the message exactly the answer; false if that failed and the message is deleted."""
+        stopped = await self._stop(stream)
+
+        async def update(blocks: list[Block]) -> ApiResponse:
+            # A changed block shows no "(edited)". Messages whose stream has ended or expired take it as well.
+            return await self._client.post_checked(
+                "chat.update",
+                **_target(stream),
+                text=text[:FALLBACK_CAP],
+                blocks=blocks,
+                metadata=delivery_metadata(stream.delivery),
+            )
+
+        updated = await self._blocks.send(delivery, text, stream.cards, update)
+        if updated.ok:
+            return True
+        if updated.error == STILL_STREAMING:
+            raise DeliverLater(f"chat.stopStream: {stopped or updated.error}", FIRST_WAIT_S)
+        log.warning("slack.stream_unfinished", cause=updated.error)
+        if updated.error != GONE:
+            await self._messages.delete(**_target(stream))
+        return False
+
+    async def _stop(self, stream: Stream) -> str:
+        """End a stream; the error, if Slack refuses."""
+        if stream.is_draft:
+            return ""
+        return (await self._client.post_checked("chat.stopStream", **_target(stream))).error
+
+
+def _target(stream: Stream) -> dict[str, str]:
+    return {"channel": stream.channel, "ts": stream.ts}

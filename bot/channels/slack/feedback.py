@@ -1,0 +1,126 @@
+"""Feedback: the buttons below answers, the rating a press makes, and the thanks for it.
+
+https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+import structlog
+
+from bot.channels import Host, Rating
+from bot.channels.slack import Config
+from bot.channels.slack.client import Client
+from bot.channels.slack.lookups import People
+from bot.channels.slack.tasks import BackgroundTasks
+from bot.channels.slack.types import Chat, Press, ms, read
+from bot.errors import DeliverLater, StoreUnavailable
+from bot.texts import Texts, preferred_language
+
+log = structlog.stdlib.get_logger(__name__)
+
+Block = dict[str, Any]
+Buttons = Literal["native", "plain"]
+ACTION = "kaiwa_feedback"
+ACTIONS = re.compile(rf"{ACTION}(_good|_bad)?")
+VALUE = re.compile(r"(good|bad) ([\w-]{1,64}) (.{1,100})")
+MODEL_CAP = 100  # characters
+ICONS = {"good": "👍", "bad": "👎"}
+
+
+class PressedRating(NamedTuple):
+    """A rating, and where its thanks go."""
+
+    rating: Rating
+    pressed: Press
+
+
+def feedback_block(turn_id: str, model: str, buttons: Buttons, texts: Texts, language: str) -> Block:
+    """Two buttons: Slack's own for feedback, or plain ones. Slack gives the block an id: each message needs another."""
+    labels = {choice: texts.get(f"slack.feedback_{choice}", language) for choice in ICONS}
+    values = {choice: f"{choice} {turn_id} {model[:MODEL_CAP]}" for choice in ICONS}
+    if buttons == "native":
+        good, bad = (
+            {"text": _plain(labels[choice]), "accessibility_label": labels[choice], "value": values[choice]}
+            for choice in ICONS
+        )
+        element = {"type": "feedback_buttons", "action_id": ACTION, "positive_button": good, "negative_button": bad}
+        return {"type": "context_actions", "elements": [element]}
+    elements = [
+        {
+            "type": "button",
+            "action_id": f"{ACTION}_{choice}",
+            "text": _plain(icon),
+            "accessibility_label": labels[choice],
+            "value": values[choice],
+        }
+        for choice, icon in ICONS.items()
+    ]
+    return {"type": "actions", "elements": elements}
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": True}
+
+
+def read_rating(payload: dict[str, object], config: Config) -> PressedRating | None:
+    """The rating a press makes; None for a button that is no feedback, and for people who may not use the bot."""
+    pressed = read(payload, Press)
+    if pressed is None:
+        return None
+    action, user, container = pressed.actions[0], pressed.user, pressed.container
+    value = VALUE.fullmatch(action.value)
+    if not ACTIONS.fullmatch(action.action_id) or not value:
+        return None
+    is_direct = container.channel_id.startswith("D")
+    if not (config.allows_user(user.id) and (is_direct or config.allows_channel(container.channel_id))):
+        return None
+    choice, turn_id, model = value.groups()
+    place = Chat(user.team_id or "", container.channel_id).conversation
+    times = ms(container.message_ts), ms(action.action_ts)
+    return PressedRating(Rating(turn_id, place, user.id, model, choice == "good", *times), pressed)
+
+
+class Feedback:
+    """Passes ratings on, and thanks for those that say something new."""
+
+    def __init__(self, client: Client, config: Config, people: People, host: Host, tasks: BackgroundTasks) -> None:
+        self._client = client
+        self._config = config
+        self._people = people
+        self._host = host
+        self._tasks = tasks
+
+    async def take(self, given: PressedRating) -> None:
+        """Keep a rating before its press is acknowledged.
+
+        Raises:
+            StoreUnavailable: it is not kept.
+        """
+        if await self._host.rate(given.rating):
+            self._tasks.start(self._thank(given.pressed))
+
+    async def _thank(self, pressed: Press) -> None:
+        """Thank the person alone."""
+        user, container = pressed.user, pressed.container
+        with suppress(DeliverLater, StoreUnavailable):
+            people = await self._people.find(user.team_id or "", [user.id])
+            language = preferred_language(people[user.id].locale if user.id in people else "", self._host.language)
+            text = self._host.texts.get("slack.feedback_thanks", language)
+            if self._config.is_slack_url(pressed.response_url):
+                message: dict[str, object] = {"response_type": "ephemeral", "replace_original": False, "text": text}
+                thread = {"thread_ts": container.thread_ts} if container.thread_ts else {}
+                if await self._client.respond(pressed.response_url, message | thread):
+                    return
+            posted = await self._client.post(
+                "chat.postEphemeral",
+                channel=container.channel_id,
+                user=user.id,
+                thread_ts=container.thread_ts,
+                markdown_text=text,
+            )
+            if not posted.ok:
+                log.info("slack.thanks_refused", cause=posted.error)

@@ -1,0 +1,122 @@
+"""What kinds of files can be read, by type and by name, and how large they may be."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Literal
+
+Kind = Literal["image", "audio", "video", "pdf", "document", "text", ""]
+
+MIB = 1024 * 1024
+# A document becomes text before a model reads it, and so does a text in any encoding.
+CANVAS = "application/vnd.slack-docs"
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+DOCUMENTS = {
+    WORD: "docx",
+    POWERPOINT: "pptx",
+    EXCEL: "sheet",
+    "application/vnd.ms-excel.sheet.macroenabled.12": "sheet",
+    "application/vnd.ms-excel": "sheet",
+    "application/vnd.oasis.opendocument.spreadsheet": "sheet",
+    "application/vnd.oasis.opendocument.text": "odf",
+    "application/vnd.oasis.opendocument.presentation": "odf",
+    CANVAS: "canvas",
+}
+PDF = "application/pdf"
+TEXT = "text/plain"
+# https://ai.google.dev/gemini-api/docs/image-understanding, …/audio and …/video-understanding: the types Gemini reads
+IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+AUDIO = ("audio/mp4", "audio/mpeg", "audio/aac", "audio/wav", "audio/ogg", "audio/flac", "audio/aiff", "audio/webm")
+VIDEO = ("video/mp4", "video/mov", "video/webm", "video/mpeg", "video/avi", "video/wmv", "video/3gpp")
+READABLE = frozenset((*IMAGES, *AUDIO, *VIDEO, *DOCUMENTS, PDF, TEXT))
+SAME = {
+    "audio/m4a": "audio/mp4",
+    "audio/x-m4a": "audio/mp4",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/x-aiff": "audio/aiff",
+    "audio/x-flac": "audio/flac",
+    "application/ogg": "audio/ogg",
+    "video/quicktime": "video/mov",
+    "video/x-msvideo": "video/avi",
+    "video/x-ms-wmv": "video/wmv",
+    "video/x-m4v": "video/mp4",
+    "image/jpg": "image/jpeg",
+    "application/x-pdf": PDF,
+    "application/json": TEXT,
+    "application/xml": TEXT,
+    "application/javascript": TEXT,
+    "application/x-yaml": TEXT,
+    "application/toml": TEXT,
+    "application/x-sh": TEXT,
+    "application/sql": TEXT,
+}
+EXTENSIONS = MappingProxyType(
+    {
+        **{"jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"},
+        **{"heic": "image/heic", "heif": "image/heif", "pdf": PDF},
+        **{"m4a": "audio/mp4", "mp3": "audio/mpeg", "aac": "audio/aac", "wav": "audio/wav", "ogg": "audio/ogg"},
+        **{"oga": "audio/ogg", "opus": "audio/ogg", "flac": "audio/flac", "aiff": "audio/aiff", "aif": "audio/aiff"},
+        **{"mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/mov", "webm": "video/webm"},
+        **{"mpg": "video/mpeg", "mpeg": "video/mpeg", "avi": "video/avi", "wmv": "video/wmv"},
+        **{"3gp": "video/3gpp", "docx": WORD, "xlsx": EXCEL, "pptx": POWERPOINT},
+        **{"xlsm": "application/vnd.ms-excel.sheet.macroenabled.12", "xls": "application/vnd.ms-excel"},
+        **{"ods": "application/vnd.oasis.opendocument.spreadsheet", "odt": "application/vnd.oasis.opendocument.text"},
+        **{"odp": "application/vnd.oasis.opendocument.presentation"},
+        **dict.fromkeys(("txt", "text", "md", "markdown", "rst", "log", "csv", "tsv", "json", "jsonl", "ndjson"), TEXT),
+        **dict.fromkeys(
+            ("yaml", "yml", "toml", "ini", "cfg", "conf", "env", "xml", "html", "htm", "css", "scss"), TEXT
+        ),
+        **dict.fromkeys(("py", "pyi", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "kts", "swift", "c", "h"), TEXT),
+        **dict.fromkeys(("cc", "cpp", "hpp", "cs", "go", "rs", "rb", "php", "pl", "lua", "r", "scala", "dart"), TEXT),
+        **dict.fromkeys(("sh", "bash", "zsh", "ps1", "bat", "sql", "graphql", "proto", "tf", "vue", "svelte"), TEXT),
+        **dict.fromkeys(("ex", "exs", "erl", "hs", "clj", "gradle", "diff", "patch", "tex", "srt", "vtt", "ics"), TEXT),
+    }
+)
+FAMILIES: MappingProxyType[str, Kind] = MappingProxyType(
+    {"image": "image", "audio": "audio", "video": "video", "text": "text"}
+)
+MOST_BYTES: MappingProxyType[Kind, int] = MappingProxyType(
+    {
+        "image": 10 * MIB,  # LINE takes no larger one
+        "audio": 32 * MIB,
+        "video": 32 * MIB,
+        "pdf": 12 * MIB,
+        "document": 10 * MIB,
+        "text": 2 * MIB,
+    }
+)
+
+
+def type_of(name: str, claimed: str = "") -> str:
+    """The MIME type of a file that can be read: by its name's extension, else as the platform says; empty for others.
+
+    A platform names most source code, and any file it does not know, ``application/octet-stream``.
+    """
+    claimed = claimed.partition(";")[0].strip().lower()
+    claimed = SAME.get(claimed, claimed)
+    if claimed in READABLE:
+        return claimed
+    stem, dot, extension = name.rpartition(".")
+    if by_name := EXTENSIONS.get(extension.lower()) if dot and stem else None:
+        return by_name
+    return TEXT if claimed.startswith("text/") else ""
+
+
+def kind_of(mime: str) -> Kind:
+    """The kind of a MIME type; empty for one that is never read."""
+    if mime == PDF:
+        return "pdf"
+    if mime in DOCUMENTS:
+        return "document"
+    return FAMILIES.get(mime.partition("/")[0], "")
+
+
+def label(mime: str, name: str = "") -> str:
+    """What a file is, in a line that stands for it: ``image``, ``audio``, ``file report.pdf``."""
+    kind = kind_of(mime)
+    word = kind if kind in ("image", "audio", "video") else "file"
+    return f"{word} {name}" if name else word

@@ -1,0 +1,75 @@
+"""Late answers: deliveries that only a press of their asker's button can bring, kept until then."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from bot.store.clients import Client, translate_errors
+from bot.store.keys import Keys
+from bot.store.leases import Lease
+from bot.store.scripts import Scripts
+
+
+class StoredLateAnswer(NamedTuple):
+    """A late answer.
+
+    Attributes:
+        frame: the stored bytes, which identify it: asker, space, the delivery's id, line feed, the delivery.
+    """
+
+    asker: str
+    delivery_id: str
+    delivery: bytes
+    frame: bytes
+
+
+class LateAnswers:
+    """Late answers by conversation, the newest ``LATE_ANSWERS`` of each, for ``WORK_S`` after the newest one."""
+
+    def __init__(self, client: Client, scripts: Scripts) -> None:
+        self._client = client
+        self._scripts = scripts
+
+    async def read(self, conversation: str) -> list[StoredLateAnswer]:
+        """All late answers, oldest first."""
+        async with translate_errors():
+            frames = cast("list[bytes]", await self._client.lrange(Keys(conversation).of("late"), 0, -1))
+        return [_unpack(frame) for frame in frames]
+
+    async def keep_head(self, lease: Lease, asker: str, delivery_id: str, reason: bytes) -> bytes | None:
+        """Move the head of the outbox to the late answers; returns the next delivery.
+
+        Args:
+            reason: of the dead letter that the oldest late answer becomes where there are too many.
+
+        Raises:
+            LeaseLost: nothing was moved.
+        """
+        name = f"{asker} {delivery_id}"
+        following = await self._scripts.run("keep_head", lease.conversation, lease.token, name, reason)
+        return cast("bytes | None", following)
+
+    async def remove(
+        self,
+        conversation: str,
+        asker: str,
+        delivery_id: str,
+        *,
+        given_up: str = "",
+        question_id: str = "",
+        shown_at: int | None = None,
+    ) -> None:
+        """Remove a late answer that has arrived; one that is gone already changes nothing.
+
+        Args:
+            given_up: why it becomes a dead letter instead.
+            question_id, shown_at: see ``Outbox.remove_head``.
+        """
+        at = "" if shown_at is None else shown_at
+        await self._scripts.run("remove_late", conversation, f"{asker} {delivery_id}", given_up, question_id, at)
+
+
+def _unpack(frame: bytes) -> StoredLateAnswer:
+    name, _, delivery = frame.partition(b"\n")
+    asker, _, delivery_id = name.decode().partition(" ")
+    return StoredLateAnswer(asker, delivery_id, delivery, frame)

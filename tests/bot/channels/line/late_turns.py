@@ -1,0 +1,74 @@
+"""A LINE turn that takes longer than its reply token gives it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.providers.scripted import Step
+from tests.bot.channels.line.pipeline import LinePipeline
+from tests.bot.channels.line.rig import IN_PRIVATE
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, JSON, USER, text_message
+from tests.waiting import until_true
+
+LATE_HERE = f"line:late:user:{USER}"
+LATE_IN_GROUP = f"line:late:group:{GROUP}"
+BUTTON, EARLIER = "Show the answer", "Earlier answer"
+WAITING, SENT = "I am still working on your question.", "No answer is waiting for you"
+LATE_S = 46.0  # more than the answer's part of a reply token's minute
+WAIT_S = 10.0
+
+
+def held_step(text: str = "Hi!") -> Step:
+    """An answer that the model gives when its gate is opened."""
+    return Step(text, gate=asyncio.Event())
+
+
+def question(fake: LineFake, text: str = "Hello, who are you?") -> JSON:
+    return fake.event(message=text_message(text))
+
+
+def ways(fake: LineFake) -> list[tuple[str, str]]:
+    """How people got what they see, and its first words."""
+    return [(sent.call, sent.texts[0].split("\n")[0]) for sent in fake.sent]
+
+
+@asynccontextmanager
+async def late_turn(
+    here: LinePipeline, step: Step, event: JSON, conversation: str = IN_PRIVATE, beside: str = LATE_HERE
+) -> AsyncIterator[None]:
+    """A turn that is 46 seconds late and has told so; it ends with the context."""
+    await here.receive(event)
+    here.wait(LATE_S)
+    async with running(here, step, conversation):
+        await shown(here, beside)
+        yield
+
+
+@asynccontextmanager
+async def running(here: LinePipeline, step: Step, conversation: str = IN_PRIVATE) -> AsyncIterator[None]:
+    """A turn that waits for its model."""
+    turn = asyncio.create_task(here.runner.process(conversation))
+    async with asyncio.timeout(WAIT_S):
+        await step.at_gate.wait()
+    yield
+    assert step.gate is not None
+    step.gate.set()
+    await turn
+
+
+async def shown(here: LinePipeline, beside: str = LATE_HERE, cards: int = 1) -> None:
+    """Wait until so many more cards are shown."""
+    before = len(here.fake.sent)
+
+    async def is_shown() -> bool:
+        await here.runner.process(beside)
+        return len(here.fake.sent) >= before + cards
+
+    await until_true(is_shown)
+
+
+async def ignore(_request: str) -> None:
+    """Nothing happens when a request to the store is carried out."""

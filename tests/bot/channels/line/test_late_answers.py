@@ -1,0 +1,391 @@
+"""A slow answer never ends in silence: over signed webhooks, on a real store, against the strict stand-in for LINE."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import structlog
+
+from bot.providers.scripted import Step
+from bot.store import Store
+from tests.bot.channels.line.late_turns import (
+    BUTTON,
+    EARLIER,
+    LATE_HERE,
+    LATE_IN_GROUP,
+    LATE_S,
+    SENT,
+    WAITING,
+    held_step,
+    late_turn,
+    question,
+    running,
+    shown,
+    ways,
+)
+from tests.bot.channels.line.pipeline import open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, USER, addressed_message, event, webhook
+from tests.waiting import until_true
+
+OTHER = f"U{'2' * 32}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "Hello, who are you?",
+            ["I am still working on your question.", "It takes longer than LINE lets me wait.", "7 days"],
+        ),
+        ("こんにちは", ["ご質問にまだ取り組んでいます。", "LINEで待てる時間を超えました。", "7日間"]),
+    ],
+)
+async def test_after_45_seconds_the_token_brings_a_button(
+    store: Store, fake: LineFake, text: str, words: list[str]
+) -> None:
+    """In the question's language, by the question's own token."""
+    step, asked = held_step(), question(fake, text)
+    async with open_pipeline(store, fake, [step], line_push="never") as here, late_turn(here, step, asked):
+        [sent] = fake.sent
+        [request] = fake.calls("reply")
+        assert (sent.call, sent.to, request.body["replyToken"]) == ("reply", USER, asked["replyToken"])
+        assert all(word in sent.texts[0] for word in words)
+        assert sent.messages[0]["altText"] == words[0]
+
+
+async def test_a_turn_in_time_shows_no_button(store: Store, fake: LineFake) -> None:
+    """The clock begins with our receipt."""
+    async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
+        await here.receive(question(fake))
+        here.wait(44)
+        await here.process()
+        assert ways(fake) == [("reply", "Hi!")]
+        assert await store.outbox.head(LATE_HERE) is None
+
+
+async def test_the_clock_runs_out_while_the_model_thinks(store: Store, fake: LineFake) -> None:
+    """A turn that begins in time and ends late."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        await here.receive(question(fake))
+        here.wait(44.8)
+        async with running(here, step):
+            assert fake.sent == []
+            await shown(here)
+        assert ways(fake) == [("reply", WAITING)]
+
+
+async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: LineFake) -> None:
+    """It comes by the press's own token, whole, and once; LINE_PUSH=never."""
+    step = held_step("word " * 2_000)
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        assert ways(fake) == [("reply", WAITING)]
+        assert [one.asker for one in await store.late_answers.read(IN_PRIVATE)] == [USER]
+        await here.hear(fake.press(BUTTON))
+        assert (fake.sent[-1].call, len(fake.sent[-1].messages)) == ("reply", 2)
+        assert await store.late_answers.read(IN_PRIVATE) == []
+        await here.hear(fake.press(BUTTON))
+        assert [way for way, _ in ways(fake)] == ["reply"] * 3
+        assert fake.texts[-1][0].startswith(SENT)
+        assert fake.calls("push") == []
+
+
+async def test_pressed_early_it_says_so_again_with_a_new_button(store: Store, fake: LineFake) -> None:
+    """While the turn still runs; the new button works like the first."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            await here.hear(fake.press(BUTTON))
+            await here.hear(fake.press(BUTTON))
+            assert ways(fake) == [("reply", WAITING)] * 3
+        await here.hear(fake.press(BUTTON))
+        assert ways(fake)[3:] == [("reply", "Hi!")]
+
+
+async def test_auto_pushes_and_the_button_says_so(store: Store, fake: LineFake) -> None:
+    """The quota has room; the card promises it."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step]) as here:
+        async with late_turn(here, step, question(fake)):
+            assert "The answer will come by itself" in fake.texts[0][0]
+        await here.hear(fake.press(BUTTON))
+    assert ways(fake)[:2] == [("reply", WAITING), ("push", "Hi!")]
+    assert fake.texts[2][0].startswith(SENT)
+
+
+async def test_auto_without_quota_keeps_the_answer(store: Store, fake: LineFake) -> None:
+    """Whether we count that nothing is left, or LINE says it at the push."""
+    fake.limit = fake.used = 5
+    step = held_step()
+    async with open_pipeline(store, fake, [step]) as here:
+        async with late_turn(here, step, question(fake)):
+            assert "Press the button in a little while" in fake.texts[0][0]
+        assert fake.calls("push") == []
+        await here.hear(fake.press(BUTTON))
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+
+
+async def test_a_month_that_ends_at_the_push_loses_nothing(store: Store, fake: LineFake) -> None:
+    """Others push with the same account too."""
+    fake.limit = 5
+    step = held_step()
+    async with open_pipeline(store, fake, [step]) as here:
+        async with late_turn(here, step, question(fake)):
+            fake.used = 5
+        assert len(fake.calls("push")) == 1
+        await here.hear(fake.press(BUTTON))
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+
+
+async def test_always_pushes_without_a_button(store: Store, fake: LineFake) -> None:
+    """LINE_PUSH=always: nobody waits for a token."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="always") as here:
+        await here.receive(question(fake))
+        here.wait(LATE_S)
+        async with running(here, step):
+
+            async def is_told() -> bool:
+                return await store.outbox.head(LATE_HERE) is not None
+
+            await until_true(is_told)
+            await here.runner.process(LATE_HERE)
+    assert ways(fake) == [("push", "Hi!")]
+
+
+async def test_always_without_quota_is_like_auto(store: Store, fake: LineFake) -> None:
+    """In time by the token, late by the button."""
+    fake.limit = fake.used = 5
+    step = held_step("late")
+    async with open_pipeline(store, fake, [Step("in time"), step], line_push="always") as here:
+        await here.hear(question(fake))
+        async with late_turn(here, step, question(fake)):
+            pass
+        await here.hear(fake.press(BUTTON))
+    assert ways(fake) == [("reply", "in time"), ("reply", WAITING), ("reply", "late")]
+
+
+async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineFake) -> None:
+    """Others press in vain: nothing is said, stored or paid."""
+    step, asked = held_step(), fake.event(place=GROUP, message=addressed_message("hi"))
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, asked, IN_GROUP, LATE_IN_GROUP):
+            assert "Only the person who asked can fetch the answer." in fake.texts[0][0]
+        here.due.clear()
+        for user in (OTHER, None):
+            await here.receive(fake.press(BUTTON, user))
+            assert here.due == []
+        await here.hear(fake.press(BUTTON))
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+    assert [sent.to for sent in fake.sent] == [GROUP] * 2
+
+
+async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: LineFake) -> None:
+    """In a group, where turns of several people follow each other."""
+    step = held_step("one")
+    events = [fake.event(place=GROUP, user=user, message=addressed_message("hi")) for user in (USER, OTHER)]
+    async with open_pipeline(store, fake, [step, Step("two")], line_push="never") as here:
+        await here.receive(*events)
+        here.wait(LATE_S)
+        async with running(here, step, IN_GROUP):
+            await shown(here, LATE_IN_GROUP, cards=2)
+        assert ways(fake) == [("reply", WAITING)] * 2
+        assert {request.body["replyToken"] for request in fake.calls("reply")} == {one["replyToken"] for one in events}
+        await here.hear(fake.press(BUTTON, OTHER))
+        assert fake.texts[-1] == ["two"]
+        assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [USER]
+
+
+async def test_a_redelivered_press_brings_nothing_twice(store: Store, fake: LineFake) -> None:
+    """LINE sends it again after a 503."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        press = fake.press(BUTTON)
+        await here.hear(press)
+        await here.hear(press | {"deliveryContext": {"isRedelivery": True}})
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+
+
+async def test_two_presses_at_once_in_two_processes_bring_it_once(store: Store, fake: LineFake) -> None:
+    """The second one says that it was sent."""
+    step = held_step()
+    async with (
+        open_pipeline(store, fake, [step], line_push="never") as here,
+        open_pipeline(store, fake, [], line_push="never") as other,
+    ):
+        async with late_turn(here, step, question(fake)):
+            pass
+        other.ahead_ms = here.ahead_ms
+        presses = fake.press(BUTTON), fake.press(BUTTON)
+        await asyncio.gather(here.receive(presses[0]), other.receive(presses[1]))
+        await asyncio.gather(here.process(), other.process())
+        await here.runner.process(LATE_HERE)
+    assert [words[:20] for _, words in ways(fake)[1:]] == ["Hi!", SENT[:20]]
+
+
+async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: LineFake) -> None:
+    """LINE took the answer, and the line was cut: the press's token tells so at the next attempt."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        fake.trouble("reply", "cut")
+        await here.hear(fake.press(BUTTON))
+        assert len(await store.late_answers.read(IN_PRIVATE)) == 1
+
+        async def is_settled() -> bool:
+            await here.runner.process(LATE_HERE)
+            return await store.late_answers.read(IN_PRIVATE) == []
+
+        await until_true(is_settled)
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+
+
+async def test_a_press_whose_token_is_dead_leaves_the_answer_where_it_is(store: Store, fake: LineFake) -> None:
+    """Another press brings it."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        press = fake.press(BUTTON)
+        fake.expire(press["replyToken"])
+        await here.hear(press)
+        assert await store.outbox.head(LATE_HERE) is None
+        await here.hear(fake.press(BUTTON))
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+
+
+async def test_an_answer_that_line_refuses_is_given_up(store: Store, fake: LineFake) -> None:
+    """It becomes a dead letter of its own conversation, and no press finds it again."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        fake.fail("reply", 400, "The request body has 1 error")
+        await here.hear(fake.press(BUTTON))
+        [dead] = await store.dead_letters.read()
+        assert (dead.conversation, b"Hi!" in (dead.delivery or b"")) == (IN_PRIVATE, True)
+        await here.hear(fake.press(BUTTON))
+    assert fake.texts[-1][0].startswith(SENT)
+
+
+async def test_the_next_answer_offers_the_earlier_one(store: Store, fake: LineFake) -> None:
+    """Also where no button could be shown, as LINE was away or the token too old; in the order of the questions."""
+    async with open_pipeline(store, fake, [Step("one"), Step("two"), Step("three")], line_push="never") as here:
+        for _ in range(2):
+            await here.receive(question(fake))
+            here.wait(61)
+            await here.process()
+        assert (fake.sent, len(await store.late_answers.read(IN_PRIVATE))) == ([], 2)
+        await here.hear(question(fake))
+        assert list(fake.sent[-1].buttons) == [EARLIER]
+        await here.hear(fake.press(EARLIER))
+        assert list(fake.sent[-1].buttons) == [EARLIER]
+        await here.hear(fake.press(EARLIER))
+        assert fake.sent[-1].buttons == {}
+    assert ways(fake) == [("reply", "three"), ("reply", "one"), ("reply", "two")]
+
+
+async def test_a_message_that_waited_has_a_token_of_its_own(store: Store, fake: LineFake) -> None:
+    """Its answer is in time, and offers the one before it."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step, Step("more")], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            await here.receive(question(fake, "more"))
+        assert ways(fake) == [("reply", WAITING), ("reply", "more")]
+        assert list(fake.sent[-1].buttons) == [EARLIER]
+
+
+@pytest.mark.parametrize("leaving", ["forget", "unfollow"])
+async def test_a_late_answer_goes_with_its_asker(store: Store, fake: LineFake, leaving: str) -> None:
+    """/forget me and blocking the bot delete it."""
+    step = held_step("secret")
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        await here.hear(event("unfollow") if leaving == "unfollow" else question(fake, "/forget me"))
+        assert await store.late_answers.read(IN_PRIVATE) == []
+        await here.hear(fake.press(BUTTON))
+    assert "secret" not in str(fake.texts)
+
+
+async def test_a_late_answer_to_an_unsent_message_never_comes(store: Store, fake: LineFake) -> None:
+    """The button, which stays in the chat, then has nothing to bring."""
+    step, asked = held_step("secret"), question(fake)
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, asked):
+            pass
+        assert len(await store.late_answers.read(IN_PRIVATE)) == 1
+        await here.hear(event("unsend", unsend={"messageId": asked["message"]["id"]}))
+        assert await store.late_answers.read(IN_PRIVATE) == []
+        await here.hear(fake.press(BUTTON))
+    assert "secret" not in str(fake.texts)
+
+
+async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFake) -> None:
+    """In a group; and when the bot leaves, nothing is kept."""
+    async with open_pipeline(store, fake, [Step("one"), Step("two")], line_push="never") as here:
+        for user in (USER, OTHER):
+            await here.receive(fake.event(place=GROUP, user=user, message=addressed_message("hi")))
+            here.wait(61)
+            await here.process()
+        await here.hear(fake.event(place=GROUP, message=addressed_message("/forget me")))
+        assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [OTHER]
+        await here.hear(event("leave", GROUP, None))
+        assert await store.late_answers.read(IN_GROUP) == []
+
+
+async def test_presses_do_not_pile_up(store: Store, fake: LineFake) -> None:
+    """Twenty wait at most, however often somebody presses."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here, late_turn(here, step, question(fake)):
+        for _ in range(30):
+            await here.receive(fake.press(BUTTON))
+        assert len(await store.outbox.read(LATE_HERE)) == 20
+
+
+async def test_a_press_without_lines_signature_does_nothing(store: Store, fake: LineFake) -> None:
+    """Nor does data in another form."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        here.due.clear()
+        press = fake.press(BUTTON)
+        body, _ = webhook(press)
+        refused = await here.http.post("/webhooks/line", content=body, headers={"x-line-signature": "no"})
+        await here.receive(press | {"postback": {"data": press["postback"]["data"] + "0"}})
+        assert (refused.status_code, here.due, len(fake.sent)) == (400, [], 1)
+
+
+async def test_the_newest_late_answers_are_kept(store: Store, fake: LineFake) -> None:
+    """Of more than twenty, the oldest becomes a dead letter."""
+    steps = [Step(f"answer {number}") for number in range(21)]
+    async with open_pipeline(store, fake, steps, line_push="never") as here:
+        for _ in steps:
+            await here.receive(question(fake))
+            here.wait(61)
+            await here.process()
+        kept = await store.late_answers.read(IN_PRIVATE)
+        [dead] = await store.dead_letters.read()
+    assert (len(kept), b"answer 0" in (dead.delivery or b"")) == (20, True)
+
+
+async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake) -> None:
+    """Of somebody whom LINE does not name, nobody could press."""
+    unknown = fake.event(place=GROUP, user=None, message=addressed_message("hi"))
+    async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
+        await here.receive(unknown)
+        here.wait(LATE_S)
+        with structlog.testing.capture_logs() as logs:
+            await here.process()
+        assert await store.late_answers.read(IN_GROUP) == []
+    assert [log["event"] for log in logs if log["event"].startswith("delivery")] == ["delivery.failed"]
+    assert len(await store.dead_letters.read()) == 1

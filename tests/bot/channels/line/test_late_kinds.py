@@ -1,0 +1,276 @@
+"""Late answers of every kind, whole: questions, polls and pictures; and turns that change hands."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import structlog
+from redis.asyncio import Redis
+
+from bot.channels import Delivery, LateAnswer, Poll, Reply
+from bot.conversation.services import Policy
+from bot.errors import StoreUnavailable
+from bot.providers.scripted import Step
+from bot.store import Store, open_store
+from bot.store.clock import StoreClock
+from bot.transcript import ToolCall, encode
+from tests.bot.channels.line.late_turns import (
+    BUTTON,
+    EARLIER,
+    LATE_HERE,
+    LATE_IN_GROUP,
+    LATE_S,
+    WAIT_S,
+    WAITING,
+    held_step,
+    ignore,
+    late_turn,
+    question,
+    shown,
+    ways,
+)
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
+from tests.bot.harness import ours
+from tests.bot.store.turns import key, leased
+from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
+from tests.fakes.cut_wire import Cut, CutWire
+from tests.fakes.line import LineFake
+from tests.fakes.line_events import GROUP, USER, addressed_message
+from tests.fakes.stored_files import CHART, LocalFiles
+from tests.fakes.tools import Launch
+from tests.waiting import until, until_true
+from toolset.poll import StartPoll
+from toolset.tool import ValidatedTool, read_schemas
+from toolset.tool_map import ToolMap
+
+TARO = f"U{'2' * 32}"
+ASKED = "I am waiting for you: please answer my question above."
+
+
+def launch() -> Step:
+    """A call that acts, made when the gate is opened."""
+    return Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),), gate=asyncio.Event())
+
+
+async def ask_late(here: LinePipeline, fake: LineFake, step: Step) -> None:
+    """A question that comes too late for its token."""
+    async with late_turn(here, step, question(fake, "please launch it")):
+        pass
+
+
+@pytest.mark.parametrize("answer", ["button", "words"])
+async def test_a_late_question_is_fetched_and_answered(store: Store, fake: LineFake, answer: str) -> None:
+    """The call is made once, and its answer comes by the token of the decision."""
+    step, tool = launch(), Launch()
+    async with open_pipeline(store, fake, [step, Step("Launched")], tool, line_push="never") as here:
+        await ask_late(here, fake, step)
+        assert ways(fake) == [("reply", WAITING)]
+        await here.hear(fake.press(BUTTON))
+        assert list(fake.sent[1].buttons) == ["Yes", "No"]
+        await here.hear(fake.press(BUTTON))
+        assert fake.texts[2] == [ASKED]
+        if answer == "words":
+            fake.advance(2)  # to be written after the question could be read
+        await here.hear(fake.press("Yes") if answer == "button" else question(fake, "yes"))
+        assert (len(tool.contexts), ways(fake)[3:]) == (1, [("reply", "Launched")])
+        assert await store.late_answers.read(IN_PRIVATE) == []
+
+
+async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: LineFake) -> None:
+    """Its deadline has passed; what became of it is fetched instead."""
+    step, tool = launch(), Launch()
+    steps = [step, Step("Nobody decided.")]
+    async with open_pipeline(store, fake, steps, tool, policy=Policy(ttl_s=1), line_push="never") as here:
+        await ask_late(here, fake, step)
+
+        async def is_over() -> bool:
+            await here.runner.process(IN_PRIVATE)
+            return len(await store.late_answers.read(IN_PRIVATE)) == 2
+
+        await until_true(is_over)
+        await here.hear(fake.press(BUTTON))
+        assert (tool.contexts, ways(fake)[1:]) == ([], [("reply", "Nobody decided.")])
+        assert await store.late_answers.read(IN_PRIVATE) == []
+    assert await store.dead_letters.read() == []
+
+
+async def test_a_question_that_ends_while_it_is_fetched_is_not_asked(store: Store, fake: LineFake) -> None:
+    """The press had been taken, and LINE was away; no dead letter is left of it."""
+    step, tool = launch(), Launch()
+    async with open_pipeline(store, fake, [step, Step("Stopped.")], tool, line_push="never") as here:
+        await ask_late(here, fake, step)
+        fake.fail("reply", 500)
+        await here.hear(fake.press(BUTTON))
+        await here.hear(question(fake, "/stop"))
+
+        async def is_settled() -> bool:
+            await here.runner.process(LATE_HERE)
+            return await store.outbox.head(LATE_HERE) is None
+
+        await until_true(is_settled)
+        assert [words for _, words in ways(fake)][1:] == ["止めました。"]
+    assert await store.dead_letters.read() == []
+
+
+async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) -> None:
+    """Below the words of the answer."""
+    food = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
+    step = Step(calls=(ToolCall("c1", "start_poll", food),), gate=asyncio.Event())
+    tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
+    async with open_pipeline(store, fake, [step, Step("Please vote.")], toolset=tools, line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        await here.hear(fake.press(BUTTON))
+    assert fake.sent[-1].texts[0] == "Please vote."
+    assert list(fake.sent[-1].buttons) == ["1 Sushi", "2 Curry", "Close"]
+
+
+@pytest.mark.parametrize(("is_kept", "types"), [(True, ["text", "image"]), (False, ["text"])])
+async def test_a_late_answer_shows_the_pictures_that_are_left(fake: LineFake, is_kept: bool, types: list[str]) -> None:
+    """They are kept for a day, and the answer for seven; a picture that is gone is told in words."""
+    files = LocalFiles()
+    if not is_kept:
+        files.kept.clear()
+    async with open_rig(fake, files=files) as rig:
+        address = encode(rig.address(fake.token())).decode()
+        late = LateAnswer(IN_PRIVATE, "turn_1_1")
+        delivery = Delivery("fetch_1", "1", Reply("Here:", files=(CHART,)), address, 1, asker=USER, late=late)
+        await rig.line.deliver(LATE_HERE, delivery, ours)
+    assert [message["type"] for message in fake.sent[0].messages] == types
+    assert (CHART.text in fake.texts[0][0]) is not is_kept
+
+
+async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last(fake: LineFake) -> None:
+    """LINE shows the quick replies of the last message alone."""
+    poll = Poll("poll_1", "line:polls:user:U", "Where?", ("Sushi", "Curry"), (0, 0))
+    async with open_rig(fake, files=LocalFiles()) as rig:
+        for reply in (Reply("Hi", files=(CHART,)), Reply("Hi", poll=poll), Reply("word " * 9_000)):
+            address = encode(rig.address(fake.token())).decode()
+            delivery = Delivery("turn_1_1", "turn_1", reply, address, 1, asker=USER, more_late=True)
+            await rig.line.deliver(IN_PRIVATE, delivery, ours)
+            *above, last = fake.sent[-1].messages
+            assert not any("quickReply" in message for message in above)
+            assert last["quickReply"]["items"][-1]["action"]["label"] == EARLIER
+
+
+async def test_a_turn_that_changes_hands_shows_one_button(store: Store, fake: LineFake) -> None:
+    """Its first process is killed after the button; the next one neither repeats it nor tries the spent token."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as killed:
+        await killed.receive(question(fake))
+        killed.wait(LATE_S)
+        turn = asyncio.create_task(killed.runner.process(IN_PRIVATE))
+        await until(step.at_gate.is_set, WAIT_S)
+        await shown(killed)
+        turn.cancel()
+        await asyncio.wait([turn])
+        async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as other:
+            other.ahead_ms = killed.ahead_ms
+            await other.runner.process(IN_PRIVATE)
+            await other.runner.process(LATE_HERE)
+            assert len(fake.calls("reply")) == 1
+            await other.hear(fake.press(BUTTON))
+    assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
+
+
+async def test_a_process_that_has_lost_its_turn_spends_no_token(store: Store, redis: Redis, fake: LineFake) -> None:
+    """It was paused; the next process has answered in time."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as paused:
+        await paused.receive(question(fake))
+        paused.wait(44.8)
+        turn = asyncio.create_task(paused.runner.process(IN_PRIVATE))
+        await until(step.at_gate.is_set, WAIT_S)
+        await redis.delete(key("lease", IN_PRIVATE))
+        await leased(store, IN_PRIVATE)
+        async with asyncio.timeout(WAIT_S):
+            await turn
+        assert (fake.sent, await store.outbox.head(LATE_HERE)) == ([], None)
+
+
+async def test_the_age_of_a_token_is_told_by_the_stores_clock(store: Store) -> None:
+    """Machines whose clocks are half a minute apart agree on it."""
+    real = StoreClock()
+    await real.read(store.now_ms)
+    for wrong_ms in (-30_000, 30_000):
+
+        def local(wrong_ms: int = wrong_ms) -> int:
+            return real() + wrong_ms
+
+        clock = StoreClock(local)
+        await clock.read(store.now_ms)
+        assert abs(clock() - real()) < 2_000
+
+
+async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
+    """A machine's clock may be set while Kaiwa runs."""
+    wrong_ms = 0
+
+    def local() -> int:
+        return wrong_ms
+
+    clock = StoreClock(local)
+    following = asyncio.create_task(clock.follow(store.now_ms, every_s=0.01))
+    await until(lambda: clock() > 1_000_000)
+    wrong_ms = 5_000_000
+    now = await store.now_ms()
+    await until(lambda: abs(clock() - now) < 60_000)
+    following.cancel()
+
+
+async def test_who_waits_behind_an_open_question_is_told(store: Store, redis: Redis, fake: LineFake) -> None:
+    """In a group, where somebody else's approval is awaited for longer than a reply token lives."""
+    steps = [Step(calls=(ToolCall("c1", "launch", {}),)), Step("Launched"), Step("Hello Taro")]
+    async with open_pipeline(store, fake, steps, Launch(), line_push="never") as here:
+        await here.hear(fake.event(place=GROUP, message=addressed_message("please launch it")))
+        await here.hear(fake.event(place=GROUP, user=TARO, message=addressed_message("hi")))
+        assert list(fake.sent[-1].buttons) == ["Yes", "No"]
+        due = await redis.zscore(key("due", IN_GROUP), IN_GROUP)
+        assert due is not None
+        assert 40_000 < due - await store.now_ms() < 46_000
+        here.wait(LATE_S)
+        await redis.zadd(key("due", IN_GROUP), {IN_GROUP: 0})
+        await here.runner.process(IN_GROUP)
+        await here.runner.process(LATE_IN_GROUP)
+        assert ways(fake)[-1] == ("reply", WAITING)
+        await here.hear(fake.press("Yes"))
+        await here.hear(fake.press(BUTTON, TARO))
+        assert [words for _, words in ways(fake)[2:]] == ["Launched", "Hello Taro"]
+
+
+async def test_a_late_answer_that_cannot_be_read_is_given_up(store: Store, redis: Redis, fake: LineFake) -> None:
+    """And the next one is fetched; a journal that cannot be read is in nobody's way."""
+    step = held_step()
+    async with open_pipeline(store, fake, [step], line_push="never") as here:
+        async with late_turn(here, step, question(fake)):
+            pass
+        await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
+        await redis.rpush(key("journal", IN_PRIVATE), "said 0:not JSON")
+        await redis.expire(key("journal", IN_PRIVATE), 60)
+        await here.hear(fake.press(BUTTON))
+        assert ways(fake)[1:] == [("reply", "Hi!")]
+        [dead] = await store.dead_letters.read()
+        assert (dead.conversation, dead.delivery) == (IN_PRIVATE, b"not JSON")
+
+
+async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str, fake: LineFake) -> None:
+    """The button waits for it; the turn ends as it would otherwise."""
+    wire, step = CutWire(store_url, Cut(), SCRIPTS, ignore), held_step()
+    async with (
+        wire.open() as url,
+        open_store(url, history_days=HISTORY_DAYS) as store,
+        open_pipeline(store, fake, [step], line_push="never") as here,
+    ):
+        await here.receive(question(fake))
+        here.wait(44.5)
+        turn = asyncio.create_task(here.runner.process(IN_PRIVATE))
+        await until(step.at_gate.is_set, WAIT_S)
+        wire.drop()
+        with structlog.testing.capture_logs() as logs:
+            await until(lambda: [log["event"] for log in logs].count("late.not_told") >= 2)
+        assert step.gate is not None
+        step.gate.set()
+        with pytest.raises(StoreUnavailable):
+            await turn

@@ -1,0 +1,65 @@
+"""Ratings in the store: one for each person and answer, the later one counts, bounded, gone with who gave them."""
+
+from __future__ import annotations
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.store import Store, StoredRating, feedback
+from bot.store.keys import FEEDBACK_S, feedback_key
+
+DAY, NEXT = "2026-11-21", "2026-11-22"
+ANN, BEN = "slack:U1", "slack:U2"
+
+
+async def rate(store: Store, person: str, at: int, *, good: bool = True, turn: str = "turn_1", day: str = DAY) -> bool:
+    """A press."""
+    return await store.feedback.rate(day, person, StoredRating(turn, at, good, b'{"model":"m 1"}'))
+
+
+async def kept(store: Store, *days: str) -> list[list[tuple[str, int, bool]]]:
+    """Turns, times and ratings of these days."""
+    return [[rating[:3] for rating in ratings] for ratings in await store.feedback.read(days)]
+
+
+async def test_a_person_has_one_rating_of_an_answer(store: Store) -> None:
+    """The later press counts, in whatever order they come; the same again says nothing new."""
+    pressed = [
+        await rate(store, ANN, 10),
+        await rate(store, ANN, 20, good=False),
+        await rate(store, ANN, 15),
+        await rate(store, ANN, 20, good=False),
+        await rate(store, ANN, 30, good=False),
+        await rate(store, BEN, 5),
+        await rate(store, ANN, 40, turn="turn_2"),
+    ]
+    assert pressed == [True, True, False, False, False, True, True]
+    assert await kept(store, DAY, NEXT) == [[("turn_1", 5, True), ("turn_1", 30, False), ("turn_2", 40, True)], []]
+    ((first, *_),) = await store.feedback.read([DAY])
+    assert first.body == b'{"model":"m 1"}'
+
+
+async def test_ratings_name_nobody_and_expire(store: Store, redis: Redis) -> None:
+    """They stand under a digest."""
+    await rate(store, ANN, 10)
+    assert 0 < await redis.ttl(feedback_key(DAY)) <= FEEDBACK_S
+    assert "U1" not in str(await redis.hgetall(feedback_key(DAY)))
+
+
+async def test_a_day_keeps_so_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is among them may still change their mind."""
+    monkeypatch.setattr(feedback, "RATINGS", 1)
+    assert [await rate(store, ANN, 10), await rate(store, BEN, 10)] == [True, False]
+    assert await rate(store, ANN, 20, good=False)
+    assert await kept(store, DAY) == [[("turn_1", 20, False)]]
+
+
+async def test_a_forgotten_person_has_rated_nothing(store: Store) -> None:
+    """On no day; others' ratings stay, and so do those of the same id elsewhere."""
+    for person in (ANN, BEN, "line:U1"):
+        for day in (DAY, NEXT):
+            await rate(store, person, 10, day=day)
+    await store.personal_data.erase("slack", ["U1", "D1"])
+    assert [len(ratings) for ratings in await store.feedback.read([DAY, NEXT])] == [2, 2]
+    assert await rate(store, ANN, 10)
+    assert not await rate(store, BEN, 10)
