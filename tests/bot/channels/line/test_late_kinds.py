@@ -274,3 +274,27 @@ async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str,
         step.gate.set()
         with pytest.raises(StoreUnavailable):
             await turn
+
+
+async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: LineFake) -> None:
+    """It waited behind other turns, and no model is asked; /forget me leaves no name with its answer."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        for command in ("/usage", "/forget me"):
+            await here.receive(question(fake, command))
+            here.wait(LATE_S)
+            await here.process()
+            await here.runner.process(LATE_HERE)
+        usage, forgotten = fake.sent
+        assert [list(sent.buttons) for sent in (usage, forgotten)] == [["回答を見る"]] * 2
+        assert await store.late_answers.read(IN_PRIVATE) == []
+
+
+async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
+    """In the language of the profile."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        await here.hear(fake.press("回答を見る"))
+    assert "Kaiwa" in fake.texts[-1][0]
