@@ -37,7 +37,7 @@ from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message
+from tests.fakes.line_events import GROUP, USER, addressed_message, event
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
@@ -298,3 +298,18 @@ async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
         await here.runner.process(LATE_HERE)
         await here.hear(fake.press("回答を見る"))
     assert "Kaiwa" in fake.texts[-1][0]
+
+
+async def test_the_answer_to_what_was_taken_back_is_not_fetched(store: Store, redis: Redis, fake: LineFake) -> None:
+    """Other late answers stay, and what cannot be read is in nobody's way."""
+    steps = [Step("one"), Step("two")]
+    async with open_pipeline(store, fake, steps, line_push="never") as here:
+        asked = [question(fake), question(fake)]
+        for each in asked:
+            await here.receive(each)
+            here.wait(61)
+            await here.process()
+        await redis.rpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
+        await here.hear(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
+        kept = await store.late_answers.read(IN_PRIVATE)
+        assert [b"two" in one.delivery for one in kept] == [True, False]
