@@ -32,6 +32,7 @@ Risk = Literal["low", "high"]
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME_CAP = 64
 OUTPUT_CAP = 64 * 1024  # bytes of JSON that a model gets
+DEEPEST = 32  # levels of a response: a vendor may refuse more, and then every request that has it in its history
 ERROR_CAP = 2000  # characters of a tool's own error
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_CONCURRENCY = 16
@@ -122,6 +123,7 @@ class Reminder:
         repeat: RFC 5545 rule; empty: once.
         routine: its text is a task that is done at that time; otherwise the text is shown.
         rests: it has failed too often and does not come again.
+        start: where a new reminder's rule begins, on the clock of the zone; it may name a time that the clock skips.
     """
 
     id: str
@@ -130,6 +132,7 @@ class Reminder:
     repeat: str = ""
     routine: bool = False
     rests: bool = False
+    start: datetime | None = None
 
 
 class Reminders(Protocol):
@@ -469,6 +472,15 @@ def _capped(response: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()
     dropped = len(text) - OUTPUT_CAP
     if dropped <= 0:
-        return response
+        return {"output": text.decode()} if _is_deep(response) else response
     kept = text[:OUTPUT_CAP].decode(errors="ignore")
     return {"output": f"{kept}[truncated: {dropped} bytes dropped, refine your query]"}
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether it has more than ``DEEPEST`` levels; a loop that ends there, whatever the value."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for ones in inside for one in ones]
+    return any(isinstance(one, dict | list) for one in level)

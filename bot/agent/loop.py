@@ -60,17 +60,16 @@ class Agent:
             AwaitingApproval: the turn waits for a person's decision.
         """
         await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
-        tools = self._tools_of(turn)
-        runner = ToolRunner(tools, self._hooks, self._metrics)
         while turn.answer is None:
             if turn.calls:
-                await runner.run(turn)
+                await ToolRunner(self._tools_of(turn), self._hooks, self._metrics).run(turn)
             await turn.check_inbox()
             if turn.stopped:
                 raise TurnFailed("stopped", STOPPED)
             if turn.withdrawn:
                 return None
             may_call = turn.rounds < self.max_tool_turns
+            tools = self._tools_of(turn)
             response = await self._ask(turn, tools, may_call)
             _refuse_useless(response, may_call)
             message = _recorded(response.message, turn.added, tools)
@@ -84,7 +83,7 @@ class Agent:
         )
 
     def _tools_of(self, turn: Turn) -> ToolMap:
-        """The tools of this place and person."""
+        """The tools of this place and person, as they are now: a server may list its tools anew during a turn."""
         return self.tools.of_place(turn.context.conversation, turn.asker.id)
 
     async def _ask(self, turn: Turn, tools: ToolMap, may_call: bool) -> ModelResponse:

@@ -98,6 +98,7 @@ class PersonalReminders:
         channel = self._services.channel(self._conversation)
         if channel is None or not await channel.reaches(self._conversation):
             raise ToolError("not set: nothing can be sent here later (the month's messages are used up, or off)")
+        start = reminder.start or reminder.at.replace(tzinfo=None)
         body = StoredReminder(
             reminder.text,
             _ms(reminder.at),
@@ -106,7 +107,7 @@ class PersonalReminders:
             channel.lasting(self._event.address),
             self._event.group,
             reminder.repeat,
-            f"{reminder.at.replace(tzinfo=None):%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
+            f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
             reminder.routine,
         )
         store, here = self._services.store, self._conversation

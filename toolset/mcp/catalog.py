@@ -23,7 +23,7 @@ KEPT, DIGITS = 55, 8  # of a name that is too long
 ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 ROOTS = {"$defs", "definitions"}  # where references of a schema lead
 
-Call = Callable[[str, dict[str, Any]], Awaitable[Answer]]
+Call = Callable[[ListedTool, dict[str, Any]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class RemoteTool:
             raise ToolSetupError(f"its argument {shown(strange[0])!r} has a name that models cannot use")
         self._declared = None if listed.response is None else _data_schema(listed.response)
         self.response = response_schema(self._declared)
-        self._own_name = listed.name
+        self._listed = listed
         self._server = server
         self._call = call
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> WithFiles:
-        answer = await self._call(self._own_name, arguments)
+        answer = await self._call(self._listed, arguments)
         return response_of(answer, self._server, self.name, self._declared)
 
 

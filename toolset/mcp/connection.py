@@ -18,7 +18,7 @@ import anyio
 from toolset.mcp.answer import Answer
 from toolset.mcp.catalog import KEPT, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pins import Pins, digests_of
+from toolset.mcp.pins import ListedTool, Pins, digests_of
 from toolset.tool import ToolError
 from toolset.tool_map import ToolMap
 
@@ -98,14 +98,16 @@ class McpServer:
             self._scope.deadline = anyio.current_time() + GOODBYE_S
         self._lose()
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
-        """Call a tool by its own name.
+    async def call(self, tool: ListedTool, arguments: dict[str, Any]) -> Answer:
+        """Call a tool.
 
         Raises:
-            ToolError: the server is away, or refuses.
+            ToolError: the server is away, or refuses, or lists the tool otherwise than when the call was allowed.
         """
         session = await self._wait_for_session()
-        asking = asyncio.create_task(session.call(tool, arguments))
+        if tool.digest not in self.catalog.made:  # it may need a yes now, which only a new call gets
+            raise ToolError(f"not called: {self.name} has changed this tool; call it again if it is still there")
+        asking = asyncio.create_task(session.call(tool.name, arguments))
         asking.add_done_callback(_ignore)
         self._calls += 1
         try:

@@ -17,7 +17,7 @@ READS = ListedTool("read", "Reads", {"type": "object"}, says_it_reads=True)
 ACTS = ListedTool("act", "Acts", {"type": "object"})
 
 
-async def nothing(_tool: str, _arguments: dict[str, Any]) -> Answer:
+async def nothing(_tool: ListedTool, _arguments: dict[str, Any]) -> Answer:
     """A call that is not made here."""
     raise NotImplementedError
 

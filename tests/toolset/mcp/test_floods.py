@@ -18,7 +18,7 @@ from toolset.tool import ToolSetupError
 from toolset.tool_map import ToolMap
 
 
-async def call(_name: str, _arguments: dict[str, Any]) -> Answer:
+async def call(_tool: ListedTool, _arguments: dict[str, Any]) -> Answer:
     return Answer()
 
 

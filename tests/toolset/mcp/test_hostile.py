@@ -10,7 +10,7 @@ import pytest
 
 from tests.toolset.mcp.servers import TEXT, Hostile, MemoryPins, is_alive, listed, serving
 from tests.waiting import until
-from toolset.tool import OUTPUT_CAP
+from toolset.tool import OUTPUT_CAP, ValidatedTool
 
 pytestmark = pytest.mark.process
 
@@ -201,6 +201,24 @@ async def test_a_new_description_is_noticed(hostile: Hostile, caplog: pytest.Log
         await until(lambda: served.tools["bad_do"].definition.risk == "high")
         assert served.tools["bad_poke"].definition.risk == "low"
     assert "mcp.tool_changed" in [record.message for record in caplog.records]
+
+
+def risk_of(tool: ValidatedTool) -> str:
+    """The risk that the tool has now."""
+    return tool.definition.risk
+
+
+async def test_a_tool_that_comes_back_changed_is_not_called_for_its_old_claim(hostile: Hostile) -> None:
+    """The call began while the server was away; what its people deployed meanwhile acts, and nobody was asked."""
+    script = {"answers": {"do": TEXT}, "exits": ["die"]}
+    async with serving(hostile.says(tools=[listed("do"), listed("die")], **script)) as served:
+        hostile.says(tools=[listed("do", annotations={"readOnlyHint": False}), listed("die")], **script)
+        await served.call("bad_die")
+        assert risk_of(served.tools["bad_do"]) == "low"
+        error = "not called: bad has changed this tool; call it again if it is still there"
+        assert (await served.call("bad_do")).response == {"error": error}
+        assert risk_of(served.tools["bad_do"]) == "high"
+        assert await served.text("bad_do") == "fine"
 
 
 async def test_a_server_that_keeps_dying_is_tried_ever_less_often(
