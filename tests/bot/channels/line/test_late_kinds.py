@@ -8,13 +8,13 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
-from bot.channels import Delivery, LateAnswer, Poll, Reply
+from bot.channels import Delivery, InboundEvent, LateAnswer, Poll, Reply
 from bot.conversation.services import Policy
 from bot.errors import StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.clock import StoreClock
-from bot.transcript import ToolCall, encode
+from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
     BUTTON,
     EARLIER,
@@ -27,6 +27,7 @@ from tests.bot.channels.line.late_turns import (
     ignore,
     late_turn,
     question,
+    running,
     shown,
     ways,
 )
@@ -313,3 +314,19 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(store: Store, re
         await here.hear(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
         kept = await store.late_answers.read(IN_PRIVATE)
         assert [b"two" in one.delivery for one in kept] == [True, False]
+
+
+async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: LineFake) -> None:
+    """Nobody's message began it; the token is that of the press."""
+    step, tool = held_step(), Launch()
+    calls = Step(calls=(ToolCall("c1", "launch", {}),))
+    due = Message("routine_1", "user", (Text("launch it, as every day"),), 1, Author(USER))
+    async with open_pipeline(store, fake, [calls, step], tool) as here:
+        routine = InboundEvent(due, reminder="routine", target="reminder_1")
+        await store.inbox.accept(IN_PRIVATE, due.id, encode(routine))
+        await here.runner.process(IN_PRIVATE)
+        await here.receive(fake.press("Yes"))
+        here.wait(LATE_S)
+        async with running(here, step):
+            await shown(here)
+        assert ways(fake)[1:] == [("reply", WAITING), ("push", "Hi!")]
