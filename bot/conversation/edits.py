@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,19 +82,35 @@ class HistoryEditor:
         return [self._store.kv.add_later(f"person:{person}", entry, self._history_s) for person, entry in entries]
 
     async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
-        """Make edits to messages of earlier turns.
+        """Make edits to messages of earlier turns. A late answer goes with the last message that it answers.
 
         Raises:
             LeaseLost: nothing was changed.
         """
+        late = await self._late_answers(lease.conversation) if None in edits.values() else {}
+        before = await self._turn_ids(lease.conversation) if late else set()
         if edits:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
+        if late and (gone := before - await self._turn_ids(lease.conversation)):
+            await self._store.journal.withdraw(lease, [frame for frame, turn in late.items() if turn in gone])
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
             await self._store.leases.forget(lease)
             dead_letters = await self._store.dead_letters.of(lease.conversation)
             await self._discard(
                 dead_letter for dead_letter in dead_letters if any(_names(dead_letter, one) for one in deleted)
             )
+
+    async def _late_answers(self, conversation: str) -> dict[bytes, str]:
+        """The late answers of a conversation, and the turns that they answer."""
+        found = {}
+        for kept in await self._store.late_answers.read(conversation):
+            with suppress(*UNREADABLE):
+                found[kept.frame] = decode_delivery(kept.delivery).turn_id
+        return found
+
+    async def _turn_ids(self, conversation: str) -> set[str]:
+        turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
+        return {record.turn_id for _, record in (*turns.summarised, *turns.since)}
 
     async def reset(self, lease: Lease) -> None:
         """Delete the history. The outbox stays: its answers may be for other people.

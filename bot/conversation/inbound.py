@@ -40,7 +40,7 @@ class InboundMessages:
         address: where the answer goes: the address of the newest message or decision.
         authors: ids of the people whose messages may join; others get turns of their own. None may join a routine.
         decisions: ids of messages that have decided a question; they belong to this turn wherever they stand.
-        newest: the newest event with an address.
+        newest: the newest message.
         has_left_some: what this turn does not answer is in the inbox again.
         received: the messages, with names.
         changes: ids of the edits and retractions that have joined the turn.
@@ -197,7 +197,7 @@ class InboundMessages:
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
         self.authors |= {event.author_id for event in events if event.event == "message" and not event.is_routine}
-        self.newest = next((event for event in reversed(events) if event.address), self.newest)
+        self.newest = next((event for event in reversed(events) if event.event == "message"), self.newest)
         self.address = next((event.address for event in reversed(events) if event.address), self.address)
 
     def _with_context(self, event: InboundEvent) -> Message:

@@ -124,7 +124,7 @@ class TokenWatch:
                 pause_s = REST_S
 
     def _own_time_left(self) -> float:
-        left = self._buttons.time_left(self._inbound.address)
+        left = self._buttons.time_left(self._inbound.address) if self._inbound.newest else None
         return LOOK_S if left is None else min(left, LOOK_S)
 
 

@@ -138,6 +138,8 @@ class TurnRunner:
                     await self._note_routines(attempt.lease.conversation, events, result, failed=failed)
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
+            else:
+                await self._tell_late(attempt, journal.events)
             if not result.replies and (events or attempt.journalled.is_resumed):
                 self._take_back(attempt, journal, result)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
@@ -149,6 +151,13 @@ class TurnRunner:
         """Have the channel delete what this attempt or an earlier one has streamed of an answer that nobody gets."""
         if attempt.channel.takes_back:
             result.add((), [(reply_taking_back(attempt.turn_id), last_address(journal))])
+
+    async def _tell_late(self, attempt: Attempt, events: Sequence[InboundEvent]) -> None:
+        """Spend the reply token of a turn that needs no model and began late, so that its answer can be fetched."""
+        buttons = LateButtons(self._services, attempt.lease, attempt.channel)
+        for event in events:
+            if (left := buttons.time_left(event.address)) is not None and left <= 0:
+                await buttons.tell(event, event.address)
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -260,6 +269,7 @@ class TurnRunner:
         batch = [parse(event, self._services.commands) for event in journal.events]
         if not journal.steps:  # otherwise an earlier attempt has checked the limits
             batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
+            result.asker = next((event.author_id for event, _ in reversed(batch) if event.address), "")
             admitted = await self._admission.admit(lease.conversation, attempt.turn_id, batch, attempt.standing)
             result.add(admitted.messages, admitted.replies)
             batch = admitted.events
@@ -278,7 +288,6 @@ class TurnRunner:
             key = "apology.left_out" if event.left_out else event.target
             sentence = replace(self._commands.sentence(key, event), private=event.event == "decision")
             result.add((), [(sentence, event.address)])
-            result.asker = event.author_id
         if found.superseded:
             (last,) = await attempt.channel.enrich(lease.conversation, found.superseded[-1:], is_new=False)
             stopped = [(self._commands.sentence("apology.stopped", last), last.address)]
@@ -288,7 +297,7 @@ class TurnRunner:
             said = [] if command in UNRECORDED else [event.message, own_message(reply.text)]
             result.add(said, [(reply, event.address)])
             if command == "forget":
-                result.messages = ()
+                result.messages, result.asker = (), ""
         return found.messages, result
 
     async def _commit(

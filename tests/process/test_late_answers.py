@@ -37,7 +37,7 @@ async def test_a_late_answer_survives_kill_9_at_every_stage(
     settings = variables | {"LINE_PUSH": "never"}
     async with kaiwa(tmp_path, "run", **settings) as killed:
         gemini.stall()
-        await receive(killed, redelivered(line, "Hello"))
+        await receive(killed, redelivered(line, "Hello, who are you?"))
         await until(lambda: len(line.sent) == 1 and bool(gemini.requests))
         await receive(killed, line.press(BUTTON))
         await until(lambda: len(line.sent) == 2)

@@ -8,13 +8,13 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
-from bot.channels import Delivery, LateAnswer, Poll, Reply
+from bot.channels import Delivery, InboundEvent, LateAnswer, Poll, Reply
 from bot.conversation.services import Policy
 from bot.errors import StoreUnavailable
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.clock import StoreClock
-from bot.transcript import ToolCall, encode
+from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
     BUTTON,
     EARLIER,
@@ -27,6 +27,7 @@ from tests.bot.channels.line.late_turns import (
     ignore,
     late_turn,
     question,
+    running,
     shown,
     ways,
 )
@@ -37,7 +38,7 @@ from tests.bot.store.turns import key, leased
 from tests.crash.simulation import HISTORY_DAYS, SCRIPTS
 from tests.fakes.cut_wire import Cut, CutWire
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, USER, addressed_message
+from tests.fakes.line_events import GROUP, USER, addressed_message, event
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
 from tests.waiting import until, until_true
@@ -274,3 +275,58 @@ async def test_a_store_that_is_away_is_asked_again(redis: Redis, store_url: str,
         step.gate.set()
         with pytest.raises(StoreUnavailable):
             await turn
+
+
+async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: LineFake) -> None:
+    """It waited behind other turns, and no model is asked; /forget me leaves no name with its answer."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        for command in ("/usage", "/forget me"):
+            await here.receive(question(fake, command))
+            here.wait(LATE_S)
+            await here.process()
+            await here.runner.process(LATE_HERE)
+        usage, forgotten = fake.sent
+        assert [list(sent.buttons) for sent in (usage, forgotten)] == [["回答を見る"]] * 2
+        assert await store.late_answers.read(IN_PRIVATE) == []
+
+
+async def test_a_late_command_is_fetched(store: Store, fake: LineFake) -> None:
+    """In the language of the profile."""
+    async with open_pipeline(store, fake, [], line_push="never") as here:
+        await here.receive(question(fake, "/help"))
+        here.wait(LATE_S)
+        await here.process()
+        await here.runner.process(LATE_HERE)
+        await here.hear(fake.press("回答を見る"))
+    assert "Kaiwa" in fake.texts[-1][0]
+
+
+async def test_the_answer_to_what_was_taken_back_is_not_fetched(store: Store, redis: Redis, fake: LineFake) -> None:
+    """Other late answers stay, and what cannot be read is in nobody's way."""
+    steps = [Step("one"), Step("two")]
+    async with open_pipeline(store, fake, steps, line_push="never") as here:
+        asked = [question(fake), question(fake)]
+        for each in asked:
+            await here.receive(each)
+            here.wait(61)
+            await here.process()
+        await redis.rpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
+        await here.hear(event("unsend", unsend={"messageId": asked[0]["message"]["id"]}))
+        kept = await store.late_answers.read(IN_PRIVATE)
+        assert [b"two" in one.delivery for one in kept] == [True, False]
+
+
+async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: LineFake) -> None:
+    """Nobody's message began it; the token is that of the press."""
+    step, tool = held_step(), Launch()
+    calls = Step(calls=(ToolCall("c1", "launch", {}),))
+    due = Message("routine_1", "user", (Text("launch it, as every day"),), 1, Author(USER))
+    async with open_pipeline(store, fake, [calls, step], tool) as here:
+        routine = InboundEvent(due, reminder="routine", target="reminder_1")
+        await store.inbox.accept(IN_PRIVATE, due.id, encode(routine))
+        await here.runner.process(IN_PRIVATE)
+        await here.receive(fake.press("Yes"))
+        here.wait(LATE_S)
+        async with running(here, step):
+            await shown(here)
+        assert ways(fake)[1:] == [("reply", WAITING), ("push", "Hi!")]
