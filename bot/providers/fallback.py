@@ -30,7 +30,7 @@ from bot.providers.retry_policy import (
     exceeds_longest_wait,
 )
 from bot.providers.shared.request import without_files
-from bot.providers.shared.size_limits import cap_answer, estimate_tokens, trim_oldest
+from bot.providers.shared.size_limits import cap_answer, estimate_tokens, patience_for, trim_oldest
 from bot.telemetry import Metrics
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
@@ -136,13 +136,13 @@ class FallbackProvider:
         """Ask until there is an answer.
 
         Args:
-            first_token_timeout_s: over all attempts and models.
+            first_token_timeout_s: over all attempts and models; recordings and PDFs add to it.
 
         Raises:
             ModelError: no attempt brought an answer.
         """
-        policy = RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
-        malformed_repeats, whole = 0, messages
+        limit_s = first_token_timeout_s + patience_for(messages)
+        policy, malformed_repeats, whole = self._policy(limit_s), 0, messages
         while True:
             candidate, shown = policy.candidate, False
             sent = candidate.trim(messages)
@@ -165,6 +165,9 @@ class FallbackProvider:
                 messages = shorter or (messages if policy.candidate is candidate else whole)
             if shown:
                 yield Restarted()
+
+    def _policy(self, first_token_timeout_s: float) -> RetryPolicy[Candidate]:
+        return RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
 
     async def _recover(
         self, policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]

@@ -17,6 +17,7 @@ MALFORMED_REPEATS = 1  # after an unreadable answer: models sample, so the next 
 
 # Seconds until an answer.
 FIRST_TOKEN_TIMEOUT_S = 20.0  # to the first event, with all attempts, waits and fallbacks: as long as people wait
+FIRST_TOKEN_PER_MIB_S = 1.0  # more, for each MiB of recordings and PDFs: to be sent, and to be looked at
 FIRST_TOKEN_SHARE = 0.7  # of the remaining seconds, for a model with fallbacks left
 REQUEST_TIMEOUT_S = 60.0  # to the last event of one answer: LINE's reply token lives about as long
 LAST_BYTES_TIMEOUT_S = 0.1  # for bytes after the last event: only a connection read to its end is used again

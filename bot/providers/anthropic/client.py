@@ -94,7 +94,7 @@ class Anthropic:
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_timeout_s):
+            async with asyncio.timeout(self._options.check_timeout_s):
                 found = await self._client.models.retrieve(self.model)
         own = ", ".join(self._server_tools.names)
         return f"{found.display_name or self.model} answers{f', with {own}' if own else ''}"

@@ -135,7 +135,7 @@ class GenerateContent:
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_timeout_s):
+            async with asyncio.timeout(self._options.check_timeout_s):
                 name = await (await self._open_sdk()).display_name(self.model)
         own = ", ".join(self._server_tools.names)
         return f"{name or self.model} answers{f', with {own}' if own else ''}"

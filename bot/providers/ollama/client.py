@@ -91,7 +91,7 @@ class Ollama:
         """Look the model up; nothing is loaded or generated."""
         with translating(self._refusals):
             async with (
-                asyncio.timeout(self._options.first_token_timeout_s),
+                asyncio.timeout(self._options.check_timeout_s),
                 await self._post("/api/show", {"model": self.model}) as response,
             ):
                 card = _read(await read_beginning(response, CARD_CAP))

@@ -109,7 +109,7 @@ class OpenAI:
     async def check(self) -> str:
         """Look the model up, in the server's list where the server has no other way; nothing is generated."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.first_token_timeout_s):
+            async with asyncio.timeout(self._options.check_timeout_s):
                 with suppress(openai.NotFoundError):
                     await self._client.models.retrieve(self.model)
                     return f"{self.model} answers"

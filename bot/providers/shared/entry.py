@@ -25,16 +25,21 @@ class Options:
         thinking_level: ``minimal``, ``low``, ``medium`` or ``high``.
         asker: the variable that names the model.
         server_tools: the vendor's own tools that the model may use, or ``AUTO_TOOLS``.
-        first_token_timeout_s: seconds until the first event of an answer.
+        first_token_timeout_s: seconds until the first event of an answer, whatever the request allows.
         request_timeout_s: seconds until its last event.
     """
 
     max_output_tokens: int = 2048
     thinking_level: str = "low"
     asker: str = "MODEL"
-    first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S
+    first_token_timeout_s: float = REQUEST_TIMEOUT_S
     request_timeout_s: float = REQUEST_TIMEOUT_S
     server_tools: tuple[str, ...] = ()
+
+    @property
+    def check_timeout_s(self) -> float:
+        """Seconds for looking a model up."""
+        return min(self.first_token_timeout_s, FIRST_TOKEN_TIMEOUT_S)
 
 
 USUAL = Options()

@@ -8,8 +8,9 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from bot.file_types import kind_of
+from bot.file_types import MIB, kind_of
 from bot.providers import TOKEN_BYTES, Completed, ModelResponse, Restarted, StreamEvent, TextDelta, ToolCallDelta
+from bot.providers.retry_policy import FIRST_TOKEN_PER_MIB_S
 from bot.providers.shared.streaming import StreamTooLong
 from bot.transcript import SUMMARY_ID, Media, Message, Text, Usage, encode, new_id
 
@@ -20,6 +21,13 @@ MEDIA_BYTES = 1_000  # of a recording or a PDF, for a token: 32 a second for sou
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """The tokens of messages, rather too many than too few."""
     return sum(map(_tokens, messages))
+
+
+def patience_for(messages: Sequence[Message]) -> float:
+    """The seconds more that a model may need for its first token, because of the files it is sent."""
+    media = [part for message in messages for part in message.parts if isinstance(part, Media)]
+    sizes = (one.size for one in media if (one.data or one.uri) and kind_of(one.mime) != "image")
+    return sum(sizes) / MIB * FIRST_TOKEN_PER_MIB_S
 
 
 def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:

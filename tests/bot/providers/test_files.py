@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.errors import RequestRefused, TooLong
-from bot.file_types import Kind
+from bot.file_types import MIB, Kind
 from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.demo.client import Demo
@@ -149,3 +150,30 @@ async def test_another_model_is_given_the_files_again() -> None:
     assert (await ask(chain, [user(REPORT)])).text == "A report"
     assert shown(second.requests[0].messages[0]) == ["-"]
     assert chain.media is first.media
+
+
+class Waiting(Scripted):
+    """Notes how long it may take."""
+
+    seconds = 0.0
+
+    async def stream(self, *args: Any, **kwargs: Any) -> Any:
+        self.seconds = args[-1]
+        async for event in super().stream(*args, **kwargs):
+            yield event
+
+
+@pytest.mark.parametrize(
+    ("part", "seconds"),
+    [
+        (Media("1", "video/mp4", 30 * MIB, uri="files/1"), 50),
+        (Media("1", "audio/mp4", 2 * MIB, b"x"), 22),
+        (Media("1", "video/mp4", 30 * MIB), 20),
+        (Media("1", "image/png", 2 * MIB, b"x"), 20),
+    ],
+)
+async def test_a_model_has_longer_for_what_takes_longer(part: Media, seconds: float) -> None:
+    """A second for each MiB it is sent, besides pictures."""
+    model = Waiting([Step("ok")])
+    await ask(FallbackProvider([model], Metrics(), clock=lambda: 0.0), [user(part)])
+    assert model.seconds == seconds
