@@ -139,6 +139,8 @@ class TurnMedia:
             wanted: the newest first.
         """
         refs = [media.ref for media in wanted]
+        # Before the bytes are reserved, which other turns wait for.
+        await asyncio.gather(*(self._channel.prepare(media) for media in wanted if media.ref not in self._found))
         try:
             await self._reserve(wanted)
         except TimeoutError:

@@ -116,6 +116,10 @@ class Line(Channel):
         except StoreUnavailable:
             return True
 
+    async def prepare(self, media: Media) -> None:
+        """Wait for LINE to convert a recording."""
+        await self._files.prepare(media)
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on a file that somebody sent."""
         return await self._files.fetch(media, take)
