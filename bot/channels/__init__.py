@@ -508,6 +508,10 @@ class Channel(Protocol):
         """Whether the bot gets the messages there that are not addressed to it."""
         return True
 
+    async def prepare(self, media: Media) -> None:
+        """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never raises."""
+        return
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of a file to ``take``, piece by piece. Never raises.
 

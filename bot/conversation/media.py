@@ -139,6 +139,8 @@ class TurnMedia:
             wanted: the newest first.
         """
         refs = [media.ref for media in wanted]
+        # Before the bytes are reserved, which other turns wait for.
+        await asyncio.gather(*(self._channel.prepare(media) for media in wanted if media.ref not in self._found))
         try:
             await self._reserve(wanted)
         except TimeoutError:
@@ -184,14 +186,7 @@ class TurnMedia:
             arrived: the newest first.
         """
         for media in arrived:
-            data = self._found[media.ref]
-            kind = kind_of(media.mime)
-            mime = (mime_of(data) or media.mime) if kind == "image" else media.mime
-            self._known[media.ref] = replace(media, mime=mime, size=len(data))
-            if kind == "pdf" and PDF_START not in data[:PDF_WITHIN]:
-                self._miss([media.ref], UNREADABLE)
-            elif kind not in self._support.kinds:
-                await self._read(media, data)
+            await self._inspect(media, self._found[media.ref])
         room = MOST_BYTES
         for media in arrived:
             if media.ref in self._found:
@@ -201,6 +196,15 @@ class TurnMedia:
                 else:
                     await self._upload(media)
         self._shrink()
+
+    async def _inspect(self, media: Media, data: bytes) -> None:
+        kind = kind_of(media.mime)
+        mime = (mime_of(data) or media.mime) if kind == "image" else media.mime
+        self._known[media.ref] = replace(media, mime=mime, size=len(data))
+        if kind == "pdf" and PDF_START not in data[:PDF_WITHIN]:
+            self._miss([media.ref], UNREADABLE)
+        elif kind not in self._support.kinds:
+            await self._read(media, data)
 
     async def _read(self, media: Media, data: bytes) -> None:
         try:

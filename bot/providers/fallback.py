@@ -141,9 +141,8 @@ class FallbackProvider:
         Raises:
             ModelError: no attempt brought an answer.
         """
-        patience_s = first_token_timeout_s + patience_for(messages)
-        policy = RetryPolicy(self._candidates, self._clock, self._jitter, patience_s)
-        malformed_repeats, whole = 0, messages
+        limit_s = first_token_timeout_s + patience_for(messages)
+        policy, malformed_repeats, whole = self._policy(limit_s), 0, messages
         while True:
             candidate, shown = policy.candidate, False
             sent = candidate.trim(messages)
@@ -166,6 +165,9 @@ class FallbackProvider:
                 messages = shorter or (messages if policy.candidate is candidate else whole)
             if shown:
                 yield Restarted()
+
+    def _policy(self, first_token_timeout_s: float) -> RetryPolicy[Candidate]:
+        return RetryPolicy(self._candidates, self._clock, self._jitter, first_token_timeout_s)
 
     async def _recover(
         self, policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]

@@ -158,6 +158,10 @@ class Line(Channel):
         """In groups it hears mentions only."""
         return not chat_of(conversation).is_group
 
+    async def prepare(self, media: Media) -> None:
+        """Wait for LINE to convert a recording."""
+        await self._files.prepare(media)
+
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on a file that somebody sent."""
         return await self._files.fetch(media, take)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import structlog
 
@@ -16,6 +17,7 @@ log = structlog.stdlib.get_logger(__name__)
 PICTURE_S = 10.0
 FILE_S = 45.0  # a recording is converted first; a reply token lives about a minute
 POLL_S = 0.5
+RECORDINGS = ("audio", "video")
 
 
 class Files:
@@ -23,6 +25,15 @@ class Files:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+
+    async def prepare(self, media: Media) -> None:
+        """Wait until LINE has converted a recording, or cannot. Never raises."""
+        if media.name or kind_of(media.mime) not in RECORDINGS:
+            return
+        with suppress(TimeoutError, Failure):
+            async with asyncio.timeout(FILE_S):
+                while not await self._client.is_prepared(media.ref):  # noqa: ASYNC110 -- LINE does not say when
+                    await asyncio.sleep(POLL_S)
 
     async def fetch(self, media: Media, take: Take) -> bool:
         """Pass a file's content to ``take``; false if any of it is missing. Never raises."""
@@ -32,7 +43,7 @@ class Files:
         try:
             async with asyncio.timeout(timeout_s or PICTURE_S):
                 while (is_whole := await self._client.fetch_content(media.ref, family, take, timeout_s)) is None:
-                    await self._wait(media.ref, is_recording=family in ("audio", "video"))
+                    await self._wait(media.ref, is_recording=family in RECORDINGS)
                 return is_whole
         except (TimeoutError, Failure) as error:
             log.info("media.not_fetched", cause=str(error) or "not in time")

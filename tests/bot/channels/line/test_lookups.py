@@ -85,6 +85,17 @@ async def test_a_recording_is_fetched_when_line_has_converted_it(fake: LineFake,
     assert [request.call for request in fake.requests] == ["content", *["transcoding"] * 3, "content"]
 
 
+async def test_a_recording_is_waited_for_before_it_is_fetched(fake: LineFake, rig: Rig) -> None:
+    """No memory need be kept for it meanwhile; pictures and files are not converted, and a failure is the fetch's."""
+    fake.image("325708", b"sound", "audio/x-m4a", pending=1)
+    fake.image("2", b"film", "video/mp4", broken=True)
+    for media in (Media("325708", "audio/mp4"), Media("2", "video/mp4"), IMAGE, Media("4", "audio/mp4", name="a.m4a")):
+        await rig.line.prepare(media)
+    assert [request.call for request in fake.requests] == ["transcoding"] * 3
+    assert await fetched(rig.line, IN_PRIVATE, Media("325708", "audio/mp4")) == b"sound"
+    assert len(fake.calls("content")) == 1
+
+
 async def test_a_recording_that_line_cannot_convert_is_none(fake: LineFake, rig: Rig) -> None:
     """Nobody waits for it."""
     fake.image("325708", b"film", "video/mp4", broken=True)
