@@ -18,6 +18,7 @@ from bot.live_events import Watcher
 from bot.safe_text.arguments import render_arguments
 from bot.texts import Texts
 from bot.transcript import FileRef, Media, Message
+from toolset.shown import Card
 
 MOST_FILES = 4  # of one tool call, and of one answer
 
@@ -95,6 +96,8 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         files: shown below the text, or told in words where that is impossible.
         kind: a greeting or the help; a channel with buttons may add suggestions.
+        cards: shown below the text, or told in words where that is impossible.
+        choices: short texts that the person may press instead of writing; a press is their message.
     """
 
     text: str
@@ -107,6 +110,13 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     poll: Poll | None = None
+    cards: tuple[Card, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    @property
+    def told_choices(self) -> str:
+        """The choices in words, one a line; empty without any."""
+        return "\n".join(f"・{choice}" for choice in self.choices)
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):

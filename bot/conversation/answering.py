@@ -54,7 +54,7 @@ from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
-from bot.transcript import Message, Spending, Text, ToolResult, encode, new_id
+from bot.transcript import Message, Spending, Text, ToolResult, cards_of, choices_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -273,7 +273,9 @@ class Answerer:
         cut = () if turn.stop_reason == "end_turn" else (sentence("reply.cut"),)
         footer = "\n\n".join(source_lists(turn.grounding, sentence))
         turn.added[-1] = replace(answer, footer=footer)
-        return Reply("\n\n".join(filter(None, (answer.text, *cut, footer))), files=turn.files[-MOST_FILES:])
+        text, results = "\n\n".join(filter(None, (answer.text, *cut, footer))), turn.results
+        files, cards = turn.files[-MOST_FILES:], cards_of(results)
+        return Reply(text, files=files, cards=cards, choices=choices_of(results))
 
     def _sentence(self, key: str, turn: Turn) -> str:
         default = self._services.defaults.language

@@ -17,7 +17,7 @@ from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import Enricher, People
-from bot.channels.line.pictures import append_pictures, find_pictures
+from bot.channels.line.pictures import find_pictures
 from bot.channels.line.polls import BOT, PAUSE_S, kept_in
 from bot.channels.line.presence import Presence
 from bot.channels.line.types import KINDS, Appearance, Chat, chat_of, read_address
@@ -81,13 +81,13 @@ class Line(Channel):
         return self._presence.live_view(chat_of(conversation), read_address(address))
 
     async def deliver(self, conversation: str, delivery: Delivery, assert_lease: AssertLease) -> None:
-        """Send one reply as one to three messages, with up to two pictures below."""
+        """Send one reply as up to three messages of text, and what is shown below it."""
         reply = delivery.reply
         if reply.settles and not reply.poll:  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
-        reply, pictures = await find_pictures(reply, self._shown_files)
-        messages = append_pictures(self._formatter.messages(reply, chat), pictures)
+        pictures, told = await find_pictures(reply, self._shown_files)
+        messages = self._formatter.messages(reply, chat, pictures, told)
         outbound = OutboundMessage(
             delivery.id, delivery.attempts, chat, address, messages, reply.private, chat.bot == BOT
         )
