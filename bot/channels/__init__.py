@@ -164,7 +164,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         planned_at: of a reminder, milliseconds since the epoch.
         left_out: the event replaces messages that a full inbox did not take. Its answer says so, and ``target`` is
             only for processes of an older version.
-        choice: of a vote, the number of an option, from 1; 0 closes the poll.
+        choice: of a vote, the number of an option, from 1; 0 closes the poll. Of a message, the number of the choice
+            that was pressed, if the platform tells it from words: then it decides no question.
         courtesy: what a message without words says and asks nothing with, such as a sticker; a row of the catalogue's
             table ``courtesy``.
     """

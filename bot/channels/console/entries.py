@@ -25,7 +25,7 @@ class Call(Struct):
     title: str = ""
 
 
-class Entry(Struct):
+class Entry(Struct, omit_defaults=True):
     """A message of the user, of the model or, not shown, of a reminder: its calls with results, what is below it."""
 
     id: str

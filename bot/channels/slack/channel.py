@@ -14,6 +14,7 @@ from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Rep
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import Approvals, read_press
 from bot.channels.slack.assistant import Assistant
+from bot.channels.slack.choices import read_choice, show_choice
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender, StreamDelivery
 from bot.channels.slack.events import Reader, ReceivedEvent
@@ -154,7 +155,9 @@ class Slack(Channel):
 
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a poll are messages of their own."""
-        pieces = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
+        texts = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
+        # What is shown below the text stands in its last message.
+        pieces = [*(replace(text, cards=(), choices=()) for text in texts[:-1]), texts[-1]]
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
         return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
 
@@ -177,6 +180,10 @@ class Slack(Channel):
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())
+        if chosen := read_choice(payload, self._config):
+            await self._accept_received(chosen)
+            self.tasks.start(show_choice(self._client, payload, chosen))
+            return
         await self._accept_received(read_press(payload, self._config) or read_vote(payload, self._config))
 
     async def _accept_received(self, received: ReceivedEvent | None) -> None:

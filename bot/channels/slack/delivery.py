@@ -5,6 +5,7 @@ A streamed answer has its message already: delivery makes that message exactly t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -12,6 +13,8 @@ from msgspec.structs import replace
 
 from bot.channels import AssertLease, Delivery
 from bot.channels.slack.approvals import Approvals
+from bot.channels.slack.cards import Block
+from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
 from bot.channels.slack.lookups import Identity
@@ -89,7 +92,7 @@ class Sender:
         elif reply.private:
             await self._post_privately(address, without_broadcasts(reply.text), assert_lease)
         elif not await self._share(address, delivery, assert_lease):
-            await self._post(address, delivery, without_broadcasts(reply.text), assert_lease)
+            await self._post(conversation, address, delivery, assert_lease)
         return None
 
     async def _share(self, address: Address, delivery: Delivery, assert_lease: AssertLease) -> bool:
@@ -99,11 +102,14 @@ class Sender:
             return False
         return await self._uploads.share(address, delivery, files[0], assert_lease)
 
-    async def _post(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> None:
-        if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text)):
+    async def _post(self, conversation: str, address: Address, delivery: Delivery, assert_lease: AssertLease) -> None:
+        text, beside = without_broadcasts(delivery.reply.text), blocks_beside(conversation, address, delivery)
+        if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text, beside)):
             return
-        if not await self._stream_delivery.finish(address, delivery, text, assert_lease):
-            await self._messages.send(address, delivery, {"markdown_text": text}, assert_lease)
+        if not await self._stream_delivery.finish(address, delivery, text, assert_lease, beside):
+            with_blocks = {"text": text[:FALLBACK_CAP], "blocks": _blocks(text, beside)}
+            content = with_blocks if beside else {"markdown_text": text}
+            await self._messages.send(address, delivery, content, assert_lease)
 
     async def _post_privately(self, address: Address, text: str, assert_lease: AssertLease) -> None:
         """Post for one person alone; if that is impossible, nothing is posted."""
@@ -122,13 +128,18 @@ class Sender:
             log.warning("slack.ephemeral_refused", cause=response.error)
 
 
-def _ephemeral(address: Address, text: str) -> dict[str, object]:
+def _blocks(text: str, beside: Sequence[Block]) -> list[Block]:
+    """A text with what is shown below it."""
+    return [*([markdown_block(text)] if text.strip() else ()), *beside]
+
+
+def _ephemeral(address: Address, text: str, beside: Sequence[Block] = ()) -> dict[str, object]:
     """The payload for a response URL: a message that only one person sees."""
     payload: dict[str, object] = {
         "response_type": "ephemeral",
         "replace_original": False,
         "text": text[:FALLBACK_CAP],
-        "blocks": [markdown_block(text)],
+        "blocks": _blocks(text, beside),
     }
     return payload | {"thread_ts": address.thread} if address.thread else payload
 
@@ -143,7 +154,14 @@ class StreamDelivery:
         self._identity = identity
         self._messages = messages
 
-    async def finish(self, address: Address, delivery: Delivery, text: str, assert_lease: AssertLease) -> bool:
+    async def finish(
+        self,
+        address: Address,
+        delivery: Delivery,
+        text: str,
+        assert_lease: AssertLease,
+        beside: Sequence[Block] = (),
+    ) -> bool:
         """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
 
         The stream is for the turn's first delivery alone, at each of its attempts.
@@ -158,7 +176,7 @@ class StreamDelivery:
             if stream is None:
                 return False
             await assert_lease()
-            if await self._fill(stream, text):
+            if await self._fill(stream, text, beside):
                 return True
             await self._streams.delete(delivery.turn_id)
         except StoreUnavailable as error:
@@ -207,7 +225,7 @@ class StreamDelivery:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
         return is_ours and "streaming_state" in message and not delivery_id_of(message)
 
-    async def _fill(self, stream: Stream, text: str) -> bool:
+    async def _fill(self, stream: Stream, text: str, beside: Sequence[Block]) -> bool:
         """Make the message exactly the answer; false if that failed and the message is deleted."""
         target = {"channel": stream.channel, "ts": stream.ts}
         stopped = await self._client.post_checked("chat.stopStream", **target)
@@ -216,7 +234,7 @@ class StreamDelivery:
             "chat.update",
             **target,
             text=text[:FALLBACK_CAP],
-            blocks=[markdown_block(text)],
+            blocks=_blocks(text, beside),
             metadata=delivery_metadata(stream.delivery),
         )
         if updated.ok:
