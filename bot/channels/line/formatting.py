@@ -89,7 +89,7 @@ def _words(markdown: str, told: str, more: str, room: int) -> list[LineMessage]:
         parts[-1] = "\n\n".join(filter(None, (str(parts[-1]).strip(), told)))
         texts = (part.message if isinstance(part, Table) else part for part in parts)
         with_tables = [one for text in texts for one in _as_messages(text)]
-        if len(with_tables) <= room:
+        if len(with_tables) <= room and sum(not one.cards for one in with_tables) <= MAX_MESSAGES:
             return with_tables
     text, most = plain_text(written) or written, min(room, MAX_MESSAGES)
     goes_on = len(written) < len(markdown)

@@ -155,9 +155,10 @@ class Slack(Channel):
 
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a poll are messages of their own."""
-        texts = [replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text)]
-        # What is shown below the text stands in its last message.
-        pieces = [*(replace(text, cards=(), choices=()) for text in texts[:-1]), texts[-1]]
+        *above, last = (replace(reply, text=piece, files=(), poll=None) for piece in split(reply.text))
+        pieces = [*(replace(text, cards=(), choices=()) for text in above), last]  # cards and choices stand below all
+        if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
+            pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
         return [*pieces, *files, *([Reply(reply.poll.question, poll=reply.poll)] if reply.poll else [])]
 

@@ -11,12 +11,12 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import AssertLease, Delivery
+from bot.channels import AssertLease, Delivery, Reply
 from bot.channels.slack.approvals import Approvals
 from bot.channels.slack.cards import Block
 from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
-from bot.channels.slack.formatting import FALLBACK_CAP, markdown_block, without_broadcasts
+from bot.channels.slack.formatting import FALLBACK_CAP, escape, markdown_block, without_broadcasts
 from bot.channels.slack.lookups import Identity
 from bot.channels.slack.messages import Messages, delivery_id_of, delivery_metadata
 from bot.channels.slack.polls import Polls
@@ -107,7 +107,7 @@ class Sender:
         if address.response_url and await self._client.respond(address.response_url, _ephemeral(address, text, beside)):
             return
         if not await self._stream_delivery.finish(address, delivery, text, assert_lease, beside):
-            with_blocks = {"text": text[:FALLBACK_CAP], "blocks": _blocks(text, beside)}
+            with_blocks = {"text": _fallback(text, delivery.reply), "blocks": _blocks(text, beside)}
             content = with_blocks if beside else {"markdown_text": text}
             await self._messages.send(address, delivery, content, assert_lease)
 
@@ -126,6 +126,13 @@ class Sender:
         )
         if not response.ok:
             log.warning("slack.ephemeral_refused", cause=response.error)
+
+
+def _fallback(text: str, reply: Reply) -> str:
+    """What notifications show instead of blocks."""
+    return (
+        text[:FALLBACK_CAP] or escape("\n".join([*(card.text for card in reply.cards), *reply.choices]))[:FALLBACK_CAP]
+    )
 
 
 def _blocks(text: str, beside: Sequence[Block]) -> list[Block]:
