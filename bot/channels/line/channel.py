@@ -28,8 +28,8 @@ from bot.live_events import Watcher
 from bot.transcript import Media
 
 STYLE = (
-    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no headings; a table only to "
-    "compare things, in Markdown, of at most four narrow columns. "
+    "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no headings. "
+    "A Markdown table of at most four narrow columns is shown too, where things are compared. "
     "Write two to five short sentences unless you are asked for more. In Japanese write です・ます. "
     "Use metric units. Give an address (URL) in full, with a space before and after it."
 )
