@@ -153,7 +153,7 @@ async def in_slack(*, alone: bool = False, **address: str) -> AsyncIterator[Plac
                 for part in rig.slack.split(reply):
                     number = next(numbers)
                     url = {"response_url": f"{fake.origin}/commands/{number}"} if alone else {}
-                    sent = replace(slack_rig.delivery(number=number, **(address | url)), reply=part, asker="U0001")
+                    sent = replace(slack_rig.delivery("", number, 1, **(address | url)), reply=part, asker="U0001")
                     await rig.slack.deliver(slack_rig.THREAD, sent, ours)
                 return _read_slack(fake)
 
